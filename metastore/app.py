@@ -67,7 +67,7 @@ from metastore.security.gate import make_gate
 from metastore.security.groups import Groups
 from metastore.security.proxy_users import ProxyUsers
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.cascade.dropping import Keeping
+from metastore.services.cascade.dropping import Retention
 from metastore.services.entry.audit import AuditService
 from metastore.services.entry.callers import CallerService
 from metastore.services.entry.catalogs import CatalogService
@@ -156,9 +156,9 @@ class Application:
         bound_s3(settings.s3_timeout)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
-        keeping = Keeping(timedelta(seconds=settings.undrop))
+        retention = Retention(timedelta(seconds=settings.undrop))
         files = self._store, self.journal, warehouse
-        self._changing = *files, _now, keeping
+        self._changing = *files, _now, retention
         self.databases = DatabaseService(*self._changing)
         rights = self._rights = _authorization(settings, self._store, warehouse)
         self.tables = TableService(*self._changing, rights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import database_name, is_revocation
 from metastore.services.entry.privileges import PrivilegeService
-from metastore.services.rules.privileges import ObjectName, Wanted, folded
+from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, folded
 from thrift_idl.gen.hive_metastore.ttypes import (
     GrantRevokePrivilegeRequest,
     GrantRevokePrivilegeResponse,
@@ -53,11 +53,11 @@ class PrivilegeHandlers:
         return self._privileges.set_of(_object(ref), user, groups)
 
 
-def _wanted(bag: PrivilegeBag | None) -> list[Wanted]:
+def _wanted(bag: PrivilegeBag | None) -> list[RequestedPrivilege]:
     privileges = (bag.privileges or []) if bag else []
     if any(privilege is None or privilege.hiveObject is None for privilege in privileges):
         raise InvalidInputError("A privilege names no object")
-    return [Wanted(_object(privilege.hiveObject), privilege) for privilege in privileges]
+    return [RequestedPrivilege(_object(privilege.hiveObject), privilege) for privilege in privileges]
 
 
 def _object(ref: HiveObjectRef) -> ObjectName:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG, fold
 from metastore.handlers.arguments import table_name
-from metastore.services.entry.undrop import UndropService, Wanted
+from metastore.services.entry.undrop import UndropService, UndropTarget
 from thrift_idl.gen.metastore.ttypes import DroppedObject, DroppedRequest, UndropRequest, UndropResult
 
 
@@ -35,6 +35,6 @@ class UndropHandlers:
 
     def undrop(self, request: UndropRequest) -> UndropResult:
         name = table_name(request.dbName, request.tableName, request.catName)
-        wanted = Wanted(name, request.partition or "", fold(request.newName), request.id)
+        wanted = UndropTarget(name, request.partition or "", fold(request.newName), request.id)
         back = self._undrop.undrop(wanted)
         return UndropResult(back.kind, back.table.database, back.table.name or None, back.partitions)

@@ -9,8 +9,8 @@ from metastore.domain import events, table_events
 from metastore.domain.names import TableName
 from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, forget_table
 from metastore.services.cascade.dependencies import droppable
-from metastore.services.files.decisions import decide_removal
 from metastore.services.files.journal import FileService, Journal
+from metastore.services.files.planning import plan_removal
 from metastore.services.rules.events import table_text
 from metastore.services.rules.indexes import check_no_index
 from metastore.services.rules.materialized_views import check_no_views
@@ -24,7 +24,7 @@ from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
-class Keeping:
+class Retention:
     """For how long what is dropped can be taken back."""
 
     def __init__(self, period: timedelta) -> None:
@@ -56,10 +56,12 @@ class Keeping:
 class ChangingService(FileService):
     """What changes tables and, by the journal, their files: it has the time, and knows how long what goes is kept."""
 
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, keeping: Keeping) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, retention: Retention
+    ) -> None:
         super().__init__(store, journal, warehouse)
         self._clock = clock
-        self._keeping = keeping
+        self._retention = retention
 
     def _drop_with_files(
         self,
@@ -91,14 +93,14 @@ class ChangingService(FileService):
         for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
             removing += self._drop_with_files(work, holder, cascade=cascade, purge=purge, with_its_index=True)
         doomed = data_of(work, stored) if delete_data else []
-        drop_id = self._keeping.begin(work, TABLE, stored.ref.name, purge=purge)
+        drop_id = self._retention.begin(work, TABLE, stored.ref.name, purge=purge)
         for dropped in [*dependents, stored]:
             table = dropped.encoded.decode()
             check_unprotected(table)
             drop_table(work, dropped, drop_id)
             work.record(table_events.drop_table(table_text(table)))
         work.record(*(events.drop_index(index.of, index.name, index.held_in.name) for index in held))
-        return [*removing, *decide_removal(work, self._warehouse, doomed, drop_id=drop_id)]
+        return [*removing, *plan_removal(work, self._warehouse, doomed, drop_id=drop_id)]
 
 
 def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> None:
@@ -113,13 +115,13 @@ def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> No
     follow_rename(work, table, _hidden(table, stored.ref.id))
 
 
-def follow_return(work: UnitOfWork, stored: StoredTable) -> None:
+def restore_by_name(work: UnitOfWork, stored: StoredTable) -> None:
     """Brings back what is kept by the name of a table that is back."""
     table = stored.encoded.decode()
     follow_rename(work, _hidden(table, stored.ref.id), table)
 
 
-def forget_hidden(work: UnitOfWork, catalog: str, table_id: int) -> None:
+def forget_by_name(work: UnitOfWork, catalog: str, table_id: int) -> None:
     """Removes what is kept by the name of a dropped table that is gone for good."""
     forget_table(work, _hidden_name(catalog, table_id))
 

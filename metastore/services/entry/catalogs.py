@@ -9,8 +9,8 @@ from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_n
 from metastore.encoding.json import encode_json
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
 from metastore.services.cascade.dropping import ChangingService
-from metastore.services.files.decisions import decide_removal
 from metastore.services.files.operations import UNDONE
+from metastore.services.files.planning import plan_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text
 from metastore.services.rules.lookup import get_catalog, taken
@@ -94,7 +94,7 @@ class CatalogService(ChangingService):
             places = [*_drop_default_database(work, name), catalog.locationUri]
             work.catalogs.delete(name)
             work.record(events.drop_catalog(name))
-            removing = decide_removal(work, self._warehouse, list(dict.fromkeys(places)), reason=UNDONE)
+            removing = plan_removal(work, self._warehouse, list(dict.fromkeys(places)), reason=UNDONE)
         self._journal.carry_out(removing)
 
     def identity(self) -> str:

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
+from metastore.services.files.cleaned_directories import cleaned
 from metastore.services.files.dead_writes import DeadWriteCleaning
-from metastore.services.files.emptied import cleaned
 from metastore.services.files.journal import FileService, Journal
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.unregistered import UnregisteredCleaning

@@ -13,7 +13,7 @@ from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjec
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import ChangingService, drop_table
-from metastore.services.files.decisions import decide_removal
+from metastore.services.files.planning import plan_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_catalog, get_database, missing_database, required, taken
@@ -128,7 +128,7 @@ class DatabaseService(ChangingService):
                     f"Cannot drop database {name}: its tables are used in materialized views: {', '.join(views)}",
                     others=views,
                 )
-            drop_id = self._keeping.begin(work, DATABASE, name.table(""))
+            drop_id = self._retention.begin(work, DATABASE, name.table(""))
             kept: list[str] = []
             purging = _purging(work, tables)
             for table in tables:
@@ -145,9 +145,9 @@ class DatabaseService(ChangingService):
             database = stored.encoded.decode()
             if delete_data:
                 doomed.append(database.locationUri)
-            removing = decide_removal(work, self._warehouse, spared(self._warehouse.roots, purged, kept))
+            removing = plan_removal(work, self._warehouse, spared(self._warehouse.roots, purged, kept))
             doomed = spared(self._warehouse.roots, doomed, kept)
-            removing += decide_removal(work, self._warehouse, doomed, drop_id=drop_id)
+            removing += plan_removal(work, self._warehouse, doomed, drop_id=drop_id)
             work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
             work.record(events.drop_database(database_text(database)))
         return removing

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_places import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
-from metastore.services.files.emptied import with_folders
+from metastore.services.files.cleaned_directories import with_subdirectories
 from metastore.services.files.journal import FileService
 from metastore.services.files.retired import is_visible
-from metastore.services.files.uses import unused
+from metastore.services.files.usage import unused
 from metastore.services.rules.locations import places_of
 from metastore.services.rules.lookup import ids_within
 from metastore.services.rules.skew_places import has_directories
@@ -115,7 +115,7 @@ class FileCheckService(FileService):
             if not files and not self._warehouse.exists(text):
                 continue
             if repair and not files:
-                self._journal.remove_empty(with_folders(self._warehouse, text))
+                self._journal.remove_empty(with_subdirectories(self._warehouse, text))
             problems.append(_problem(text, UNOWNED, owner, files, mendable=not files, mended=repair and not files))
         return problems
 

@@ -9,7 +9,7 @@ from metastore.domain.names import fold, split_database
 from metastore.errors import LockNotFoundError, TransactionOpenError
 from metastore.services.rules.lock_requests import requested, written
 from metastore.services.rules.lookup import required
-from metastore.services.rules.transactions import open_ones, reap, renew
+from metastore.services.rules.transactions import expire_leases, open_ones, renew
 from metastore.services.service import LeasingService
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.locks import Holder, ShownLock
@@ -116,7 +116,7 @@ class LockService(LeasingService):
         found = blocker(wanted, transaction, standing.locks)
         if found is None or not standing.late:
             return found
-        reap(work, self._timeout)
+        expire_leases(work, self._timeout)
         return blocker(wanted, transaction, work.locks.standing(wanted, transaction, lock, self._timeout).locks)
 
 

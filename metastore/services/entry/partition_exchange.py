@@ -9,9 +9,9 @@ from metastore.domain import table_events
 from metastore.domain.names import TableName, fold
 from metastore.errors import InvalidInputError
 from metastore.services.cascade.dependencies import check_writable, columns_of
-from metastore.services.files.decisions import Looked, decide_moves
 from metastore.services.files.journal import FileService
 from metastore.services.files.moves import Move, relocate
+from metastore.services.files.planning import Looked, plan_moves
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.lookup import lock_tables, required, taken
 from metastore.services.rules.table_data import check_unprotected
@@ -69,7 +69,7 @@ class PartitionExchangeService(FileService):
                 *table_events.drop_partitions(table_text(owners[0]), gone),
             )
             moves = [move for partition, after in pairs if (move := _move(partition.partition, after))]
-            moving = decide_moves(work, looked, moves, new.ref.id, owners[0].sd.location)
+            moving = plan_moves(work, looked, moves, new.ref.id, owners[0].sd.location)
             return [partition.partition for partition in arrived], moving
 
     def _check_directories(self, source: TableName, values: Mapping[str, str]) -> None:

@@ -18,7 +18,7 @@ LONGEST: Final = 10.0
 """Seconds one call waits at most: less than clients wait for an answer, and than a server has to drain."""
 
 
-class Announced(Protocol):
+class AnnouncementFeed(Protocol):
     """What tells of commits (`storage.postgres.listener`)."""
 
     def count(self, timeout: float) -> int: ...
@@ -28,7 +28,7 @@ class Announced(Protocol):
 class PartitionWaitingService:
     """Who waits keeps a thread, so that only some may."""
 
-    def __init__(self, store: Store, announced: Announced, *, most: int) -> None:
+    def __init__(self, store: Store, announced: AnnouncementFeed, *, most: int) -> None:
         """`most`: how many calls may wait at a time."""
         self._store = store
         self._announced = announced

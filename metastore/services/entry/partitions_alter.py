@@ -13,9 +13,9 @@ from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
-from metastore.services.files.decisions import Looked, UnseenError, decide_moves, refer
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_directory
+from metastore.services.files.planning import Looked, UnseenError, plan_moves, refer
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import admit_descriptors, places_of
 from metastore.services.rules.lookup import get_table, taken
@@ -130,7 +130,7 @@ class PartitionAlterService(ChangingService):
             follow_renamed(work, stored, rules.table, changed)
             if move:
                 follow_directory(work, stored.ref.id, move.source, move.target)
-            return decide_moves(work, looked, [move] if move else [], stored.ref.id, rules.table.sd.location)
+            return plan_moves(work, looked, [move] if move else [], stored.ref.id, rules.table.sd.location)
 
     def _move(
         self, work: UnitOfWork, stored: StoredTable, table: Table, old: StoredPartition, new: NamedPartition

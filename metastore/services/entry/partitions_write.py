@@ -13,9 +13,9 @@ from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
 from metastore.services.cascade.dropping import ChangingService
-from metastore.services.files.decisions import InTheWayError, decide_removal
 from metastore.services.files.open_writes import root_of
-from metastore.services.files.retirement import replaced_by
+from metastore.services.files.planning import InTheWayError, plan_removal
+from metastore.services.files.retirement import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required
@@ -151,7 +151,7 @@ class PartitionWriteService(ChangingService):
     ) -> tuple[list[int], EncodedList[Partition]]:
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
-            drop_id = self._keeping.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
+            drop_id = self._retention.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
             dropped = work.partitions_write.delete(stored.ref, names, drop_id)
             missing = set(names) - set(dropped.names)
             if missing and not if_exists:
@@ -164,9 +164,9 @@ class PartitionWriteService(ChangingService):
                 partitions = dropped.encoded.decode()
                 doomed = [place for one in partitions for place in places_of_partition(one, struct.sd.location)]
                 of, root = stored.ref.id, root_of(stored)
-                replaced = replaced_by(work, stored, dropped.names)
-                removing = decide_removal(work, self._warehouse, replaced, table_id=of, root=root)
-                removing += decide_removal(work, self._warehouse, doomed, table_id=of, root=root, drop_id=drop_id)
+                replaced = replaced_at_defaults(work, stored, dropped.names)
+                removing = plan_removal(work, self._warehouse, replaced, table_id=of, root=root)
+                removing += plan_removal(work, self._warehouse, doomed, table_id=of, root=root, drop_id=drop_id)
             work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
             follow_dropped(work, stored, struct)
         return removing, dropped.encoded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
-from metastore.services.rules.privileges import ObjectName, Wanted, found_targets, grants_of, privilege_set
+from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, found_targets, grants_of, privilege_set
 from metastore.services.service import ClockedService
 from metastore.storage.repositories.privileges import Grant, Target
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalPrivilegeSet
@@ -14,7 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObject
 class PrivilegeService(ClockedService):
     """Rules of privileges (Hive's HMSHandler, ObjectStore)."""
 
-    def grant(self, wanted: Sequence[Wanted]) -> None:
+    def grant(self, wanted: Sequence[RequestedPrivilege]) -> None:
         """Grants all of the privileges, or none. Raises NotFoundError, AlreadyExistsError, InvalidObjectError."""
         if not wanted:
             return
@@ -27,7 +27,7 @@ class PrivilegeService(ClockedService):
             first, more = grants[0], f" or one of {len(grants) - 1} more" if len(grants) > 1 else ""
             raise AlreadyExistsError(f"{first.privilege} is already granted by {first.grantor}{more}") from None
 
-    def revoke(self, wanted: Sequence[Wanted], *, option_only: bool = False) -> None:
+    def revoke(self, wanted: Sequence[RequestedPrivilege], *, option_only: bool = False) -> None:
         """Takes all of the privileges away, or only the right to grant them on, or none.
 
         Raises NotFoundError for an object, InvalidObjectError for a privilege that was not granted,
@@ -51,7 +51,7 @@ class PrivilegeService(ClockedService):
             else:
                 work.privileges.delete(ids)
 
-    def refresh(self, name: ObjectName, authorizer: str | None, wanted: Sequence[Wanted]) -> None:
+    def refresh(self, name: ObjectName, authorizer: str | None, wanted: Sequence[RequestedPrivilege]) -> None:
         """Makes the privileges that one authorizer knows on an object these, and no others.
 
         Of a COLUMN without a name: those on all columns of its table. Raises as `grant`.

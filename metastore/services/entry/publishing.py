@@ -12,8 +12,8 @@ from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.cascade.dropping import ChangingService
-from metastore.services.files.decisions import refer
 from metastore.services.files.open_writes import close_published
+from metastore.services.files.planning import refer
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
 from metastore.services.rules.locations import admit_descriptors, places_of
@@ -92,7 +92,7 @@ class PublishingService(ChangingService):
     def _keep(self, work: UnitOfWork, stored: StoredTable, overwritten: Sequence[int] | None) -> int | None:
         """Keeps partitions or (None) a table as they are; returns the number by which they can be taken back."""
         count = len(overwritten or ())
-        drop_id = self._keeping.begin(work, OVERWRITTEN, stored.ref.name, stored, partitions=count)
+        drop_id = self._retention.begin(work, OVERWRITTEN, stored.ref.name, stored, partitions=count)
         if drop_id is not None:
             work.drops.keep(drop_id, stored.ref.id, overwritten)
         return drop_id

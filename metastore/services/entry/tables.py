@@ -12,7 +12,7 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked
-from metastore.services.cascade.dropping import ChangingService, Keeping
+from metastore.services.cascade.dropping import ChangingService, Retention
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
@@ -47,11 +47,11 @@ class TableService(ChangingService):
         journal: Journal,
         warehouse: Warehouse,
         clock: Clock,
-        keeping: Keeping,
+        retention: Retention,
         rights: Authorization | None = None,
     ) -> None:
         """With `rights`, `get` reads only what its caller may see."""
-        super().__init__(store, journal, warehouse, clock, keeping)
+        super().__init__(store, journal, warehouse, clock, retention)
         self._rights = rights
 
     def create(

@@ -16,13 +16,13 @@ from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
 from metastore.services.cascade.columns import forget_columns_of_table
 from metastore.services.cascade.dependencies import check_alter, follow_altered
-from metastore.services.cascade.dropping import ChangingService, Keeping
+from metastore.services.cascade.dropping import ChangingService, Retention
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
-from metastore.services.files.decisions import Looked, decide_moves, refer
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move, rewrite_partitions
+from metastore.services.files.planning import Looked, plan_moves, refer
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, lock_tables, required, taken
@@ -50,12 +50,12 @@ class TableAlterService(ChangingService):
         journal: Journal,
         warehouse: Warehouse,
         clock: Clock,
-        keeping: Keeping,
+        retention: Retention,
         *,
         follow_columns: bool = True,
     ) -> None:
         """`follow_columns`: dependent tables follow a change of columns, which is refused otherwise."""
-        super().__init__(store, journal, warehouse, clock, keeping)
+        super().__init__(store, journal, warehouse, clock, retention)
         self._propagate = follow_columns
 
     def alter(self, name: TableName, new: Table, *, context: Mapping[str, str], cascade: bool = False) -> None:
@@ -123,7 +123,7 @@ class TableAlterService(ChangingService):
             follow_altered(work, stored.ref, old, new)
             if not move and new.sd.location != old.sd.location:
                 refer(work, [new.sd.location])
-            return [*removing, *decide_moves(work, looked, [move] if move else [], stored.ref.id)]
+            return [*removing, *plan_moves(work, looked, [move] if move else [], stored.ref.id)]
 
     def _count(self, new: Table) -> dict[str, DirectoryStatistics]:
         """Counts the files of a table without partitions: file systems are asked before anything is locked. It must

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from metastore.services.rules.transactions import reap
+from metastore.services.rules.transactions import expire_leases
 from metastore.services.service import LeasingService
 
 log = logging.getLogger("metastore.timeouts")
@@ -21,7 +21,7 @@ class TimeoutService(LeasingService):
         with self._store.transaction() as work:
             if not work.claim("timeouts"):
                 return
-            reaped = reap(work, self._timeout)
+            reaped = expire_leases(work, self._timeout)
             work.transactions.purge(self._timeout)
             work.compactions.purge(_KEPT)
         if reaped.locks:

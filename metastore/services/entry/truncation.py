@@ -9,9 +9,9 @@ from metastore.domain.column_statistics import ACCURATE, COUNTS
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError
 from metastore.services.cascade.dropping import ChangingService
-from metastore.services.files.decisions import UnseenError, decide_truncation
-from metastore.services.files.emptied import OWN_DIRECTORIES
-from metastore.services.files.owners import Owner, Owners
+from metastore.services.files.changed_objects import ChangedObjects, Owner
+from metastore.services.files.cleaned_directories import OWN_DIRECTORIES
+from metastore.services.files.planning import UnseenError, plan_truncation
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.table_data import check_unprotected, directories, owns_data
 from metastore.storage.references import StoredTable
@@ -68,18 +68,18 @@ class TruncationService(ChangingService):
             if partitions is not None or table.partitionKeys:  # as in Hive, those that are not there are passed over
                 wanted = None if partitions is None else named(partitions)
                 chosen = work.partitions.select_stored(stored.ref, wanted, lock=True)
-            owners = Owners(work, stored, chosen)
+            owners = ChangedObjects(work, stored, chosen)
             doomed = [place for one in owners.structs for place in directories(one.sd)] if inside is not None else []
             self._check_alone(work, stored, doomed, owners.partition_ids)
             if inside is not None and (unknown := [text for text in doomed if text not in inside]):
                 raise UnseenError(unknown)
-            drop_id = self._keeping.begin(work, TRUNCATED, name, stored, purge=purge, partitions=len(chosen or ()))
+            drop_id = self._retention.begin(work, TRUNCATED, name, stored, purge=purge, partitions=len(chosen or ()))
             if drop_id is not None:
                 work.drops.keep(drop_id, stored.ref.id, owners.partition_ids)
             for struct in owners.structs:
                 _empty(struct)
             owners.write(truncated=True)
-            return decide_truncation(work, {text: inside[text] for text in doomed if inside}, stored.ref.id, drop_id)
+            return plan_truncation(work, {text: inside[text] for text in doomed if inside}, stored.ref.id, drop_id)
 
     def _inside(self, place: str) -> list[str]:
         """Lists what lies in there, but for what writers have: they publish, or fail, as if they came later."""

@@ -11,12 +11,12 @@ from metastore.domain.names import DatabaseName, TableName, check_object_name
 from metastore.domain.replaced_mark import REPLACED
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, MetastoreError, NotFoundError
 from metastore.services.cascade.dependencies import is_dependent, rewrite
-from metastore.services.cascade.dropping import follow_return, forget_hidden
-from metastore.services.files.decisions import Looked, check_not_given, decide_return
+from metastore.services.cascade.dropping import forget_by_name, restore_by_name
 from metastore.services.files.journal import FileService
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_move, rewrite_partitions
-from metastore.services.files.put_back import moves_since, only, put_back
+from metastore.services.files.planning import Looked, check_not_given, plan_restore
+from metastore.services.files.restore import moves_since, only, restore_contents
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import required
 from metastore.services.rules.table_data import data_of, places_of_partition
@@ -30,7 +30,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 log = logging.getLogger("metastore.files")
 
 
-class Wanted(NamedTuple):
+class UndropTarget(NamedTuple):
     """What is to be taken back. `table.name` is empty for a database, `partition` the beginning of names.
 
     `new_name`: of the table. `number`: of the drop; None: the newest.
@@ -42,7 +42,7 @@ class Wanted(NamedTuple):
     number: int | None = None
 
 
-class Returned(NamedTuple):
+class Undropped(NamedTuple):
     """What is back, and how it is called now."""
 
     kind: str
@@ -68,7 +68,7 @@ class UndropService(FileService):
             counted[drop.id] = len(files), sum(file.bytes for file in files)
         return [(drop, *counted[drop.id]) for drop in drops]
 
-    def undrop(self, wanted: Wanted) -> Returned:
+    def undrop(self, wanted: UndropTarget) -> Undropped:
         """Takes back the newest of what was dropped of this name, all that one call dropped or truncated.
 
         Raises:
@@ -90,7 +90,7 @@ class UndropService(FileService):
         self._unmark(current)
         return back
 
-    def _in_the_way(self, wanted: Wanted) -> str | None:
+    def _in_the_way(self, wanted: UndropTarget) -> str | None:
         """Says which partition has the name of one that was to come back, and what to do; None where none has."""
         with self._store.read() as work:
             live = work.tables.find(wanted.table)
@@ -123,10 +123,10 @@ class UndropService(FileService):
                 if number is None:
                     return
                 for catalog, table_id in work.drops.hidden_ids(number):
-                    forget_hidden(work, catalog, table_id)
+                    forget_by_name(work, catalog, table_id)
                 work.drops.purge(number)
 
-    def _undrop(self, wanted: Wanted, looked: Looked) -> tuple[Returned, list[int], list[str]]:
+    def _undrop(self, wanted: UndropTarget, looked: Looked) -> tuple[Undropped, list[int], list[str]]:
         """Also what is to be carried out, and where rows are current that were not."""
         with self._store.transaction() as work:
             name = wanted.table
@@ -144,10 +144,10 @@ class UndropService(FileService):
             names = _beginning(work, drop, wanted) if wanted.partition else None
             if drop.kind == PARTITIONS:
                 return *self._partitions(work, looked, drop, live, names), []
-            moving, current = put_back(work, looked, self._warehouse, drop, live, names)
-            return Returned(drop.kind, name, len(names or ()) or drop.partitions), moving, current
+            moving, current = restore_contents(work, looked, self._warehouse, drop, live, names)
+            return Undropped(drop.kind, name, len(names or ()) or drop.partitions), moving, current
 
-    def _database(self, work: UnitOfWork, looked: Looked, drop: Drop) -> tuple[Returned, list[int]]:
+    def _database(self, work: UnitOfWork, looked: Looked, drop: Drop) -> tuple[Undropped, list[int]]:
         name = DatabaseName(drop.catalog, drop.database)
         if work.databases.find(name):
             raise _TakenError(
@@ -160,11 +160,11 @@ class UndropService(FileService):
         work.record(events.create_database(database_text(stored.encoded.decode())))
         hidden = work.drops.hidden(drop.id)
         self._show(work, drop, [table.id for table in hidden], stored.id)
-        moving = decide_return(work, looked, drop.id, only(None))
+        moving = plan_restore(work, looked, drop.id, only(None))
         work.drops.end(drop.id)
-        return Returned(DATABASE, name.table(""), 0), moving
+        return Undropped(DATABASE, name.table(""), 0), moving
 
-    def _table(self, work: UnitOfWork, looked: Looked, drop: Drop, wanted: Wanted) -> tuple[Returned, list[int]]:
+    def _table(self, work: UnitOfWork, looked: Looked, drop: Drop, wanted: UndropTarget) -> tuple[Undropped, list[int]]:
         """Returns one table of a database, or a table with its dependents, which were dropped with it."""
         gone = NotFoundError(f"database {wanted.table.database} is gone: undrop it first (metastore undrop DATABASE)")
         database = required(work.databases.find(wanted.table.parent), gone)
@@ -189,10 +189,10 @@ class UndropService(FileService):
         if wanted.new_name:
             self._rename(work, stored, name, moves)
         places = [follow(place, moves) for place in mine] if drop.kind == DATABASE else None
-        moving = decide_return(work, looked, drop.id, only(places, moves), own)
+        moving = plan_restore(work, looked, drop.id, only(places, moves), own)
         if len(ids) == len(hidden) and drop.kind == TABLE:
             work.drops.end(drop.id)
-        return Returned(TABLE, name, 0), moving
+        return Undropped(TABLE, name, 0), moving
 
     def _show(
         self,
@@ -214,7 +214,7 @@ class UndropService(FileService):
             table = stored.encoded.decode()
             if is_dependent(table) and not work.dependencies.upwards([stored.ref.id]):
                 raise NotFoundError(f"{stored.ref.name} depended on tables that are gone for good: make it anew")
-            follow_return(work, stored)
+            restore_by_name(work, stored)
             work.record(table_events.create_table(table_text(table)))
         return shown
 
@@ -232,7 +232,7 @@ class UndropService(FileService):
 
     def _partitions(
         self, work: UnitOfWork, looked: Looked, drop: Drop, live: StoredTable, names: list[str] | None
-    ) -> tuple[Returned, list[int]]:
+    ) -> tuple[Undropped, list[int]]:
         moves = moves_since(work, drop, live)
         moved = work.drops.partition_names(drop.id) if names is None and moves else names or ()
         work.drops.restore_partitions(drop.id, live.ref.id, names)
@@ -245,13 +245,13 @@ class UndropService(FileService):
         work.record(table_events.reload(table_text(table), None, refresh=True))
         chosen = work.partitions.select_stored(live.ref, named(names)) if names is not None else ()
         mine = [place for one in chosen for place in places_of_partition(one.partition, str(table.sd.location))]
-        moving = decide_return(work, looked, drop.id, only(None if names is None else mine, moves), live.ref.id)
+        moving = plan_restore(work, looked, drop.id, only(None if names is None else mine, moves), live.ref.id)
         if names is None or not work.drops.left(drop.id):
             work.drops.end(drop.id)
-        return Returned(PARTITIONS, live.ref.name, len(names) if names is not None else drop.partitions), moving
+        return Undropped(PARTITIONS, live.ref.name, len(names) if names is not None else drop.partitions), moving
 
 
-def _chosen(work: UnitOfWork, wanted: Wanted, live: StoredTable | None) -> Drop:
+def _chosen(work: UnitOfWork, wanted: UndropTarget, live: StoredTable | None) -> Drop:
     """Returns what is meant: the newest, or that of the number. Raises NotFoundError, InvalidOperationError."""
     name, table_id = wanted.table, live.ref.id if live else None
     of_name = work.drops.find(name.catalog, name.database, name.name, table_id)
@@ -274,7 +274,7 @@ def _chosen(work: UnitOfWork, wanted: Wanted, live: StoredTable | None) -> Drop:
     return drop
 
 
-def _check_new_name(wanted: Wanted, drop: Drop) -> None:
+def _check_new_name(wanted: UndropTarget, drop: Drop) -> None:
     """Raises InvalidInputError where anything but a dropped table is to have another name, InvalidObjectError."""
     if not wanted.new_name:
         return
@@ -285,12 +285,12 @@ def _check_new_name(wanted: Wanted, drop: Drop) -> None:
     check_object_name("table", wanted.new_name)
 
 
-def _beginning(work: UnitOfWork, drop: Drop, wanted: Wanted) -> list[str]:
+def _beginning(work: UnitOfWork, drop: Drop, wanted: UndropTarget) -> list[str]:
     """Returns the names of those partitions of a drop that begin as is wanted."""
     return work.drops.partition_names(drop.id, f"{wanted.partition.strip('/')}/")
 
 
-def _nothing(wanted: Wanted) -> NotFoundError:
+def _nothing(wanted: UndropTarget) -> NotFoundError:
     name = f"{wanted.table}@{wanted.partition}" if wanted.partition else str(wanted.table).rstrip(".")
     number = f" with the number {wanted.number}" if wanted.number is not None else ""
     return NotFoundError(

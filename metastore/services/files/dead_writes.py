@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidOperationError, MetastoreError
-from metastore.services.files.decisions import decide_cleaning
-from metastore.services.files.emptied import OWN_DIRECTORIES, cleaned, with_empty_parents, with_folders
+from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, cleaned, with_parents, with_subdirectories
 from metastore.services.files.journal import FileService
 from metastore.services.files.operations import DROPPED
+from metastore.services.files.planning import plan_cleaning
 from metastore.storage.repositories.dead_writes import DeadWrite
 from metastore.storage.repositories.file_operations import NewOperation
 from metastore.warehouse import paths
@@ -25,7 +25,7 @@ _LEFT = "dead writer"
 _PUT_BACK = "put back: its writer died"
 
 
-class Remains(NamedTuple):
+class Leftovers(NamedTuple):
     """What a dead writer left: renames of others' directories, its own directories, its files among others'."""
 
     away: list[tuple[str, str]]
@@ -79,7 +79,7 @@ class DeadWriteCleaning(FileService):
             dead = work.dead_writes.read(query_id, grace)
         return None if dead is None or (dead.swept and dead.within_grace) else dead
 
-    def _remains(self, dead: DeadWrite) -> Remains:
+    def _remains(self, dead: DeadWrite) -> Leftovers:
         """Raises InvalidOperationError where something new is at the old place of what was renamed."""
         away = [row for row in _renamed_away(dead) if self._warehouse.exists(row[1])]
         staying = [target for _, target in away]
@@ -105,9 +105,9 @@ class DeadWriteCleaning(FileService):
                 raise InvalidOperationError(
                     f"{place} was moved to {target} by a writer that died, and has come anew: remove one of them"
                 )
-        return Remains(away, directories, {place: found for place, found in files.items() if found})
+        return Leftovers(away, directories, {place: found for place, found in files.items() if found})
 
-    def _sweep(self, dead: DeadWrite, remains: Remains) -> None:
+    def _sweep(self, dead: DeadWrite, remains: Leftovers) -> None:
         """Files go first, then what was renamed goes back, then what is its own goes.
 
         Raises ConflictError where somebody is there, UnavailableError where something fails: the rest stands in the
@@ -123,19 +123,19 @@ class DeadWriteCleaning(FileService):
             [NewOperation("remove", paths.canonical(directory), DROPPED) for directory in remains.directories],
         ]
         with self._store.transaction(of_call=False) as work:
-            decided = decide_cleaning(work, steps, dead.table_id)
+            decided = plan_cleaning(work, steps, dead.table_id)
         for ids in decided:
             self._finish(ids)
 
-    def _remove_emptied(self, dead: DeadWrite, remains: Remains) -> None:
+    def _remove_emptied(self, dead: DeadWrite, remains: Leftovers) -> None:
         shared = [*_shared(dead), *(source for source, _ in remains.away)]
-        emptied = [folder for place in shared for folder in with_folders(self._warehouse, place)]
+        emptied = [folder for place in shared for folder in with_subdirectories(self._warehouse, place)]
         own = [above for _, target in remains.away if names_write(above := paths.parent(target), dead.query_id)]
-        parents = [folder for root in dead.roots for folder in with_empty_parents(emptied, root)]
+        parents = [folder for root in dead.roots for folder in with_parents(emptied, root)]
         self._journal.remove_empty([*own, *parents])
 
 
-def _told(dead: DeadWrite, remains: Remains) -> list[CleanedLocation]:
+def _told(dead: DeadWrite, remains: Leftovers) -> list[CleanedLocation]:
     back = [cleaned(source, _PUT_BACK, dead.query_id) for source, _ in reversed(remains.away)]
     left = {**remains.directories, **remains.files}
     return back + [cleaned(place, _LEFT, dead.query_id, files) for place, files in left.items()]

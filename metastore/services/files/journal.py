@@ -22,9 +22,9 @@ from metastore.errors import (
     MetastoreError,
     UnavailableError,
 )
-from metastore.services.files.decisions import InTheWayError, Looked, UnseenError
 from metastore.services.files.moves import Move, follow
-from metastore.services.files.operations import TRUNCATED, UNDONE, Performer
+from metastore.services.files.operations import TRUNCATED, UNDONE, OperationRunner
+from metastore.services.files.planning import InTheWayError, Looked, UnseenError
 from metastore.services.service import Service
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
 from metastore.storage.repositories.locations import UNUSED
@@ -78,7 +78,7 @@ class Journal:
         self._store = store
         self._warehouse = warehouse
         self._step = on_step
-        self._perform = Performer(warehouse, on_step)
+        self._perform = OperationRunner(warehouse, on_step)
         self._held: set[int] = set()  # what this process is at
         self._undone: deque[tuple[int, list[str]]] = deque()  # what could not be undone yet
 

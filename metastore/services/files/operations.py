@@ -19,7 +19,7 @@ TRUNCATED: Final = "truncated"
 """Some of what is in a directory goes, the directory stays."""
 
 
-class Performer:
+class OperationRunner:
     """Moves and removes directories as the journal says."""
 
     def __init__(self, warehouse: Warehouse, on_step: Callable[[str], object]) -> None:

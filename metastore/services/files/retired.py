@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
-from metastore.services.files.emptied import cleaned, with_empty_parents
+from metastore.services.files.cleaned_directories import cleaned, with_parents
 from metastore.services.files.journal import FileService
 from metastore.services.files.operations import DROPPED, TRUNCATED
-from metastore.services.files.uses import unused
+from metastore.services.files.usage import unused
 from metastore.storage.repositories.locations import UNUSED, Use
 from metastore.storage.repositories.retired_locations import Doom, RetiredLocation
 from metastore.storage.unit_of_work import UnitOfWork
@@ -22,7 +22,7 @@ from thrift_idl.gen.metastore.ttypes import CleanedLocation
 _AT_ONCE: Final = 20  # locations that are looked at before they go
 
 
-class Doomed(NamedTuple):
+class Removal(NamedTuple):
     """What goes of a location: all of it (`whole`), or some of what is in it. `left`: files that stay."""
 
     whole: bool
@@ -56,7 +56,7 @@ class RetiredCleaning(FileService):
 
     def _look(
         self, some: Sequence[RetiredLocation]
-    ) -> tuple[list[tuple[RetiredLocation, Doomed]], list[CleanedLocation]]:
+    ) -> tuple[list[tuple[RetiredLocation, Removal]], list[CleanedLocation]]:
         """Says what goes of them, without those that are in use themselves; and where that cannot be said."""
         with self._store.read() as work:
             table = [] if some[0].table_id is None else work.tables.find_ids([some[0].table_id])
@@ -78,7 +78,7 @@ class RetiredCleaning(FileService):
             uses = work.locations.referred([one.location for one in some])
             work.retired_locations.forget([location for location, use in uses.items() if use.itself])
 
-    def _remove(self, looked: Sequence[tuple[RetiredLocation, Doomed]]) -> list[CleanedLocation]:
+    def _remove(self, looked: Sequence[tuple[RetiredLocation, Removal]]) -> list[CleanedLocation]:
         with self._store.transaction(of_call=False) as work:
             work.file_operations.alone()  # who refers to one from now on waits until it is gone
             free = _still_free(work, looked)
@@ -89,27 +89,27 @@ class RetiredCleaning(FileService):
         gone = [row for row in free if row[0].location in {*ids, *settled} - errors.keys()]
         for root in {retired.root for retired, _ in gone}:
             places = [retired.location for retired, _ in gone if retired.root == root]
-            self._journal.remove_empty(with_empty_parents(places, root))
+            self._journal.remove_empty(with_parents(places, root))
         cleaned = [entry for row in gone for entry in _entry(*row)]
         return cleaned + [_failure(one, errors[one.location]) for one, _ in free if one.location in errors]
 
-    def _doomed(self, retired: RetiredLocation, use: Use, partitioned: bool) -> Doomed:
+    def _doomed(self, retired: RetiredLocation, use: Use, partitioned: bool) -> Removal:
         place = retired.location
         inside, below = self._warehouse.children(place)
         if not paths.is_within(place, retired.root):
             files = inside if use.below else self._warehouse.files(place)
             token = token_of(retired.query_id)
             own = [file for file in files if token and holds_token(paths.name(file.location), token)]
-            return Doomed(whole=False, places=[file.location for file in own], files=own, left=len(files) - len(own))
+            return Removal(whole=False, places=[file.location for file in own], files=own, left=len(files) - len(own))
         if not use.below and not paths.same(place, retired.root):
             there = bool(inside or below or self._warehouse.exists(place))
-            return Doomed(whole=True, places=[], files=self._warehouse.files(place), there=there)
+            return Removal(whole=True, places=[], files=self._warehouse.files(place), there=there)
         # Others lie in it, too: of a table without partitions, all that engines would read there was the table's.
         visible = [file for file in inside if is_visible(file.location)]
         with self._store.read() as work:
             folders = [] if partitioned else unused(work, [text for text in below if is_visible(text)])
         files = [*visible, *(file for folder in folders for file in self._warehouse.files(folder))]
-        return Doomed(whole=False, places=[*(file.location for file in visible), *folders], files=files)
+        return Removal(whole=False, places=[*(file.location for file in visible), *folders], files=files)
 
 
 def is_visible(location: str) -> bool:
@@ -134,8 +134,8 @@ def _uses(work: UnitOfWork, some: Sequence[RetiredLocation]) -> dict[str, Use]:
 
 
 def _still_free(
-    work: UnitOfWork, looked: Sequence[tuple[RetiredLocation, Doomed]]
-) -> list[tuple[RetiredLocation, Doomed]]:
+    work: UnitOfWork, looked: Sequence[tuple[RetiredLocation, Removal]]
+) -> list[tuple[RetiredLocation, Removal]]:
     """Returns those of which nobody has taken anything since."""
     uses = _uses(work, [retired for retired, _ in looked])
     places = [place for _, doomed in looked for place in doomed.places]
@@ -149,11 +149,11 @@ def _still_free(
     ]
 
 
-def _doom(retired: RetiredLocation, doomed: Doomed) -> Doom:
+def _doom(retired: RetiredLocation, doomed: Removal) -> Doom:
     return Doom(retired, DROPPED if doomed.whole else TRUNCATED, [paths.canonical(place) for place in doomed.places])
 
 
-def _entry(retired: RetiredLocation, doomed: Doomed) -> list[CleanedLocation]:
+def _entry(retired: RetiredLocation, doomed: Removal) -> list[CleanedLocation]:
     """None where nothing was there."""
     if not (doomed.files or (doomed.whole and doomed.there) or doomed.left):
         return []

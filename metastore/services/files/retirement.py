@@ -60,7 +60,7 @@ def retire(
     return unused
 
 
-def replaced_by(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:
+def replaced_at_defaults(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:
     """Returns what dropped partitions have replaced in their default places, where it would come back with the next
     one."""
     root = root_of(stored)

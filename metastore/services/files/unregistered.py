@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from metastore.domain.query_ids import is_registered_form
 from metastore.errors import MetastoreError
-from metastore.services.files.decisions import decide_removal
-from metastore.services.files.emptied import STAGING, cleaned, with_empty_parents
+from metastore.services.files.cleaned_directories import STAGING, cleaned, with_parents
 from metastore.services.files.journal import FileService
-from metastore.services.files.uses import unused, uses
+from metastore.services.files.planning import plan_removal
+from metastore.services.files.usage import unused, uses
 from metastore.services.rules.tables import is_view
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile
@@ -44,9 +44,9 @@ class UnregisteredCleaning(FileService):
         with self._store.transaction(of_call=False) as work:
             work.file_operations.alone()  # who refers to one from now on waits until it is gone
             free = unused(work, places)
-            ids = decide_removal(work, self._warehouse, free, table_id=table_id)
+            ids = plan_removal(work, self._warehouse, free, table_id=table_id)
         self._finish(ids)
-        self._journal.remove_empty(with_empty_parents(free, root))
+        self._journal.remove_empty(with_parents(free, root))
 
     def _found(self, root: str) -> Iterator[tuple[str, list[FoundFile]]]:
         for folder in (STAGING, paths.VERSIONS):

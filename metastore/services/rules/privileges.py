@@ -55,14 +55,14 @@ class Viewer(NamedTuple):
     groups: tuple[str, ...]
 
 
-class Wanted(NamedTuple):
+class RequestedPrivilege(NamedTuple):
     """A privilege to be granted or revoked."""
 
     object: ObjectName
     privilege: HiveObjectPrivilege
 
 
-def grants_of(work: UnitOfWork, wanted: Sequence[Wanted], now: int) -> list[Grant]:
+def grants_of(work: UnitOfWork, wanted: Sequence[RequestedPrivilege], now: int) -> list[Grant]:
     """Returns one grant for each of the privileges that a struct names, commas between. `now` in seconds since 1970.
 
     Raises NotFoundError for an object or role that is not there, InvalidObjectError for what is no privilege.
@@ -183,7 +183,7 @@ def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[G
         )
 
 
-def _check_roles(work: UnitOfWork, wanted: Sequence[Wanted]) -> None:
+def _check_roles(work: UnitOfWork, wanted: Sequence[RequestedPrivilege]) -> None:
     named = [request.privilege for request in wanted if request.privilege.principalType == PrincipalType.ROLE]
     roles = {privilege.principalName for privilege in named} - {None}
     if missing := sorted(roles - work.roles.exist(sorted(roles))) if roles else []:

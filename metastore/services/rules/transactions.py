@@ -13,20 +13,20 @@ from metastore.storage.repositories.transactions import State
 from metastore.storage.unit_of_work import UnitOfWork
 
 
-class Reaped(NamedTuple):
+class ExpiredLeases(NamedTuple):
     """Locks and transactions that were not renewed in time."""
 
     locks: list[int]
     transactions: list[int]
 
 
-def reap(work: UnitOfWork, timeout: timedelta) -> Reaped:
+def expire_leases(work: UnitOfWork, timeout: timedelta) -> ExpiredLeases:
     """Ends what was not renewed in time. Whoever passes over a late holder does this first, in the same transaction:
     a heartbeat comes before it and keeps the lock, or after it and finds none."""
     locks = work.locks.delete_expired(timeout)
     transactions = work.transactions.abort_expired(timeout)
     _aborted(work, transactions)
-    return Reaped(locks, transactions)
+    return ExpiredLeases(locks, transactions)
 
 
 def abort(work: UnitOfWork, transactions: Sequence[int]) -> list[int]:

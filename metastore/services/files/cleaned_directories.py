@@ -20,12 +20,15 @@ def cleaned(
     return CleanedLocation(place, reason, len(files), sum(file.bytes for file in files), query_id, error)
 
 
-def with_folders(warehouse: Warehouse, place: str) -> list[str]:
+def with_subdirectories(warehouse: Warehouse, place: str) -> list[str]:
     """Returns a directory and those in it, at any depth."""
-    return [place, *(deeper for child in warehouse.children(place)[1] for deeper in with_folders(warehouse, child))]
+    return [
+        place,
+        *(deeper for child in warehouse.children(place)[1] for deeper in with_subdirectories(warehouse, child)),
+    ]
 
 
-def with_empty_parents(places: Iterable[str], root: str) -> list[str]:
+def with_parents(places: Iterable[str], root: str) -> list[str]:
     """Returns the places and what lies over them, below `root`, where the table lies."""
     staying = {paths.canonical(text) for text in (root, *(paths.join(root, name) for name in OWN_DIRECTORIES))}
     found = (paths.canonical(above) for place in places for above in (place, *paths.ancestors(place)))

@@ -15,7 +15,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 Owner = Table | Partition
 
 
-class Owners:
+class ChangedObjects:
     """What has files: the table itself, or (`partitions`, locked) these of its partitions. `structs` may be changed."""
 
     def __init__(self, work: UnitOfWork, stored: StoredTable, partitions: Sequence[StoredPartition] | None) -> None:

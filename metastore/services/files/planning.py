@@ -40,7 +40,7 @@ class Looked(set[Move]):
             raise InTheWayError(moves=new)
 
 
-def decide_moves(
+def plan_moves(
     work: UnitOfWork, looked: Looked, moves: Sequence[Move], table_id: int, root: str | None = None
 ) -> list[int]:
     """Decides with this transaction, of which nothing but the commit is left, that directories move.
@@ -56,16 +56,16 @@ def decide_moves(
     return work.file_operations.decide(new, table_id, paths.canonical(root) if root else "")
 
 
-def decide_truncation(
+def plan_truncation(
     work: UnitOfWork, inside: Mapping[str, Sequence[str]], table_id: int, drop_id: int | None = None
 ) -> list[int]:
-    """Decides, as `decide_moves`, that what is `inside` of directories goes, by directory."""
+    """Decides, as `plan_moves`, that what is `inside` of directories goes, by directory."""
     refer(work, list(inside))
     new = [NewOperation("remove", paths.canonical(text), TRUNCATED, places=found) for text, found in inside.items()]
     return work.file_operations.decide(new, table_id, drop_id=drop_id)
 
 
-def decide_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
+def plan_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
     """Decides what cleaning up takes, step by step; the ids of each. Raises InTheWayError where somebody is there."""
     work.file_operations.alone()  # who refers to one from now on waits until it is done
     refer(work, [operation.location for step in steps for operation in step])
@@ -78,7 +78,7 @@ def refer(work: UnitOfWork, places: Sequence[str]) -> None:
         raise InTheWayError(found)
 
 
-def decide_removal(
+def plan_removal(
     work: UnitOfWork,
     warehouse: Warehouse,
     places: Sequence[str],
@@ -102,10 +102,10 @@ def decide_removal(
     return work.file_operations.decide(new, table_id, above, drop_id, swallowing=True)
 
 
-def decide_return(
+def plan_restore(
     work: UnitOfWork, looked: Looked, drop_id: int, place: Callable[[str], str | None], table_id: int | None = None
 ) -> list[int]:
-    """Decides, as `decide_moves`, that what was put away with a drop comes back.
+    """Decides, as `plan_moves`, that what was put away with a drop comes back.
 
     `place`: from where it lay to where it comes, None for what stays away. `table_id`: whose all of it is. Raises
     InvalidOperationError where another object of the catalog lies there now.

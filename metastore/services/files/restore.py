@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from metastore.domain.column_statistics import is_count
 from metastore.errors import InvalidOperationError, NotFoundError
-from metastore.services.files.decisions import Looked, decide_return, refer
+from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.moves import Move, follow, relocate
-from metastore.services.files.owners import Owner, Owners
+from metastore.services.files.planning import Looked, plan_restore, refer
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
@@ -42,7 +42,7 @@ def moves_since(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[Move]:
     return [Move(one.location, one.target or one.location) for one in moved if drop.kind != PARTITIONS or not one.root]
 
 
-def put_back(
+def restore_contents(
     work: UnitOfWork, looked: Looked, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
 ) -> tuple[list[int], list[str]]:
     """Takes back a truncation or an overwriting of a table, or of these of its partitions.
@@ -55,7 +55,7 @@ def put_back(
     moving = []
     if drop.kind == TRUNCATED:
         places = [place for _, new in state for place in places_of(new)]
-        moving = decide_return(work, looked, drop.id, only(places, moves), live.ref.id)
+        moving = plan_restore(work, looked, drop.id, only(places, moves), live.ref.id)
     else:
         _retire(work, warehouse, live, state)
     if not work.drops.left(drop.id):
@@ -73,12 +73,12 @@ def _restored(
         there = work.partitions.select_stored(live.ref, identified(before), lock=True)
         if gone := sorted(before[number].name for number in before.keys() - {one.id for one in there}):
             raise NotFoundError(f"partition {gone[0]} of {live.ref.name} is gone: undrop it first")
-        owners = Owners(work, live, there)
+        owners = ChangedObjects(work, live, there)
         was: list[Owner] = [before[one.id].partition for one in there]
         exact = {one.id: one.version == before[one.id].version + 1 for one in there}
         called = [f"{live.ref.name} partition {one.name}" for one in there]
     else:
-        owners = Owners(work, live, None)
+        owners = ChangedObjects(work, live, None)
         version, table = work.tables.before(drop.id)
         was, exact, called = [table], {TABLE_ITSELF: live.ref.version == version + 1}, [str(live.ref.name)]
     state = [(copied(now.sd), old.sd) for now, old in zip(owners.structs, was, strict=True)]
