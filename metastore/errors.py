@@ -15,7 +15,7 @@ class MetastoreError(Exception):
     `database.table`, that it has not from the call but from the catalog.
     """
 
-    is_refusal = False  # true: by rights, which is audited
+    is_denial = False  # true: by rights, which is audited
 
     def __init__(self, *text: object, others: Iterable[str] = ()) -> None:
         super().__init__(*text)
@@ -29,13 +29,13 @@ class NotFoundError(MetastoreError):
 class HiddenError(NotFoundError):
     """An object is there, and not for this caller: told as one that is not there."""
 
-    is_refusal = True
+    is_denial = True
 
 
 class PermissionDeniedError(MetastoreError):
     """The caller sees an object, but may not do this to it."""
 
-    is_refusal = True
+    is_denial = True
 
 
 class AlreadyExistsError(MetastoreError):
@@ -54,15 +54,15 @@ class InvalidInputError(MetastoreError):
     """An argument makes no sense (a filter that cannot be parsed, a wrong number of values …)."""
 
 
-class NullError(InvalidInputError):
+class NullArgumentError(InvalidInputError):
     """What a call cannot do without is null."""
 
 
-class NullNameError(NullError):
+class NullNameError(NullArgumentError):
     """The name of a database, table or other object is null."""
 
 
-class ChangedError(InvalidInputError):
+class VersionDependentError(InvalidInputError):
     """What Hive 4's servers refuse as bad input, and those before it as another error: `before`."""
 
     def __init__(self, text: str, before: type[MetastoreError]) -> None:
@@ -94,7 +94,7 @@ class UndeclaredError(MetastoreError):
     """What Hive refuses with an exception that the method does not declare: its clients see a TApplicationException."""
 
 
-class EndedError(MetastoreError):
+class ConnectionClosedError(MetastoreError):
     """What a server fails at without an answer: the connection ends."""
 
 

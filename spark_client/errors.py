@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from metastore.client.errors import ClientError as SparkClientError
 from metastore.client.errors import (
-    AnswerLostError,
     InvalidAddressError,
     MetastoreRefusedError,
     MetastoreUnavailableError,
@@ -13,13 +13,12 @@ from metastore.client.errors import (
     NoSuchWriteError,
     PartitionExistsError,
     PublishConflictError,
+    ReplyLostError,
     TableExistsError,
     ValuesChangedError,
 )
-from metastore.client.errors import ClientError as SparkClientError
 
 __all__ = [
-    "AnswerLostError",
     "InvalidAddressError",
     "InvalidInsertError",
     "InvalidStatementError",
@@ -31,6 +30,7 @@ __all__ = [
     "NoSuchWriteError",
     "PartitionExistsError",
     "PublishConflictError",
+    "ReplyLostError",
     "SessionError",
     "SparkClientError",
     "TableExistsError",

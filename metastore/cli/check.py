@@ -10,7 +10,7 @@ from metastore.cli.client import connected
 from metastore.cli.names import split_object
 from metastore.cli.printing import print_table
 from metastore.cli.spark import ask_client
-from metastore.domain.buckets import UNPARTITIONED, Buckets, buckets, disorder, mismatch
+from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch, buckets, layout_problem
 from metastore.domain.partition_names import partition_name
 from metastore.domain.query_ids import is_hidden
 from metastore.errors import InvalidInputError
@@ -90,20 +90,22 @@ def _findings(table: str, keys: list[str], declared: Buckets, plan: ScanPlan) ->
         if keys and partition.storageIndex is not None:
             storage = plan.storages[partition.storageIndex]
             own = buckets(storage.bucketCols, storage.numBuckets)
-        problem = mismatch(table, declared, name, own) or _disorder(table, name, partition.location, own.count, plan)
+        problem = bucketing_mismatch(table, declared, name, own) or _layout_problem(
+            table, name, partition.location, own.count, plan
+        )
         return (name, problem) if problem else None
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         yield from filter(None, threads.map(look, plan.partitions))
 
 
-def _disorder(table: str, partition: str, location: str, number: int, plan: ScanPlan) -> str | None:
+def _layout_problem(table: str, partition: str, location: str, number: int, plan: ScanPlan) -> str | None:
     files, directories = Warehouse(location).children(location)
     names = [[paths.name(place) for place in places] for places in ([file.location for file in files], directories)]
     seen = [[name for name in row if not name.startswith(("_", "."))] for row in names]
     writes = plan.writeToken, plan.highestWrite, plan.openWrites or ()
     published = [name for name in seen[0] if not is_hidden(name, *writes)]
-    return disorder(table, partition, published, seen[1], number)
+    return layout_problem(table, partition, published, seen[1], number)
 
 
 def _ask(name: str, uri: str, master: str) -> list[Finding]:

@@ -57,7 +57,7 @@ def _findings(address: Address, credentials: Credentials) -> Iterator[Finding]:
     yield from _tls(address, credentials)
     yield _nobody(address)
     yield _mechanisms(address, credentials)
-    if credentials.tls or credentials.name_a_user:
+    if credentials.tls or credentials.prove_a_user:
         yield _shown(address, credentials)
     else:
         yield None, "no credentials are given (METASTORE_CLIENT_…): nothing more is tried"
@@ -162,7 +162,7 @@ def _shown(address: Address, credentials: Credentials) -> Finding:
     """Tells whether the credentials come in."""
     try:
         with connect(str(address), connect_timeout=_TIMEOUT, timeout=_TIMEOUT, credentials=credentials) as client:
-            if not credentials.name_a_user:
+            if not credentials.prove_a_user:
                 client.methods.get_all_databases()
                 return True, "these credentials come in"
             name = client.methods.set_ugi(credentials.user or "", [])[-1:]

@@ -12,7 +12,7 @@ from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TApplicationException
 
 from metastore.client import errors
-from metastore.client.connection import BROKEN, Address, Connection, NoAnswerError, NotSentError, describe, parse_uris
+from metastore.client.connection import BROKEN, Address, Connection, NoReplyError, NotSentError, describe, parse_uris
 from metastore.client.credentials import Credentials
 
 Faults = Mapping[type[TExceptionBase], type[errors.ClientError]]
@@ -38,7 +38,7 @@ class Calls:
         self._connect_timeout = connect_timeout
         self._timeout = timeout
         self.credentials = Credentials.from_environment() if credentials is None else credentials
-        self._user = user or (None if self.credentials.name_a_user else _user_name())
+        self._user = user or (None if self.credentials.prove_a_user else _user_name())
         self._idle: deque[Connection] = deque()
         self._preferred = 0
 
@@ -65,10 +65,10 @@ class Calls:
             except NotSentError as error:
                 self._forget(connection)
                 failures.append(f"{connection.address} ({error})")
-            except NoAnswerError as error:
+            except NoReplyError as error:
                 self._forget(connection)
                 if not repeat:
-                    raise errors.AnswerLostError(
+                    raise errors.ReplyLostError(
                         f"{connection.address} broke off during {method} ({error}); whether it happened is not known"
                     ) from error
                 if error.timed_out:

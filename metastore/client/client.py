@@ -45,7 +45,7 @@ class MetastoreClient(Calls):
     """A client that many threads may share: each call takes an idle connection, or opens one.
 
     Reads are repeated at the next address when a connection breaks. Changes are repeated only when they surely did
-    not reach a server; otherwise AnswerLostError says that the outcome is not known. Every method raises
+    not reach a server; otherwise ReplyLostError says that the outcome is not known. Every method raises
     MetastoreUnavailableError (no server answers) and MetastoreRefusedError (the server's own error text).
     """
 
@@ -67,7 +67,7 @@ class MetastoreClient(Calls):
         return convert.table_of(self._raw_table(database, table))
 
     def create_table(self, table: structs.Table) -> None:
-        """Raises TableExistsError, NoSuchDatabaseError, AnswerLostError."""
+        """Raises TableExistsError, NoSuchDatabaseError, ReplyLostError."""
         faults: Faults = {
             hive.AlreadyExistsException: errors.TableExistsError,
             hive.NoSuchObjectException: errors.NoSuchDatabaseError,
@@ -100,7 +100,7 @@ class MetastoreClient(Calls):
         self._call("alter_table_with_environment_context", database, table, raw, context, repeat=False, faults=faults)
 
     def drop_table(self, database: str, table: str, *, delete_data: bool = True, cascade: bool = False) -> None:
-        """`cascade`: all that depends on it, too. Raises NoSuchTableError, AnswerLostError."""
+        """`cascade`: all that depends on it, too. Raises NoSuchTableError, ReplyLostError."""
         context = hive.EnvironmentContext({"CASCADE": "true"} if cascade else {})
         arguments = (database, table, delete_data, context)
         self._call("drop_table_with_environment_context", *arguments, repeat=False, faults=_NO_TABLE)
@@ -110,7 +110,7 @@ class MetastoreClient(Calls):
     ) -> tuple[str, str, int]:
         """Takes back what was dropped, truncated or overwritten; returns its kind, its name now, how many partitions.
 
-        `partition`: the beginning of names. Raises NoSuchTableError, TableExistsError, AnswerLostError.
+        `partition`: the beginning of names. Raises NoSuchTableError, TableExistsError, ReplyLostError.
         """
         faults: Faults = {**_NO_TABLE, hive.AlreadyExistsException: errors.TableExistsError}
         request = ours.UndropRequest(database, table, None, partition, new_name)
@@ -203,7 +203,7 @@ class MetastoreClient(Calls):
     def publish(self, writes: Sequence[structs.Publication]) -> list[structs.PublishResult]:
         """Makes the writes of one statement visible at once, or none of them, and ends them.
 
-        Raises PublishConflictError, NoSuchWriteError, AnswerLostError.
+        Raises PublishConflictError, NoSuchWriteError, ReplyLostError.
         """
         requests = [convert.publish_request(write) for write in writes]
         results = self._call("publish_all", requests, repeat=False, faults=_PUBLISH)
@@ -225,7 +225,7 @@ class MetastoreClient(Calls):
     def add_partitions(
         self, database: str, table: str, partitions: Sequence[Sequence[str]], *, if_not_exists: bool
     ) -> None:
-        """Adds partitions of a view, by their values. Raises PartitionExistsError, AnswerLostError."""
+        """Adds partitions of a view, by their values. Raises PartitionExistsError, ReplyLostError."""
         raw = [hive.Partition(list(values), database, table, parameters={}) for values in partitions]
         request = hive.AddPartitionsRequest(database, table, raw, if_not_exists, needResult=False)
         faults: Faults = {hive.AlreadyExistsException: errors.PartitionExistsError}
@@ -234,7 +234,7 @@ class MetastoreClient(Calls):
     def drop_partitions(
         self, database: str, table: str, names: Sequence[str], *, if_exists: bool, delete_data: bool = True
     ) -> None:
-        """Drops all of the partitions, or none. Raises NoSuchPartitionError, AnswerLostError.
+        """Drops all of the partitions, or none. Raises NoSuchPartitionError, ReplyLostError.
 
         `delete_data`: with their files, if the table owns them; else whoever adds one anew finds its rows.
         """
@@ -246,7 +246,7 @@ class MetastoreClient(Calls):
         self._call("drop_partitions_req", request, repeat=False, faults=faults)
 
     def rename_partition(self, database: str, table: str, old: Sequence[str], new: Sequence[str]) -> None:
-        """Gives a partition other values. Raises PartitionExistsError, AnswerLostError."""
+        """Gives a partition other values. Raises PartitionExistsError, ReplyLostError."""
         raw = self._call("get_partition", database, table, list(old), repeat=True, faults=_NO_TABLE)
         raw.values = list(new)
         faults: Faults = {hive.InvalidOperationException: errors.PartitionExistsError}
@@ -258,7 +258,7 @@ class MetastoreClient(Calls):
         return tuple(self._call("get_partition_names_ps", *args, repeat=True, faults=_NO_TABLE))
 
     def create_dependent_table(self, request: ours.CreateDependentTableRequest) -> None:
-        """Raises TableExistsError, NoSuchTableError (of the base), AnswerLostError."""
+        """Raises TableExistsError, NoSuchTableError (of the base), ReplyLostError."""
         faults: Faults = {**_NO_TABLE, hive.AlreadyExistsException: errors.TableExistsError}
         self._call("create_dependent_table", request, repeat=False, faults=faults)
 

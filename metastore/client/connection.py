@@ -74,7 +74,7 @@ class NotSentError(Exception):
     """The call did not reach the server whole, so it did not happen."""
 
 
-class NoAnswerError(Exception):
+class NoReplyError(Exception):
     """The call was sent whole and the answer did not come."""
 
     def __init__(self, cause: Exception, *, timed_out: bool) -> None:
@@ -159,7 +159,7 @@ class Connection:
         return bool(self._socket.isOpen())
 
     def call(self, method: str, *args: Any) -> Any:
-        """Calls once. Raises NotSentError, NoAnswerError, or what the server answered."""
+        """Calls once. Raises NotSentError, NoReplyError, or what the server answered."""
         try:
             getattr(self._client, f"send_{method}")(*args)
         except BROKEN as error:
@@ -169,7 +169,7 @@ class Connection:
             return getattr(self._client, f"recv_{method}")()
         except BROKEN as error:
             timed_out = isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT
-            raise NoAnswerError(error, timed_out=timed_out) from error
+            raise NoReplyError(error, timed_out=timed_out) from error
 
     def close(self) -> None:
         """Hangs up."""

@@ -59,7 +59,7 @@ class Credentials:
         return cls(tls=tls.lower() in _TRUE, **found)
 
     @property
-    def name_a_user(self) -> bool:
+    def prove_a_user(self) -> bool:
         """Whether the server knows by them who calls."""
         return any((self.certificate, self.password, self.jwt, self.token, self.kerberos))
 

@@ -23,7 +23,7 @@ class CredentialsError(ClientError, ValueError):
     """Credentials that cannot be used: a file that is missing, two that exclude each other."""
 
 
-class AnswerLostError(ClientError):
+class ReplyLostError(ClientError):
     """A change was sent whole, but the connection broke before the answer: whether it happened is not known."""
 
 

@@ -62,13 +62,13 @@ def bucket_file(bucket: int, name: str) -> str:
     return f"0{bucket:05d}_0_{name}"
 
 
-def is_sparks_own(name: str) -> bool:
+def is_written_by_spark(name: str) -> bool:
     """Tells whether Spark without our library has named the file: it puts rows by version 1, whatever their table
     says."""
     return _OF_SPARK.fullmatch(name) is not None
 
 
-def mismatch(table: str, of_table: Buckets, partition: str, of_partition: Buckets) -> str | None:
+def bucketing_mismatch(table: str, of_table: Buckets, partition: str, of_partition: Buckets) -> str | None:
     """Says why a partition's buckets cannot be told from its table's, None if they can: counts may differ by 2, 4 …"""
     if not of_table.count:
         return None
@@ -85,7 +85,7 @@ def mismatch(table: str, of_table: Buckets, partition: str, of_partition: Bucket
 
 
 def bucket_numbers(names: Sequence[str]) -> list[int]:
-    """Returns the bucket of each file of a directory that is in order (`disorder`).
+    """Returns the bucket of each file of a directory that is in order (`layout_problem`).
 
     If one name tells nothing, none is believed: the original scheme counts, one file for each bucket in the order of
     their names.
@@ -97,7 +97,9 @@ def bucket_numbers(names: Sequence[str]) -> list[int]:
     return [by_order[name] for name in names]
 
 
-def disorder(table: str, partition: str, names: Sequence[str], directories: Sequence[str], count: int) -> str | None:
+def layout_problem(
+    table: str, partition: str, names: Sequence[str], directories: Sequence[str], count: int
+) -> str | None:
     """Says what is wrong with the files and directories in a directory of a bucketed table or partition, if anything.
 
     `count`: the buckets that are declared.

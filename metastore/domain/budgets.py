@@ -34,7 +34,7 @@ class Budget:
     bytes: int | None = None
 
 
-NOTHING_SET: Final = Budget()
+UNLIMITED: Final = Budget()
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Budgets:
     clients: Mapping[str, Budget]
 
     def of_user(self, user: str) -> Budget:
-        return self.users.get(user) or self.users.get(OTHERS, NOTHING_SET)
+        return self.users.get(user) or self.users.get(OTHERS, UNLIMITED)
 
     def of_client(self, kind: str) -> Budget:
-        return self.clients.get(kind) or self.clients.get(OTHERS, NOTHING_SET)
+        return self.clients.get(kind) or self.clients.get(OTHERS, UNLIMITED)
 
 
 def parse_budgets(text: str) -> Budgets:

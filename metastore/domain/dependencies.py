@@ -15,7 +15,7 @@ from metastore.domain.names import fold
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.errors import InvalidObjectError
 
-MARK = "dependent.table"
+DEPENDENT = "dependent.table"
 """The table parameter that says `true` of a dependent table."""
 
 BASES = "dependent.on"

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from metastore.domain.names import DatabaseName, TableName
 
 FORMAT: Final = "json-0.2"
-MARK: Final = "\x01"
+PLACEHOLDER: Final = "\x01"
 """Stands for a text that a message repeats. In JSON such a character can only be escaped, so it is nothing else."""
 
 
@@ -55,8 +55,8 @@ class EventType(StrEnum):
 class Event(NamedTuple):
     """An entry of the log that has neither number nor time yet. No `catalog`: of a transaction.
 
-    `message` is a JSON object to which the time is still to be added. Where it says `MARK`, `repetitions` times, it
-    means `repeated`, which is sent to the database and stored once.
+    `message` is a JSON object without its timestamp. It contains `PLACEHOLDER` `repetitions` times; each stands for
+    `repeated`, which is sent to the database and stored once.
     """
 
     type: EventType

@@ -17,7 +17,7 @@ MAX_DEPTH = 60
 MAX_NODES = 10_000
 
 
-class Truth(enum.Enum):
+class TruthValue(enum.Enum):
     """What a constant predicate says. UNKNOWN: nothing is known of it, it may be true, false or null."""
 
     TRUE = "true"
@@ -67,7 +67,7 @@ _MIRRORED = {
 class Constant:
     """The same for every row."""
 
-    truth: Truth
+    truth: TruthValue
     depth: ClassVar[int] = 0
 
 
@@ -177,10 +177,10 @@ Atom: TypeAlias = Compare | NullSafeEqual | In | IsNull | StartsWith | TextIn | 
 Leaf: TypeAlias = Constant | Atom
 Expression: TypeAlias = And | Or | Not | Leaf
 
-TRUE = Constant(Truth.TRUE)
-FALSE = Constant(Truth.FALSE)
-NULL = Constant(Truth.NULL)
-UNKNOWN = Constant(Truth.UNKNOWN)
+TRUE = Constant(TruthValue.TRUE)
+FALSE = Constant(TruthValue.FALSE)
+NULL = Constant(TruthValue.NULL)
+UNKNOWN = Constant(TruthValue.UNKNOWN)
 
 
 def columns(expression: Expression) -> set[str]:
@@ -222,9 +222,9 @@ def push_not(expression: Expression, *, negate: bool = False) -> Expression:
 
 def _negated(leaf: Leaf) -> Expression:
     match leaf:
-        case Constant(truth=Truth.TRUE):
+        case Constant(truth=TruthValue.TRUE):
             return FALSE
-        case Constant(truth=Truth.FALSE):
+        case Constant(truth=TruthValue.FALSE):
             return TRUE
         case Constant():
             return leaf

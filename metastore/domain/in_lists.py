@@ -5,8 +5,8 @@ from __future__ import annotations
 from metastore.domain.expression import And, Compare, Expression, In, Not, Operator, Or
 
 
-def gathered(expression: Expression) -> Expression:
-    """Returns the same predicate with the equalities of each OR, and the inequalities of each AND, gathered by column.
+def merge_in_lists(expression: Expression) -> Expression:
+    """Returns the same predicate with the equalities of each OR, and the inequalities of each AND, merged by column.
 
     `expression` has its negations at the leaves (`push_not`).
     """
@@ -27,7 +27,7 @@ def _gather(children: tuple[Expression, ...], *, negated: bool) -> tuple[list[Ex
     for child in children:
         found = _equality(child, negated=negated)
         if found is None:
-            kept.append(gathered(child))
+            kept.append(merge_in_lists(child))
         else:
             lists.setdefault(found.column, []).extend(found.values)
     return kept, [In(column, tuple(dict.fromkeys(values))) for column, values in lists.items()]

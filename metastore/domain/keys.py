@@ -9,7 +9,7 @@ import enum
 import re
 import struct
 
-from metastore import short_texts
+from metastore import text_cache
 from metastore.domain.names import fold
 from metastore.domain.partition_names import DEFAULT_PARTITION
 
@@ -109,7 +109,7 @@ def sort_key(kind: KeyKind, text: str) -> str | None:
     return None
 
 
-@short_texts.cached(4096)
+@text_cache.cached(4096)
 def _number(text: str) -> str | None:
     """Writes region, exponent, digits without zeros at either end. Below zero all of it is reversed, and closed by a
     character beyond all digits, since there the longer of two texts with one beginning is the smaller number.

@@ -32,7 +32,7 @@ class Component(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StandingLock:
+class ExistingLock:
     """A lock that is granted, or was requested earlier. `components` by their position, from 1."""
 
     id: int
@@ -50,7 +50,7 @@ class Blocker(NamedTuple):
 
 
 def blocker(
-    requested: Iterable[Component], transaction: int | None, standing: Iterable[StandingLock]
+    requested: Iterable[Component], transaction: int | None, standing: Iterable[ExistingLock]
 ) -> Blocker | None:
     """Returns the earliest lock that the request must wait for, or None: it can be granted.
 
@@ -77,7 +77,7 @@ def blocker(
     return min(found, key=lambda obstacle: (obstacle.lock, obstacle.position), default=None)
 
 
-def lower_keys(partition: str | None) -> str | None:
+def lower_case_columns(partition: str | None) -> str | None:
     """Returns a partition name with its columns in lower case; values keep theirs (Hive's
     TxnUtils.normalizePartitionCase).
     """
@@ -138,7 +138,7 @@ class _Index:
     def __init__(self) -> None:
         self._found: dict[_Scope, dict[tuple[LockType, bool], tuple[int, int]]] = {}
 
-    def add(self, lock: StandingLock) -> None:
+    def add(self, lock: ExistingLock) -> None:
         """Locks come by their age."""
         for position, component in enumerate(lock.components, 1):
             kind = (component.type, component.table is None)

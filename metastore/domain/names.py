@@ -73,7 +73,7 @@ class TableName:
         return DatabaseName(self.catalog, self.database)
 
 
-class NamesOf(list[str]):
+class TableNameList(list[str]):
     """Names of tables of several databases: without their databases, as some methods answer. `tables` has both."""
 
     def __init__(self, tables: Iterable[TableName]) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from metastore import short_texts
+from metastore import text_cache
 from metastore.domain.names import fold
 from metastore.errors import InvalidInputError, InvalidObjectError
 
@@ -25,7 +25,7 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-@short_texts.cached(10_000)  # days and hours come again and again
+@text_cache.cached(10_000)  # days and hours come again and again
 def escape(text: str) -> str:
     """Returns a text as part of a name; empty, it is the default partition (Hive's FileUtils.escapePathName)."""
     return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text) or DEFAULT_PARTITION
@@ -36,7 +36,7 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
 
 
-@short_texts.cached(10_000)
+@text_cache.cached(10_000)
 def _escaped_column(name: str) -> str:
     return f"{escape(fold(name))}="
 

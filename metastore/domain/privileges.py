@@ -46,7 +46,7 @@ _INHERITED: Final = _MEANT_BY_ALL - {Right.CREATE}
 GRANTED: Final = _MEANT_BY_ALL | {str(Right.LOCATION), "ALL"}
 """What is granted by name."""
 NOTHING: Final[frozenset[str]] = frozenset()
-ANYWHERE: Final = ""
+ANY_LOCATION: Final = ""
 """The place below which all places are."""
 
 
@@ -86,7 +86,7 @@ class Admins(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CallerGrants:
     """What a caller has that does not depend on one table: of `version`, which rises with each change of it.
 
     Privileges are in capitals, with `WITH_OPTION` where they may be granted on; databases by their ids.
@@ -99,7 +99,7 @@ class Standing:
     everywhere: frozenset[str] = frozenset()
     catalogs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     databases: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    places: frozenset[str] = frozenset()  # below which locations may be registered; ANYWHERE is above all
+    places: frozenset[str] = frozenset()  # below which locations may be registered; ANY_LOCATION is above all
     administered: frozenset[str] = frozenset()  # roles that may be granted on
     version: int = -1
 
@@ -127,7 +127,7 @@ class Standing:
                 return name in self.roles
 
 
-class Found(NamedTuple):
+class Securable(NamedTuple):
     """A database or table that was looked up, and what the caller was granted on the table itself."""
 
     catalog: str
@@ -157,25 +157,25 @@ def grantable(privileges: Iterable[str]) -> frozenset[str]:
     return expanded(privilege for privilege in privileges if privilege.endswith(WITH_OPTION))
 
 
-def owns_database(standing: Standing, found: Found) -> bool:
+def owns_database(standing: CallerGrants, found: Securable) -> bool:
     """Tells whether the caller owns the database. What `public` owns is nobody's: see `rights`."""
     is_everybodys = found.database_owner_kind == PrincipalKind.ROLE and found.database_owner == PUBLIC
     return not is_everybodys and standing.is_principal(found.database_owner_kind, found.database_owner)
 
 
-def owns(standing: Standing, found: Found) -> bool:
+def owns(standing: CallerGrants, found: Securable) -> bool:
     """Tells whether the caller owns the object, or the database that it is in."""
     if found.table_id is not None and standing.is_principal(found.owner_kind, found.owner):
         return True
     return owns_database(standing, found)
 
 
-def owns_all(standing: Standing, found: Found) -> bool:
+def owns_all(standing: CallerGrants, found: Securable) -> bool:
     """Tells whether nothing of the object is a secret to the caller."""
     return standing.is_admin or owns(standing, found)
 
 
-def stored_privileges(standing: Standing, found: Found) -> frozenset[str]:
+def stored_privileges(standing: CallerGrants, found: Securable) -> frozenset[str]:
     """Returns the privileges on the object, and those that it has from what it lies in."""
     above = inherited(standing.everywhere | standing.catalogs.get(found.catalog, NOTHING))
     of_database = standing.databases.get(found.database_id, NOTHING)
@@ -184,7 +184,7 @@ def stored_privileges(standing: Standing, found: Found) -> frozenset[str]:
     return above | inherited(of_database) | frozenset(found.granted)
 
 
-def rights(standing: Standing, found: Found) -> frozenset[str]:
+def rights(standing: CallerGrants, found: Securable) -> frozenset[str]:
     """Returns what the caller may do with the object. Empty: it is hidden, unless something in it is seen."""
     if standing.is_admin or owns(standing, found):
         return _OWNED
@@ -194,18 +194,18 @@ def rights(standing: Standing, found: Found) -> frozenset[str]:
     return held
 
 
-def sees(standing: Standing, found: Found) -> bool:
+def sees(standing: CallerGrants, found: Securable) -> bool:
     """Tells whether the object is there for the caller."""
     return found.within or bool(rights(standing, found))
 
 
-def sees_all_of(standing: Standing, database: Found) -> bool:
+def sees_all_of(standing: CallerGrants, database: Securable) -> bool:
     """Tells whether the caller sees all tables of a database, those to come included."""
     held = inherited(stored_privileges(standing, database))
     return standing.is_admin or owns_database(standing, database) or bool(held)
 
 
-def may_grant(standing: Standing, found: Found | None, privileges: Iterable[str]) -> bool:
+def may_grant(standing: CallerGrants, found: Securable | None, privileges: Iterable[str]) -> bool:
     """Tells whether the caller may grant these on the object. On the whole metastore (None), admins do."""
     if standing.is_admin:
         return True
@@ -213,14 +213,14 @@ def may_grant(standing: Standing, found: Found | None, privileges: Iterable[str]
     return found is not None and (owns(standing, found) or wanted <= grantable(stored_privileges(standing, found)))
 
 
-def rights_on_catalog(standing: Standing, catalog: str) -> frozenset[str]:
+def rights_on_catalog(standing: CallerGrants, catalog: str) -> frozenset[str]:
     """Returns what the caller may do with a catalog itself."""
     if standing.is_admin:
         return _OWNED
     return expanded([*standing.everywhere, *standing.catalogs.get(catalog, NOTHING)])
 
 
-def rights_on_everything(standing: Standing) -> frozenset[str]:
+def rights_on_everything(standing: CallerGrants) -> frozenset[str]:
     """Returns what the caller may do with the whole metastore."""
     return _OWNED if standing.is_admin else expanded(standing.everywhere)
 

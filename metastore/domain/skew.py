@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from metastore.domain.expression import And, Constant, Expression, Or, push_not
-from metastore.domain.in_lists import gathered
+from metastore.domain.in_lists import merge_in_lists
 from metastore.domain.keys import kind_of
 from metastore.domain.names import fold
 from metastore.domain.partition_names import first_invalid_character
-from metastore.domain.skew_axis import Axis, Literal, atom_of
-from metastore.domain.skew_places import FLAT_DEFAULT, flat_prefix
+from metastore.domain.skew_directories import FLAT_DEFAULT, flat_prefix
+from metastore.domain.skew_regions import ColumnRegions, Literal, atom_of
 from metastore.domain.skew_search import Search
 from metastore.errors import InvalidObjectError
 
@@ -47,10 +47,10 @@ def directories_to_read(
     columns = [fold(column) for column in skew.columns]
     malformed = {value for value in skew.values if len(value) != len(columns)}
     values = [value for value in skew.values if value not in malformed]
-    tree = gathered(push_not(predicate))
+    tree = merge_in_lists(push_not(predicate))
     literals = list(_literals(tree))
     axes = {
-        column: Axis(
+        column: ColumnRegions(
             kind_of(types.get(column, "")),
             {value[index] for value in values},
             [literal for literal in literals if atom_of(literal).column == column],

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from metastore.domain.expression import FALSE, TRUE, And, Constant, Expression, Or, Truth
-from metastore.domain.skew_axis import Axis, Cell, Literal, Profile, Region, atom_of
+from metastore.domain.expression import FALSE, TRUE, And, Constant, Expression, Or, TruthValue
+from metastore.domain.skew_regions import ColumnRegions, Literal, Profile, Region, ValueRegions, atom_of
 
 MAX_STEPS = 500_000  # literals looked at: about a second
 
@@ -25,13 +25,13 @@ class Search:
     After MAX_STEPS what is left of the predicate counts as true: everything not yet excluded is kept.
     """
 
-    def __init__(self, predicate: Expression, axes: Mapping[str, Axis]) -> None:
+    def __init__(self, predicate: Expression, axes: Mapping[str, ColumnRegions]) -> None:
         self._axes = axes
         self._steps = 0
         # Nothing is known of other columns: there a literal can be true.
         self._tree = self._reduced(predicate, lambda literal: None if atom_of(literal).column in axes else True)
 
-    def declared(self, cells: Mapping[Value, Sequence[Cell]]) -> set[Value]:
+    def declared(self, cells: Mapping[Value, Sequence[ValueRegions]]) -> set[Value]:
         """Returns the declared values whose directories can hold a row for which the predicate is true."""
         self._steps = 0
         groups: list[tuple[Expression, list[Value]]] = [(self._tree, list(cells))]
@@ -45,7 +45,7 @@ class Search:
             groups = [group for group in narrowed if group[0] is not FALSE]
         return {value for tree, values in groups if tree is not FALSE for value in values}
 
-    def default(self, cells: Iterable[Sequence[Cell]]) -> bool:
+    def default(self, cells: Iterable[Sequence[ValueRegions]]) -> bool:
         """Tells whether a row of a combination of regions that no declared value owns can make the predicate true."""
         self._steps = 0
         sizes = [Counter(axis.profiles.values()) for axis in self._axes.values()]
@@ -79,7 +79,7 @@ class Search:
         """
         match tree:
             case Constant(truth=constant):
-                return TRUE if constant in (Truth.TRUE, Truth.UNKNOWN) else FALSE
+                return TRUE if constant in (TruthValue.TRUE, TruthValue.UNKNOWN) else FALSE
             case And(children=children):
                 return self._joined(And, children, truth, neutral=TRUE, final=FALSE)
             case Or(children=children):
@@ -109,7 +109,7 @@ class Search:
         return left[0] if len(left) == 1 else kind(tuple(left))
 
 
-def _owned(cells: Sequence[Cell]) -> tuple[Region, ...] | None:
+def _owned(cells: Sequence[ValueRegions]) -> tuple[Region, ...] | None:
     """Returns the combination of regions whose rows are in this declared value's directory and nowhere else, if any."""
     regions = [cell.owned for cell in cells if cell.owned is not None]
     return tuple(regions) if len(regions) == len(cells) else None

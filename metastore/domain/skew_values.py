@@ -18,7 +18,7 @@ _SCIENTIFIC = re.compile(r"\s*+[+-]?(?=\.?[0-9])[0-9]*+\.?[0-9]*+[eE][+-]?[0-9]{
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def as_written(type_string: str, text: str) -> str:
+def canonical_text(type_string: str, text: str) -> str:
     """Returns the text that Hive writes for the value: 01 is 1 on an int, 1.50 is 1.5 on a decimal, TRUE is true.
 
     A text that is no value of the type stays as it is, and so do texts, and numbers of floating point.
@@ -49,7 +49,7 @@ def distinct_values(types: Sequence[str], values: Sequence[Sequence[str]]) -> li
     return [list(value) for value in dict.fromkeys(_value(types, value) for value in values)]
 
 
-def typed_places(types: Sequence[str], places: Mapping[Value, str]) -> dict[Value, str]:
+def typed_locations(types: Sequence[str], places: Mapping[Value, str]) -> dict[Value, str]:
     """Returns the places of values, by the values as Hive writes them."""
     return {_value(types, value): place for value, place in places.items()}
 
@@ -57,4 +57,4 @@ def typed_places(types: Sequence[str], places: Mapping[Value, str]) -> dict[Valu
 def _value(types: Sequence[str], value: Sequence[str]) -> Value:
     if len(types) != len(value):  # the place of no declared value
         return tuple(value)
-    return tuple(as_written(kind, text) for kind, text in zip(types, value, strict=True))
+    return tuple(canonical_text(kind, text) for kind, text in zip(types, value, strict=True))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from metastore.domain.events import MARK, Event, EventType, event, to_json
+from metastore.domain.events import PLACEHOLDER, Event, EventType, event, to_json
 from metastore.domain.names import TableName
 
 WHOLE: Final = 1_000
@@ -22,7 +22,7 @@ SINGLE: Final = 100
 NAMED: Final = 10_000
 """Partitions whose values one message holds."""
 
-_ESCAPED: Final = to_json(MARK)[1:-1]
+_ESCAPED: Final = to_json(PLACEHOLDER)[1:-1]
 
 
 class TableText(NamedTuple):
@@ -43,7 +43,7 @@ class PartitionText(NamedTuple):
 
 
 class Objects(NamedTuple):
-    """Objects of partitions, which are read where they are needed. `MARK` behind { is `marked`."""
+    """Objects of partitions, which are read where they are needed. `PLACEHOLDER` behind { is `marked`."""
 
     texts: Iterable[str]
     marked: str = ""
@@ -134,9 +134,9 @@ def _of_table(kind: EventType, table: TableText, **fields: Any) -> Event:
 
 def _with_objects(event: Event, texts: Sequence[str], marked: str) -> Event:
     # What users write is escaped by the object's text already, and so has another backslash here.
-    listed = to_json(texts).replace(f"{{{_ESCAPED}", f"{{{MARK}")
+    listed = to_json(texts).replace(f"{{{_ESCAPED}", f"{{{PLACEHOLDER}")
     message = f'{event.message[:-1]},"partitionListJson":{listed}}}'
-    return event._replace(message=message, repeated=to_json(marked)[1:-1], repetitions=listed.count(MARK))
+    return event._replace(message=message, repeated=to_json(marked)[1:-1], repetitions=listed.count(PLACEHOLDER))
 
 
 def _key_values(table: TableText, values: Sequence[str]) -> dict[str, str]:
@@ -147,7 +147,7 @@ def _within(objects: Objects) -> list[str] | None:
     """Returns all of the texts, or None when they are too long together."""
     texts, size = [], 0
     for text in objects.texts:
-        size += len(text) + text.count(MARK) * len(objects.marked)
+        size += len(text) + text.count(PLACEHOLDER) * len(objects.marked)
         if size > LARGEST:
             return None
         texts.append(text)

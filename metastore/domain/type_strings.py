@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from metastore import short_texts
+from metastore import text_cache
 from metastore.errors import InvalidObjectError
 
 MAX_DEPTH = 100
@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"[<>(),:]|`[^`]*(?:``[^`]*)*`|[^<>(),:`]+|`")
 _NAME = re.compile(r"[a-z]\w*(?: [a-z]+)*", re.ASCII)
 
 
-@short_texts.cached(4096)
+@text_cache.cached(4096)
 def check_type(type_string: str) -> None:
     """Refuses (InvalidObjectError) what is no type by Hive's grammar (TypeInfoUtils), in any case and nesting.
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold, pattern_regex, split_database
 from metastore.domain.names import database_name as database_name
 from metastore.domain.names import table_name as table_name
-from metastore.errors import InvalidInputError, MetastoreError, NotFoundError, NullError, NullNameError
+from metastore.errors import InvalidInputError, MetastoreError, NotFoundError, NullArgumentError, NullNameError
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevokeType
 
 T = TypeVar("T")
@@ -64,9 +64,9 @@ def properties(context: EnvironmentContext | None) -> dict[str, str]:
 
 
 def required(name: str, value: T | None) -> T:
-    """Returns what a request cannot do without, under its name in it. Raises NullError where it is unset."""
+    """Returns what a request cannot do without, under its name in it. Raises NullArgumentError where it is unset."""
     if value is None:
-        raise NullError(f"The request came without {name}")
+        raise NullArgumentError(f"The request came without {name}")
     return value
 
 

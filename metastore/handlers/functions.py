@@ -6,12 +6,12 @@ from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, pattern_regex
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import (
     AlreadyExistsError,
-    ChangedError,
     InvalidInputError,
     InvalidObjectError,
     NotFoundError,
     NullNameError,
     UndeclaredError,
+    VersionDependentError,
 )
 from metastore.handlers.arguments import database_name, given_database_name
 from metastore.services.entry.functions import FunctionService
@@ -31,7 +31,7 @@ class FunctionHandlers:
 
     def create_function(self, function: Function) -> None:
         if function.dbName is None:
-            raise ChangedError("Database name in Function cannot be null.", NotFoundError)
+            raise VersionDependentError("Database name in Function cannot be null.", NotFoundError)
         self._functions.create(database_name(function.dbName, function.catName), function)
 
     def alter_function(self, database: str, name: str, function: Function) -> None:
@@ -40,7 +40,7 @@ class FunctionHandlers:
         try:
             self._functions.alter(home, _function_name(name), function, target)
         except InvalidObjectError as error:
-            raise ChangedError(str(error), UndeclaredError) from error
+            raise VersionDependentError(str(error), UndeclaredError) from error
         except (AlreadyExistsError, NotFoundError) as error:
             raise InvalidInputError(str(error)) from error
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from metastore.domain.names import NamesOf, TableName, is_object_name, pattern_regex
+from metastore.domain.names import TableName, TableNameList, is_object_name, pattern_regex
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import ChangedError, InvalidObjectError, InvalidOperationError
+from metastore.errors import InvalidObjectError, InvalidOperationError, VersionDependentError
 from metastore.handlers.arguments import (
     database_name,
     database_pattern,
@@ -103,7 +103,7 @@ class TableHandlers:
             return self._tables.names(name, pattern_regex(pattern), kind or None)
         catalog, databases = database_pattern(database)
         found = self._tables.metas(catalog, databases, pattern_regex(pattern), [kind] if kind else [])
-        return NamesOf(TableName(catalog, meta.database, meta.name) for meta in found)
+        return TableNameList(TableName(catalog, meta.database, meta.name) for meta in found)
 
     def get_tables_ext(self, request: GetTablesExtRequest) -> list[ExtendedTableInfo]:
         database = database_name(request.database, request.catalog)
@@ -168,7 +168,7 @@ class TableHandlers:
         self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]
     ) -> None:
         if table.dbName is None:
-            raise ChangedError(f"Table {table.tableName} was sent without dbName", InvalidObjectError)
+            raise VersionDependentError(f"Table {table.tableName} was sent without dbName", InvalidObjectError)
         database = database_name(table.dbName, table.catName)
         together = [constraint for some in constraints for constraint in some or []]
         update_statistics = updates_statistics(properties(context))

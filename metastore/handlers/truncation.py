@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.errors import ChangedError, NotFoundError, UndeclaredError
+from metastore.errors import NotFoundError, UndeclaredError, VersionDependentError
 from metastore.handlers.arguments import properties, table_name
 from metastore.services.entry.truncation import TruncationService
 from metastore.services.rules.table_data import purges
@@ -19,7 +19,7 @@ class TruncationHandlers:
         try:
             self._truncation.truncate(table_name(database, name), partitions)
         except NotFoundError as error:
-            raise ChangedError(str(error), UndeclaredError) from error
+            raise VersionDependentError(str(error), UndeclaredError) from error
 
     def truncate_table_req(self, request: TruncateTableRequest) -> TruncateTableResponse:
         context = properties(request.environmentContext)

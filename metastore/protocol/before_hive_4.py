@@ -11,7 +11,13 @@ from typing import Any, Final
 
 from metastore.context import Caller
 from metastore.domain.client_kinds import JAVA
-from metastore.errors import ChangedError, EndedError, NullError, NullNameError, UndeclaredError
+from metastore.errors import (
+    ConnectionClosedError,
+    NullArgumentError,
+    NullNameError,
+    UndeclaredError,
+    VersionDependentError,
+)
 
 _LEFT: Final = """alter_partition_with_environment_context alter_partitions_with_environment_context
     alter_table_with_environment_context get_database get_partitions get_partitions_by_filter get_partitions_by_names
@@ -29,7 +35,7 @@ _OTHERS: Final = """add_partitions add_partitions_pspec alter_partition_with_env
     get_partition_values create_function alter_function"""
 _ENDED: Final[dict[type[Exception], dict[str, int]]] = {
     NullNameError: {"get_database": 2, "drop_database": 2} | dict.fromkeys(_NAMES.split(), 3),
-    NullError: dict.fromkeys(_OTHERS.split(), 3),
+    NullArgumentError: dict.fromkeys(_OTHERS.split(), 3),
     UndeclaredError: {"get_partitions_pspec": 3},
 }
 """By the kind of error, the methods in which a server throws what Thrift does not catch, up to which Hive."""
@@ -38,15 +44,15 @@ _ENDED: Final[dict[type[Exception], dict[str, int]]] = {
 def note_hive(caller: Caller, first: Any) -> None:
     """Remembers whose client it is that calls one of `LEFT`, by the first argument of the call."""
     if caller.client == JAVA:
-        caller.hive = 3 if isinstance(first, str) and first.startswith("@") else 2
+        caller.hive_version = 3 if isinstance(first, str) and first.startswith("@") else 2
 
 
 def refused_by(hive: int, method: str, error: Exception) -> Exception:
     """Returns the error as which the server of that Hive, 2 or 3, refuses."""
-    if isinstance(error, ChangedError):
+    if isinstance(error, VersionDependentError):
         return error.before(str(error))
     if _ENDED.get(type(error), {}).get(method, 0) >= hive:
-        return EndedError(str(error))
+        return ConnectionClosedError(str(error))
     return error
 
 

@@ -58,7 +58,7 @@ class BudgetGuard:
     def before(self, peer: Caller, method: Method, arguments: Any, size: int) -> BudgetError | None:
         """Returns the refusal of a call with a request of `size` bytes, if it is over a budget."""
         mine = self._of(peer)
-        peer.most_partitions = min((budget.partitions for _, budget in mine if budget.partitions), default=None)
+        peer.max_partitions = min((budget.partitions for _, budget in mine if budget.partitions), default=None)
         if method.domain in _FREE_DOMAINS or method.name in _FREE:
             return None
         for who, budget in mine:

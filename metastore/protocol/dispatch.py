@@ -14,11 +14,11 @@ from thrift.transport.TTransport import TTransportException
 
 from metastore.context import Caller, caller
 from metastore.errors import (
+    ConnectionClosedError,
     ConnectionLostError,
-    EndedError,
     InvalidInputError,
     MetastoreError,
-    NullError,
+    NullArgumentError,
     UnavailableError,
 )
 from metastore.identity import Identity
@@ -53,10 +53,10 @@ class Call:
         try:
             self._check(arguments)
             success = self._answer(values)
-            if peer.hive:
+            if peer.hive_version:
                 success = answered_by(self.method.name, values, success)
         except Exception as found:  # noqa: BLE001 - every call is answered
-            error = refused_by(peer.hive, self.method.name, found) if peer.hive else found
+            error = refused_by(peer.hive_version, self.method.name, found) if peer.hive_version else found
             return self.failed(error), error
         if self.method.result is None:
             return None, None
@@ -68,7 +68,7 @@ class Call:
     def _check(self, arguments: Any) -> None:
         for name in self._structs:
             if getattr(arguments, name) is None:
-                raise NullError(f"{self.method.name} was called without its argument {name}")
+                raise NullArgumentError(f"{self.method.name} was called without its argument {name}")
 
     def _answer(self, values: list[Any]) -> Any:
         try:
@@ -163,7 +163,7 @@ class Dispatcher:
             error = self._budgets.after(peer, call.method, answer)
             answer = call.failed(error) if error else answer
         try:
-            if isinstance(error, EndedError):
+            if isinstance(error, ConnectionClosedError):
                 raise TTransportException(TTransportException.END_OF_FILE, f"{name}: {error}")
             if answer is not None:
                 _write(oprot, name, sequence, answer)

@@ -10,7 +10,7 @@ from thrift.Thrift import TApplicationException, TException
 from metastore.errors import (
     AlreadyExistsError,
     ConflictError,
-    EndedError,
+    ConnectionClosedError,
     InvalidInputError,
     InvalidObjectError,
     InvalidOperationError,
@@ -67,7 +67,7 @@ _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
     ConflictError: (ConflictException, MetaException, InvalidOperationException),
     UnavailableError: (MetaException,),
     UndeclaredError: (),
-    EndedError: (),
+    ConnectionClosedError: (),
 }
 
 

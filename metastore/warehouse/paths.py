@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from metastore import short_texts
+from metastore import text_cache
 from metastore.errors import InvalidInputError
 
 DEFAULT_DATABASE: Final = "default"
@@ -51,7 +51,7 @@ class Location(NamedTuple):
         return scheme, "" if scheme == "file" and authority in _LOCAL_HOSTS else authority, self.path
 
 
-@short_texts.cached(8192)  # a call asks for the same places several times
+@text_cache.cached(8192)  # a call asks for the same places several times
 def parse(location: str) -> Location:
     """Returns the parts of a URI, or of a plain absolute path, which is the local file system's.
 
@@ -111,7 +111,7 @@ def same(location: str, other: str) -> bool:
     return parse(location).identity == parse(other).identity
 
 
-@short_texts.cached(8192)
+@text_cache.cached(8192)
 def canonical(location: str) -> str:
     """Returns one text for all spellings of a place: `s3a://b/x/` and `s3n://b/x` are `s3://b/x`."""
     scheme, authority, path = parse(location).identity

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from metastore.client.structs import Rename
-from metastore.domain.replaced_mark import REPLACED
+from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from spark_client.errors import WriteFailedError
 from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.objects import java_class
@@ -85,11 +85,11 @@ class Files:
     def mark_replaced(self, locations: Iterable[str], query_id: str) -> None:
         """Puts a file into each that says that newer rows lie elsewhere, unless one is there. Raises
         WriteFailedError."""
-        self._check("mark", [(location, REPLACED) for location in locations], query_id)
+        self._check("mark", [(location, NEWER_ROWS_MARKER) for location in locations], query_id)
 
     def unmark_replaced(self, locations: Iterable[str]) -> None:
         """Takes all such files away. Raises WriteFailedError."""
-        self._check("clear", [(location, REPLACED) for location in locations])
+        self._check("clear", [(location, NEWER_ROWS_MARKER) for location in locations])
 
     def prune(self, locations: Iterable[str], top: str) -> None:
         """Deletes those directories in which nothing is, and what becomes empty above them, but not `top`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.client.structs import Column, ScanBuckets, ScanPartition, ScanStorage
-from metastore.domain.buckets import UNPARTITIONED, Buckets, buckets, is_sparks_own, mismatch
+from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch, buckets, is_written_by_spark
 from metastore.domain.partition_names import value_path
 from spark_client.errors import UnreadableTableError
 from spark_client.jvm.requests import BucketFiles, ChooseBucketFiles, PartitionBuckets, TableBuckets
@@ -43,7 +43,7 @@ def bucketing(
     return PartitionBuckets(
         name,
         of_partition.count,
-        mismatch(table, of_table, name, of_partition),
+        bucketing_mismatch(table, of_table, name, of_partition),
         retyped,
         sparks=declared.version in (None, "1") and set(_types(declared.columns).values()) <= _SPARK_KNOWS,
     )
@@ -75,7 +75,7 @@ def chosen_files(request: ChooseBucketFiles) -> BucketFiles:
         numbers = readable_buckets(table, partition.name, listed.names, partition.count)
         told.append(numbers)
         fewest = min(fewest, partition.count)
-        doubtful = [partition.retyped or (is_sparks_own(name) and not partition.sparks) for name in listed.names]
+        doubtful = [partition.retyped or (is_written_by_spark(name) and not partition.sparks) for name in listed.names]
         exact = exact and not any(doubtful)
         if request.hashes is None:
             total += partition.count

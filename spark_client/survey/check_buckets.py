@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, ScanPlan, Table, VisibleWrites
-from metastore.domain.buckets import UNPARTITIONED, Buckets, mismatch
+from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch
 from metastore.domain.partition_names import value_path
 from metastore.domain.query_ids import is_hidden
 from spark_client.context import context_of, refuse_remote
@@ -97,7 +97,7 @@ def _places(table: Table, plan: ScanPlan) -> Iterator[_Place]:
 
 def _numbers(files: Files, table: Table, place: _Place, writes: VisibleWrites) -> Mapping[str, int]:
     """Location → bucket, of the visible files of a partition. Raises UnreadableTableError."""
-    if text := mismatch(table.full_name, table.buckets, place.partition, place.buckets):
+    if text := bucketing_mismatch(table.full_name, table.buckets, place.partition, place.buckets):
         raise UnreadableTableError(text)
     inside, directories = files.inside(place.location)
     if directories:

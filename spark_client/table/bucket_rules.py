@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from metastore.domain.buckets import bucket_numbers, disorder
+from metastore.domain.buckets import bucket_numbers, layout_problem
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 
 VERSION = "bucketing_version"
@@ -34,14 +34,14 @@ def readable_buckets(table: str, partition: str, names: Sequence[str], declared:
     """Returns the bucket of each file of a directory, by its name. Raises UnreadableTableError for names that do not
     fit the `declared` count.
     """
-    if problem := disorder(table, partition, names, (), declared):
+    if problem := layout_problem(table, partition, names, (), declared):
         raise UnreadableTableError(problem + MEND)
     return bucket_numbers(names)
 
 
 def refuse_directory(table: str, partition: str, directory: str) -> UnreadableTableError:
     """Returns the error for a directory that lies in the directory of a bucketed table or partition."""
-    return UnreadableTableError(f"{disorder(table, partition, (), (directory,), 0)}{MEND}")
+    return UnreadableTableError(f"{layout_problem(table, partition, (), (directory,), 0)}{MEND}")
 
 
 def buckets_of_hashes(hashes: Sequence[int], count: int) -> frozenset[int]:

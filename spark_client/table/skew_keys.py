@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
-from metastore.domain.skew_values import as_written
+from metastore.domain.skew_values import canonical_text
 from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.jvm.sql_text import quote
 
@@ -50,7 +50,7 @@ def values_of(key: str, fields: Sequence[StructField]) -> tuple[str, ...] | None
             rest = rest[1:]
         else:
             length, _, rest = rest.partition(":")
-            values.append(as_written(field.dataType.simpleString(), rest[: int(length)]))
+            values.append(canonical_text(field.dataType.simpleString(), rest[: int(length)]))
             rest = rest[int(length) :]
     names = value_path([field.name for field in fields], values).split("/")
     is_name = "\0" not in key and all(len(name.encode()) <= _MAX_BYTES for name in names)

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Rename, Table
-from metastore.domain.buckets import UNPARTITIONED, bucket_file, bucket_of, mismatch
+from metastore.domain.buckets import UNPARTITIONED, bucket_file, bucket_of, bucketing_mismatch
 from metastore.domain.partition_names import value_path
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
@@ -75,7 +75,7 @@ def _check_partitions(files: Files, table: Table, staged: Iterable[StagedFile], 
     present = files.names([snapshot[values].location for values in appended])
     for values, files_of in zip(appended, present, strict=True):
         name = value_path(names, values) or UNPARTITIONED
-        text = mismatch(table.full_name, table.buckets, name, snapshot[values].buckets)
+        text = bucketing_mismatch(table.full_name, table.buckets, name, snapshot[values].buckets)
         if snapshot[values].skew.is_list_bucketed:
             text = f"Hive table ({table.full_name}) is bucketed but partition ({name}) has skew directories"
         if untold := [file for file in files_of if bucket_of(file) is None]:

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 
 from spark_client.context import Context
 from spark_client.errors import (
-    AnswerLostError,
     InvalidInsertError,
+    ReplyLostError,
     SparkClientError,
     TableExistsError,
 )
@@ -75,7 +75,7 @@ def _created(
             new.replace()
         else:
             new.rename()
-    except AnswerLostError:
+    except ReplyLostError:
         raise  # The table may have its name by now.
     except BaseException as error:
         with suppress(SparkClientError):  # What went wrong matters more than a draft that is left.

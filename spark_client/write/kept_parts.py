@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from metastore.client.structs import Rename, Table
-from metastore.domain.buckets import bucket_of, is_sparks_own
-from metastore.domain.skew_places import skew_directories
+from metastore.domain.buckets import bucket_of, is_written_by_spark
+from metastore.domain.skew_directories import skew_directories
 from spark_client.context import Context
 from spark_client.errors import WriteFailedError
 from spark_client.jvm.files import Files
@@ -35,7 +35,7 @@ def with_known_buckets(context: Context, table: Table, partitions: Collection[Va
     return [
         values
         for values, found in zip(alike, names, strict=True)
-        if not any(bucket_of(name) is None or is_sparks_own(name) for name in found)
+        if not any(bucket_of(name) is None or is_written_by_spark(name) for name in found)
     ]
 
 

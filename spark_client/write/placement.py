@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from itertools import chain, groupby
 
 from metastore.client.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
-from metastore.domain.skew_places import flat_prefixes, inside, is_flat, skew_directories
+from metastore.domain.skew_directories import file_path, flat_prefixes, is_flat, skew_directories
 from spark_client.table.directory_names import directory_path
 from spark_client.table.paths import is_below, name_of, parent
 from spark_client.table.skew_layout import DIRECTORIES, FLAT, LAYOUT
@@ -287,7 +287,7 @@ def _holder(place: str) -> str:
 
 def _by_file(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
     """Renames each file for itself, so that the directory may be others' as well."""
-    return tuple(Rename(file.location, inside(targets[file.directory], name_of(file.location))) for file in files)
+    return tuple(Rename(file.location, file_path(targets[file.directory], name_of(file.location))) for file in files)
 
 
 def _by_directory(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:

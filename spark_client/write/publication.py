@@ -10,10 +10,10 @@ from contextlib import suppress
 from metastore.client.structs import Publication, PublishPartition
 from spark_client.context import Context
 from spark_client.errors import (
-    AnswerLostError,
     MetastoreRefusedError,
     NoSuchWriteError,
     PublishConflictError,
+    ReplyLostError,
     SparkClientError,
     WriteFailedError,
     WriteUncertainError,
@@ -81,7 +81,7 @@ def _publish(context: Context, bringing: dict[Commit, Placement]) -> None:
         _mark(bringing, visible=True)
         try:
             context.metastore.publish(writes)
-        except AnswerLostError as error:
+        except ReplyLostError as error:
             lost = error
         except SparkClientError as error:
             if lost and not isinstance(error, PublishConflictError | NoSuchWriteError):

@@ -10,7 +10,7 @@ from functools import partial
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, Partition, PublishPartition, Skew, Storage, Table, VisibleWrites
 from metastore.domain.buckets import Buckets
-from metastore.domain.skew_places import found_directories
+from metastore.domain.skew_directories import existing_directories
 from spark_client.jvm.files import Files
 from spark_client.scan.predicate import partitions_having
 from spark_client.table.paths import name_of
@@ -130,7 +130,7 @@ def with_found(files: Files, location: str, skew: Skew) -> Skew:
     """
     if not skew.is_list_bucketed or skew.locations:
         return skew
-    below = found_directories(skew.columns, skew.values, partial(_directories, files, location))
+    below = existing_directories(skew.columns, skew.values, partial(_directories, files, location))
     return replace(skew, locations={value: f"{location}/{name}" for value, name in below.items()})
 
 

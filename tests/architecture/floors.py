@@ -8,7 +8,7 @@ from __future__ import annotations
 
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     "metastore": [
-        ("errors", "context", "identity", "short_texts", "structs"),
+        ("errors", "context", "identity", "text_cache", "structs"),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security"),
         ("storage.schema", "storage.cache", "storage.references", "storage.postgres"),

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from metastore.client import MetastoreClient
 from metastore.domain.partition_names import DEFAULT_PARTITION
-from metastore.domain.skew_places import flat_prefix, flat_prefixes, is_flat
+from metastore.domain.skew_directories import flat_prefix, flat_prefixes, is_flat
 from spark_client import Session, scan_report
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.files import MARK

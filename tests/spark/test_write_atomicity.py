@@ -264,10 +264,10 @@ class Lossy(MetastoreClient):
         if fate == "unreachable":
             raise errors.MetastoreUnavailableError("nobody is there")
         if fate == "lost before":
-            raise errors.AnswerLostError("broke off")
+            raise errors.ReplyLostError("broke off")
         result = super().publish(writes)
         if fate == "lost after":
-            raise errors.AnswerLostError("broke off")
+            raise errors.ReplyLostError("broke off")
         if fate == "in doubt":
             raise errors.MetastoreRefusedError("The connection broke during the commit")
         return result

@@ -20,13 +20,13 @@ from metastore.domain.expression import (
     Not,
     Or,
     TextIn,
-    Truth,
+    TruthValue,
 )
 from metastore.domain.keys import kind_of
 from metastore.domain.kryo.evaluation import evaluated
-from metastore.domain.kryo.functions import Typed
+from metastore.domain.kryo.functions import TypedValue
 from metastore.domain.kryo.objects import JavaObject
-from metastore.domain.kryo.values import HiveType, UnclearError, hive_type, read
+from metastore.domain.kryo.values import HiveType, IndeterminateError, hive_type, read
 from metastore.domain.partition_names import DEFAULT_PARTITION
 
 MAX_GROUPS = 1000
@@ -50,9 +50,9 @@ def answered(node: JavaObject, types: Mapping[str, str], rows: Iterable[Sequence
     columns = list(types)
     try:
         keys = [hive_type(types[column]) for column in columns]
-    except UnclearError:
+    except IndeterminateError:
         return UNKNOWN
-    answers: dict[Truth, list[Sequence[str]]] = {truth: [] for truth in Truth}
+    answers: dict[TruthValue, list[Sequence[str]]] = {truth: [] for truth in TruthValue}
     for texts in rows:
         answers[_answer(node, columns, keys, texts)].append(texts)
     parts = [part for truth in (TRUE, NULL, UNKNOWN) for part in _with_texts(columns, answers[truth.truth], truth)]
@@ -61,13 +61,13 @@ def answered(node: JavaObject, types: Mapping[str, str], rows: Iterable[Sequence
     return Or(tuple(parts)) if parts else FALSE
 
 
-def _answer(node: JavaObject, columns: Sequence[str], keys: Sequence[HiveType], texts: Sequence[str]) -> Truth:
+def _answer(node: JavaObject, columns: Sequence[str], keys: Sequence[HiveType], texts: Sequence[str]) -> TruthValue:
     try:
         values = (None if text in _NO_VALUE else read(key, text) for key, text in zip(keys, texts, strict=True))
-        row = dict(zip(columns, map(Typed, keys, values), strict=True))
+        row = dict(zip(columns, map(TypedValue, keys, values), strict=True))
         return truth_of(evaluated(node, row).value).truth
-    except UnclearError:
-        return Truth.UNKNOWN
+    except IndeterminateError:
+        return TruthValue.UNKNOWN
 
 
 def truth_of(value: Any) -> Constant:
@@ -100,9 +100,9 @@ def without_defaults(expression: Expression, keys: Sequence[Key]) -> Expression:
 
     def guarded(part: Expression) -> Expression:
         match part:
-            case And(children=(*others, Constant(truth=Truth.NULL))) if any(map(_of_none, others)):
+            case And(children=(*others, Constant(truth=TruthValue.NULL))) if any(map(_of_none, others)):
                 return FALSE
-            case Or(children=(*others, Constant(truth=Truth.NULL))) if any(
+            case Or(children=(*others, Constant(truth=TruthValue.NULL))) if any(
                 isinstance(other, Not) and _of_none(other.child) for other in others
             ):
                 return Or(tuple(others))

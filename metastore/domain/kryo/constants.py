@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 from metastore.domain.keys import KeyKind
-from metastore.domain.kryo.functions import Typed
+from metastore.domain.kryo.functions import TypedValue
 from metastore.domain.kryo.layouts import VALUES
-from metastore.domain.kryo.objects import JavaObject, Millis
-from metastore.domain.kryo.values import HiveType, Instant, UnclearError, is_text
+from metastore.domain.kryo.objects import EpochMillis, JavaObject
+from metastore.domain.kryo.values import HiveType, IndeterminateError, Instant, is_text
 
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _FLOATS = frozenset({"float", "double"})
@@ -31,22 +31,22 @@ def node_type(node: JavaObject) -> HiveType | None:
     return HiveType(found.fields["typeName"], size, int(found.fields.get("scale", 0)))
 
 
-def constant_value(node: JavaObject) -> Typed:
-    """Returns the value of a constant. Raises UnclearError for what is not known here."""
+def constant_value(node: JavaObject) -> TypedValue:
+    """Returns the value of a constant. Raises IndeterminateError for what is not known here."""
     kind = node_type(node)
     if kind is None:
-        raise UnclearError
+        raise IndeterminateError
     return typed(kind, node.fields["value"])
 
 
-def typed(kind: HiveType, value: Any) -> Typed:
-    """Returns a value as Kryo wrote it. Raises UnclearError where it is not of the type."""
+def typed(kind: HiveType, value: Any) -> TypedValue:
+    """Returns a value as Kryo wrote it. Raises IndeterminateError where it is not of the type."""
     if value is None:
-        return Typed(kind if kind.name != "void" else _VOID, None)
+        return TypedValue(kind if kind.name != "void" else _VOID, None)
     found = _value(kind, value)
     if found is None:
-        raise UnclearError
-    return Typed(kind, found)
+        raise IndeterminateError
+    return TypedValue(kind, found)
 
 
 def _value(kind: HiveType, value: Any) -> Any:
@@ -82,7 +82,7 @@ def _decimal(value: Any) -> Decimal | None:
 
 
 def _date(value: Any) -> datetime.date | None:
-    if isinstance(value, Millis):
+    if isinstance(value, EpochMillis):
         return _day_of(value.millis)
     if isinstance(value, JavaObject) and value.name == f"{VALUES}Date":
         day = value.fields["localDate"]
@@ -121,7 +121,7 @@ def _local(millis: int) -> datetime.datetime | None:
 
 def _timestamp(value: Any) -> Instant | None:
     """Reads an instant of Hive 2.3 in the server's zone, as Hive's own metastore does."""
-    if isinstance(value, Millis):
+    if isinstance(value, EpochMillis):
         local = _local(value.millis)
         if local is None or value.nanos is None or not 0 <= value.nanos < 10**9:
             return None
@@ -132,7 +132,7 @@ def _timestamp(value: Any) -> Instant | None:
     return None
 
 
-def literal(key: HiveType, kind: KeyKind, compared_as: HiveType, constant: Typed) -> str | None:
+def literal(key: HiveType, kind: KeyKind, compared_as: HiveType, constant: TypedValue) -> str | None:
     """Returns the text that compares with keys of a type as the constant does in Hive; None where there is none.
 
     `compared_as`: the key's type, or a wider one that it is cast to. Hive compares two types as a third one: only what
@@ -156,7 +156,7 @@ def _moment(value: Instant) -> str:
     return f"{value.day} {value.hour:02d}:{value.minute:02d}:{value.second:02d}.{value.nanos:09d}"
 
 
-def _text(kind: KeyKind, constant: Typed) -> str | None:
+def _text(kind: KeyKind, constant: TypedValue) -> str | None:
     """Returns a constant as text; None where padding decides: only a char is compared without its blanks."""
     if not is_text(constant.kind):
         return None

@@ -7,41 +7,41 @@ from functools import partial
 from typing import Any
 
 from metastore.domain.kryo.constants import constant_value, node_type
-from metastore.domain.kryo.functions import BRIDGED, FUNCTIONS, Function, Typed
+from metastore.domain.kryo.functions import BRIDGED, FUNCTIONS, Function, TypedValue
 from metastore.domain.kryo.layouts import EXPRESSIONS, HADOOP
 from metastore.domain.kryo.layouts import FUNCTIONS as GENERIC
 from metastore.domain.kryo.objects import JavaObject
-from metastore.domain.kryo.values import UnclearError, fits
+from metastore.domain.kryo.values import IndeterminateError, fits
 from metastore.domain.names import fold
 
 _PLAIN = f"{HADOOP}hive.ql.udf.UDF"
 
 
-def evaluated(node: Any, row: Mapping[str, Typed]) -> Typed:
-    """Returns the value of an expression, given those of the columns. Raises UnclearError."""
+def evaluated(node: Any, row: Mapping[str, TypedValue]) -> TypedValue:
+    """Returns the value of an expression, given those of the columns. Raises IndeterminateError."""
     if not isinstance(node, JavaObject):
-        raise UnclearError
+        raise IndeterminateError
     match node.name.removeprefix(EXPRESSIONS):
         case "ConstantDesc":
             return constant_value(node)
         case "ColumnDesc":
             name = fold(node.fields["column"] or "")
             if name not in row:
-                raise UnclearError
+                raise IndeterminateError
             return row[name]
         case "GenericFuncDesc":
             return _called(node, row)
-    raise UnclearError
+    raise IndeterminateError
 
 
-def _called(node: JavaObject, row: Mapping[str, Typed]) -> Typed:
+def _called(node: JavaObject, row: Mapping[str, TypedValue]) -> TypedValue:
     function, target, children = _function(node), node_type(node), node.fields["children"]
     if function is None or target is None or not isinstance(children, list):
-        raise UnclearError
+        raise IndeterminateError
     value = function(target, [partial(evaluated, child, row) for child in children])
     if not fits(target, value):
-        raise UnclearError
-    return Typed(target, value)
+        raise IndeterminateError
+    return TypedValue(target, value)
 
 
 def _function(node: JavaObject) -> Function | None:

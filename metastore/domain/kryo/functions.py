@@ -1,6 +1,6 @@
 """What Hive's functions answer for given values: the few that filters on partitions are made of.
 
-Each takes its arguments as evaluators, so that conditions evaluate only what they need. UnclearError where Hive's
+Each takes its arguments as evaluators, so that conditions evaluate only what they need. IndeterminateError where Hive's
 answer is not known for certain.
 """
 
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from metastore.domain.kryo.values import (
     HiveType,
+    IndeterminateError,
     Instant,
-    UnclearError,
     common,
     converted,
     is_number,
@@ -23,14 +23,14 @@ from metastore.domain.kryo.values import (
 )
 
 
-class Typed(NamedTuple):
+class TypedValue(NamedTuple):
     """A value and its type; None is NULL."""
 
     kind: HiveType
     value: Any
 
 
-Argument = Callable[[], Typed]
+Argument = Callable[[], TypedValue]
 Function = Callable[[HiveType, Sequence[Argument]], Any]
 
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
@@ -48,14 +48,14 @@ _MAX_CHARACTERS = 10_000
 _MAX_STEPS = 10_000
 
 
-def compared(name: str, left: Typed, right: Typed) -> bool | None:
+def compared(name: str, left: TypedValue, right: TypedValue) -> bool | None:
     """Returns two values as their common type."""
     if left.value is None or right.value is None:
         return None
     return _COMPARED[name](*_alike(left, right))
 
 
-def _alike(left: Typed, right: Typed) -> tuple[Any, Any]:
+def _alike(left: TypedValue, right: TypedValue) -> tuple[Any, Any]:
     if left.kind.name == right.kind.name:
         return left.value, right.value
     both = common(left.kind, right.kind)
@@ -63,7 +63,7 @@ def _alike(left: Typed, right: Typed) -> tuple[Any, Any]:
         return Decimal(left.value), Decimal(right.value)
     values = converted(left.kind, both, left.value), converted(right.kind, both, right.value)
     if None in values:
-        raise UnclearError
+        raise IndeterminateError
     return values
 
 
@@ -74,8 +74,8 @@ def _comparison(name: str) -> Function:
             both = common(left.kind, right.kind)
             # A text that is none of the other's values is NULL.
             if both.name not in ("decimal", "bigint", "string"):
-                left = Typed(both, converted(left.kind, both, left.value))
-                right = Typed(both, converted(right.kind, both, right.value))
+                left = TypedValue(both, converted(left.kind, both, left.value))
+                right = TypedValue(both, converted(right.kind, both, right.value))
         return compared(name, left, right)
 
     return compare
@@ -93,12 +93,12 @@ def _in(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
     return False if len(given) == len(candidates) else None
 
 
-def _as_day(typed: Typed) -> Typed:
+def _as_day(typed: TypedValue) -> TypedValue:
     """Texts among dates; how other types mix in an IN differs between Hive's versions."""
     day, value = _day(typed), typed.value
     if (not is_text(typed.kind) and typed.kind.name != "date") or day is None or value not in (day, day.isoformat()):
-        raise UnclearError
-    return Typed(_DATE, day)
+        raise IndeterminateError
+    return TypedValue(_DATE, day)
 
 
 def _between(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
@@ -131,10 +131,10 @@ def _or(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
     return found
 
 
-def _truth(typed: Typed) -> bool | None:
+def _truth(typed: TypedValue) -> bool | None:
     if typed.value is None or isinstance(typed.value, bool):
         return typed.value
-    raise UnclearError
+    raise IndeterminateError
 
 
 def _cast(target: HiveType, arguments: Sequence[Argument]) -> Any:
@@ -150,10 +150,10 @@ def _coalesce(target: HiveType, arguments: Sequence[Argument]) -> Any:
     return None
 
 
-def _of(target: HiveType, found: Typed) -> Any:
+def _of(target: HiveType, found: TypedValue) -> Any:
     """Returns a branch's value, which is of the function's type but for its size."""
     if found.value is not None and found.kind.name != target.name and not (is_text(found.kind) and is_text(target)):
-        raise UnclearError
+        raise IndeterminateError
     return found.value
 
 
@@ -171,7 +171,7 @@ def _when(target: HiveType, arguments: Sequence[Argument]) -> Any:
 
 def _case(target: HiveType, arguments: Sequence[Argument]) -> Any:
     if not arguments:
-        raise UnclearError
+        raise IndeterminateError
     value, rest = arguments[0](), arguments[1:]
     for candidate, then in zip(rest[::2], rest[1::2], strict=False):
         if compared("OPEqual", value, candidate()):
@@ -187,12 +187,12 @@ def _of_text(change: Callable[..., Any], least: int = 1, most: int = 1) -> Funct
         if not least <= len(given) <= most or not all(
             is_text(typed.kind) or isinstance(typed.value, int) for typed in given if typed.value is not None
         ):
-            raise UnclearError
+            raise IndeterminateError
         values = [typed.value for typed in given]
         if not isinstance(values[0], str | None):
-            raise UnclearError
+            raise IndeterminateError
         if sum(len(value) for value in values if isinstance(value, str)) > _MAX_CHARACTERS:
-            raise UnclearError
+            raise IndeterminateError
         return None if None in values else change(*values)
 
     return apply
@@ -204,7 +204,7 @@ def _letters(change: Callable[[str], str]) -> Callable[[str], str]:
     def apply(text: str) -> str:
         changed = "".join(map(change, text))
         if len(changed) != len(text) or "Σ" in text:
-            raise UnclearError
+            raise IndeterminateError
         return changed
 
     return apply
@@ -221,13 +221,13 @@ def _substring(text: str, start: int, length: int | None = None) -> str:
     try:
         return units[2 * first : 2 * end].decode("utf-16-be")
     except UnicodeDecodeError:
-        raise UnclearError from None
+        raise IndeterminateError from None
 
 
 def _like(text: str, pattern: str) -> bool:
     """SQL's LIKE, without going back but to the last %."""
     if "\\" in pattern or len(text) * len(pattern) > _MAX_STEPS:
-        raise UnclearError
+        raise IndeterminateError
     at = place = 0
     last, resumed = -1, 0
     while at < len(text):
@@ -254,12 +254,12 @@ def _arithmetic(compute: Callable[[int, int], int]) -> Function:
     def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
         left, right = (argument() for argument in _exactly(2, arguments))
         if not all(is_number(typed.kind) and isinstance(typed.value, int | None) for typed in (left, right)):
-            raise UnclearError
+            raise IndeterminateError
         if left.value is None or right.value is None:
             return None
         found = compute(left.value, right.value)
         if abs(found) >= _WIDEST:
-            raise UnclearError
+            raise IndeterminateError
         return converted(HiveType("bigint"), target, found)
 
     return apply
@@ -267,7 +267,7 @@ def _arithmetic(compute: Callable[[int, int], int]) -> Function:
 
 def _remainder(left: int, right: int) -> int:
     if right == 0:
-        raise UnclearError
+        raise IndeterminateError
     return abs(left) % abs(right) * (-1 if left < 0 else 1)
 
 
@@ -275,11 +275,11 @@ def _single(compute: Callable[[int], int]) -> Function:
     return lambda target, arguments: _arithmetic(lambda value, _: compute(value))(target, [*arguments, *arguments])
 
 
-def _day(typed: Typed) -> datetime.date | None:
+def _day(typed: TypedValue) -> datetime.date | None:
     found = converted(typed.kind, HiveType("date"), typed.value)
     if found is None or isinstance(found, datetime.date):
         return found
-    raise UnclearError
+    raise IndeterminateError
 
 
 def _part(name: str) -> Function:
@@ -294,7 +294,7 @@ def _time_part(name: str) -> Function:
     def apply(_: HiveType, arguments: Sequence[Argument]) -> int | None:
         given = _exactly(1, arguments)[0]()
         if given.kind.name != "timestamp":
-            raise UnclearError
+            raise IndeterminateError
         return int(getattr(given.value, name)) if isinstance(given.value, Instant) else None
 
     return apply
@@ -313,11 +313,11 @@ def _shifted(sign: int) -> Function:
         if day is None or days.value is None:
             return None
         if not isinstance(days.value, int) or abs(days.value) > 100_000:
-            raise UnclearError
+            raise IndeterminateError
         try:
             moved = day + datetime.timedelta(sign * days.value)
         except OverflowError:
-            raise UnclearError from None
+            raise IndeterminateError from None
         return moved if target.name == "date" else moved.isoformat()
 
     return apply
@@ -325,7 +325,7 @@ def _shifted(sign: int) -> Function:
 
 def _exactly(count: int, arguments: Sequence[Argument]) -> Sequence[Argument]:
     if len(arguments) != count:
-        raise UnclearError
+        raise IndeterminateError
     return arguments
 
 

@@ -9,17 +9,17 @@ from metastore.errors import InvalidInputError
 MAX_BYTES = 1 << 20
 
 
-class UnreadableError(InvalidInputError):
+class UnreadableExpressionError(InvalidInputError):
     """What was sent is not an expression that is known here. The text says what is in the way."""
 
 
 class Input:
-    """A cursor over the bytes. Every method raises UnreadableError where they end too soon."""
+    """A cursor over the bytes. Every method raises UnreadableExpressionError where they end too soon."""
 
     def __init__(self, data: bytes, version: int) -> None:
-        """`version`: of Kryo, 3 or 5. Raises UnreadableError for more than MAX_BYTES."""
+        """`version`: of Kryo, 3 or 5. Raises UnreadableExpressionError for more than MAX_BYTES."""
         if len(data) > MAX_BYTES:
-            raise UnreadableError(f"it has {len(data):,} bytes, at most {MAX_BYTES:,} are read")
+            raise UnreadableExpressionError(f"it has {len(data):,} bytes, at most {MAX_BYTES:,} are read")
         self._data = data
         self._position = 0
         self.version = version
@@ -33,7 +33,7 @@ class Input:
     def byte(self) -> int:
         """From 0 to 255."""
         if self._position >= len(self._data):
-            raise UnreadableError("it ends too soon")
+            raise UnreadableExpressionError("it ends too soon")
         value = self._data[self._position]
         self._position += 1
         return value
@@ -52,7 +52,7 @@ class Input:
             if byte < 0x80:
                 return value & ((1 << bits) - 1)
             shift += 7
-        raise UnreadableError("a number is too long")
+        raise UnreadableExpressionError("a number is too long")
 
     def zigzag(self, bits: int = 32) -> int:
         """Returns a number of this many bits, the sign in the lowest."""
@@ -85,17 +85,20 @@ class Input:
         try:
             return units.decode("utf-16-be")
         except UnicodeDecodeError:
-            raise UnreadableError("a text has half a character") from None
+            raise UnreadableExpressionError("a text has half a character") from None
 
     def count(self, length: int) -> int:
-        """Returns the length, where as many elements can follow: each has a byte at least. Raises UnreadableError."""
+        """Returns `length` if that many elements of at least one byte each can follow.
+
+        Raises UnreadableExpressionError if they cannot.
+        """
         if not 0 <= length <= self.left:
-            raise UnreadableError("a list is longer than what follows")
+            raise UnreadableExpressionError("a list is longer than what follows")
         return length
 
     def _taken(self, size: int) -> bytes:
         if size > self.left:
-            raise UnreadableError("it ends too soon")
+            raise UnreadableExpressionError("it ends too soon")
         start = self._position
         self._position += size
         return self._data[start : self._position]
@@ -116,5 +119,5 @@ class Input:
                 second = self.byte()
                 return (first & 0x0F) << 12 | (second & 0x3F) << 6 | self.byte() & 0x3F
         if first >= 0x80:
-            raise UnreadableError("a text is not one")
+            raise UnreadableExpressionError("a text is not one")
         return first

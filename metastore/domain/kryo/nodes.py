@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.domain.kryo.constants import node_type, typed
-from metastore.domain.kryo.functions import Typed
-from metastore.domain.kryo.input import UnreadableError
+from metastore.domain.kryo.functions import TypedValue
+from metastore.domain.kryo.input import UnreadableExpressionError
 from metastore.domain.kryo.layouts import EXPRESSIONS, FUNCTIONS
 from metastore.domain.kryo.objects import JavaObject
-from metastore.domain.kryo.values import UnclearError
+from metastore.domain.kryo.values import IndeterminateError
 
 
 def arguments_of(node: JavaObject) -> list[Any]:
     children = node.fields["children"]
     if not isinstance(children, list):
-        raise UnreadableError("a function has no arguments")
+        raise UnreadableExpressionError("a function has no arguments")
     return children
 
 
@@ -29,7 +29,7 @@ def struct_of(node: Any) -> list[Any] | None:
     return arguments_of(node)
 
 
-def struct_constants(node: Any) -> list[Typed] | None:
+def struct_constants(node: Any) -> list[TypedValue] | None:
     """Returns the members of a struct that is a constant."""
     if not isinstance(node, JavaObject) or node.name != f"{EXPRESSIONS}ConstantDesc":
         return None
@@ -37,11 +37,11 @@ def struct_constants(node: Any) -> list[Typed] | None:
     kinds = found.fields.get("allStructFieldTypeInfos") if isinstance(found, JavaObject) else None
     if not isinstance(kinds, list) or not isinstance(values, list) or len(values) != len(kinds):
         return None
-    constants: list[Typed] = []
+    constants: list[TypedValue] = []
     for kind, value in zip(kinds, values, strict=True):
         member = node_type(JavaObject("", {"typeInfo": kind}))
         try:
             constants += [typed(member, value)] if member is not None else []
-        except UnclearError:
+        except IndeterminateError:
             return None
     return constants

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from metastore.domain.kryo.input import Input, UnreadableError
+from metastore.domain.kryo.input import Input, UnreadableExpressionError
 from metastore.domain.kryo.layouts import EXPRESSIONS, HADOOP, LAYOUTS, Layout
 
 # One level of an expression is three here: the node, its list, the child.
@@ -28,7 +28,7 @@ class JavaObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Millis:
+class EpochMillis:
     """Of java.sql.Date and java.sql.Timestamp: since 1970 in UTC, and the nanoseconds of the second.
 
     What they mean depends on the zone of whoever wrote them.
@@ -63,7 +63,7 @@ _REGISTERED = {
 
 
 def expression_object(data: bytes) -> JavaObject:
-    """Returns the expression that Hive 2.3, 3.1 or 4 serialized. Raises UnreadableError."""
+    """Returns the expression that Hive 2.3, 3.1 or 4 serialized. Raises UnreadableExpressionError."""
     if data[:2] == b"\x01\x00":
         return _Reader(Input(data, 5)).whole()
     return _Reader(Input(data, 3)).whole()
@@ -78,8 +78,8 @@ class _Reader:
         self._depth = 0
         self._readers: dict[str, Callable[[], Any]] = {
             "String": source.text,
-            "java.sql.Date": lambda: Millis(int(source.fixed("q"))),
-            "java.sql.Timestamp": lambda: Millis(int(source.fixed("q")), int(source.fixed("i"))),
+            "java.sql.Date": lambda: EpochMillis(int(source.fixed("q"))),
+            "java.sql.Timestamp": lambda: EpochMillis(int(source.fixed("q")), int(source.fixed("i"))),
             "java.time.LocalDate": self._date,
             "java.time.LocalDateTime": self._date_time,
             "java.time.LocalTime": self._old_time,
@@ -95,9 +95,9 @@ class _Reader:
         root = f"{EXPRESSIONS}GenericFuncDesc"
         found = self._object() if self._input.version == 5 else self._instance(root)
         if not isinstance(found, JavaObject) or not found.name.startswith(EXPRESSIONS):
-            raise UnreadableError("it is no expression")
+            raise UnreadableExpressionError("it is no expression")
         if self._input.left:
-            raise UnreadableError("more follows than an expression")
+            raise UnreadableExpressionError("more follows than an expression")
         return found
 
     def _object(self) -> Any:
@@ -115,7 +115,7 @@ class _Reader:
             return _BY_NUMBER[number - 2]
         name = _REGISTERED[self._input.version].get(number - 2)
         if name is None:
-            raise UnreadableError(f"class {number - 2} is not known here")
+            raise UnreadableExpressionError(f"class {number - 2} is not known here")
         return name
 
     def _named_class(self) -> str:
@@ -123,7 +123,7 @@ class _Reader:
         if number == len(self._classes):
             self._classes.append(self._input.text() or "")
         elif number > len(self._classes):
-            raise UnreadableError("a class is numbered out of turn")
+            raise UnreadableExpressionError("a class is numbered out of turn")
         return self._classes[number]
 
     def _instance(self, name: str, *, nullable: bool = False) -> Any:
@@ -133,13 +133,13 @@ class _Reader:
         reference = self._input.varint()
         if reference == 0:
             if not nullable:
-                raise UnreadableError("an object is missing")
+                raise UnreadableExpressionError("an object is missing")
             return None
         if reference > 1:
             return self._seen(reference - 2, name)
         position = self._begun(name)
         if self._depth >= MAX_DEPTH:
-            raise UnreadableError("it is nested too deeply")
+            raise UnreadableExpressionError("it is nested too deeply")
         self._depth += 1
         made = self._body(name)
         self._depth -= 1
@@ -149,14 +149,14 @@ class _Reader:
     def _begun(self, name: str, value: Any = _UNFINISHED) -> int:
         """Returns the number by which references call the next object."""
         if len(self._objects) >= MAX_OBJECTS:
-            raise UnreadableError(f"it has more than {MAX_OBJECTS:,} objects")
+            raise UnreadableExpressionError(f"it has more than {MAX_OBJECTS:,} objects")
         self._objects.append((name, value))
         return len(self._objects) - 1
 
     def _seen(self, position: int, name: str) -> Any:
         found, value = self._objects[position] if position < len(self._objects) else ("", _UNFINISHED)
         if value is _UNFINISHED or found != name:
-            raise UnreadableError("a reference leads nowhere")
+            raise UnreadableExpressionError("a reference leads nowhere")
         return value
 
     def _body(self, name: str) -> Any:
@@ -168,7 +168,9 @@ class _Reader:
             return [self._object() for _ in range(self._input.count(self._input.varint() - 1))]
         if layout is None:
             shown = name.removeprefix(HADOOP)[:100]
-            raise UnreadableError(f"class {shown} is not known here" if shown.isprintable() else "a class has no name")
+            raise UnreadableExpressionError(
+                f"class {shown} is not known here" if shown.isprintable() else "a class has no name"
+            )
         return self._fields(name, layout)
 
     def _fields(self, name: str, layout: Layout) -> JavaObject:
@@ -287,7 +289,7 @@ class _Reader:
         try:
             return datetime.date(year, int(month), int(day))
         except (ValueError, OverflowError):
-            raise UnreadableError("a date is none") from None
+            raise UnreadableExpressionError("a date is none") from None
 
     def _date_time(self) -> tuple[datetime.date, int, int, int, int]:
         """Date, hour, minute, second, nanosecond."""
@@ -299,7 +301,7 @@ class _Reader:
         day = self._instance("java.time.LocalDate", nullable=True)
         time = self._instance("java.time.LocalTime", nullable=True)
         if not isinstance(day, datetime.date) or not isinstance(time, tuple):
-            raise UnreadableError("a timestamp is none")
+            raise UnreadableExpressionError("a timestamp is none")
         hour, minute, second, nanos = time
         return day, hour, minute, second, nanos
 

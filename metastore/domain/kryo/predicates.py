@@ -30,12 +30,12 @@ from metastore.domain.keys import kind_of
 from metastore.domain.kryo.by_values import Key, answered, truth_of, without_defaults
 from metastore.domain.kryo.constants import literal, node_type
 from metastore.domain.kryo.evaluation import evaluated
-from metastore.domain.kryo.functions import Typed
-from metastore.domain.kryo.input import UnreadableError
+from metastore.domain.kryo.functions import TypedValue
+from metastore.domain.kryo.input import UnreadableExpressionError
 from metastore.domain.kryo.layouts import EXPRESSIONS, FUNCTIONS
 from metastore.domain.kryo.nodes import arguments_of, struct_constants, struct_of
 from metastore.domain.kryo.objects import JavaObject, expression_object
-from metastore.domain.kryo.values import HiveType, UnclearError, hive_type
+from metastore.domain.kryo.values import HiveType, IndeterminateError, hive_type
 from metastore.domain.names import fold
 from metastore.domain.partition_names import DEFAULT_PARTITION
 
@@ -71,7 +71,7 @@ def parse_serialized(data: bytes, keys: Sequence[Key], values_of: ValuesOf) -> E
     """Returns the predicate on the keys that Hive's bytes hold, true for a partition where Hive finds it true.
 
     UNKNOWN stands in it where Hive might find anything. `values_of` is asked for the values of keys on which there is
-    more than comparisons. Raises UnreadableError for bytes of another kind.
+    more than comparisons. Raises UnreadableExpressionError for bytes of another kind.
     """
     translation = _Translation(keys, values_of)
     return without_defaults(push_not(translation.predicate(expression_object(data))), keys)
@@ -104,14 +104,14 @@ class _Translation:
         """Makes a predicate of an expression that is true, false or NULL."""
         self._count()
         if not isinstance(node, JavaObject):
-            raise UnreadableError("an expression is none")
+            raise UnreadableExpressionError("an expression is none")
         found = self._function(node) if node.name == f"{EXPRESSIONS}GenericFuncDesc" else self._simple(node)
         return self._evaluated(node) if found is None else found
 
     def _function(self, node: JavaObject) -> Expression | None:
         function, children = node.fields["genericUDF"], arguments_of(node)
         if not isinstance(function, JavaObject):
-            raise UnreadableError("a function is missing")
+            raise UnreadableExpressionError("a function is missing")
         name = function.name.removeprefix(FUNCTIONS)
         if name in _COMPARISONS:
             return self._comparison(_COMPARISONS[name], *map(self._value, children)) if len(children) == 2 else None
@@ -127,18 +127,18 @@ class _Translation:
         return None if value is None else truth_of(value.value)
 
     def _count(self) -> None:
-        """Counts a part, again whenever it is referred to. Raises UnreadableError beyond MAX_NODES."""
+        """Counts a part, again whenever it is referred to. Raises UnreadableExpressionError beyond MAX_NODES."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise UnreadableError(f"it has more than {MAX_NODES:,} parts")
+            raise UnreadableExpressionError(f"it has more than {MAX_NODES:,} parts")
 
     # --- values
 
-    def _value(self, node: Any) -> Column | Typed | None:
+    def _value(self, node: Any) -> Column | TypedValue | None:
         """Returns a key, or a constant; None for anything else."""
         self._count()
         if not isinstance(node, JavaObject):
-            raise UnreadableError("a value is none")
+            raise UnreadableExpressionError("a value is none")
         if node.name == f"{EXPRESSIONS}ColumnDesc":
             return self._column(node)
         if node.name == f"{EXPRESSIONS}GenericFuncDesc":
@@ -164,21 +164,21 @@ class _Translation:
         child = self._value(children[0])
         return Column(child.name, target) if isinstance(child, Column) and _widens(child.kind, target) else None
 
-    def _literal(self, column: Column, constant: Typed) -> str | None:
+    def _literal(self, column: Column, constant: TypedValue) -> str | None:
         key = self._types[column.name]
         try:
             return literal(hive_type(key), kind_of(key), column.kind, constant)
-        except UnclearError:
+        except IndeterminateError:
             return None
 
     # --- functions
 
     def _comparison(
-        self, operator: Operator, left: Column | Typed | None, right: Column | Typed | None
+        self, operator: Operator, left: Column | TypedValue | None, right: Column | TypedValue | None
     ) -> Expression | None:
         if isinstance(right, Column) and not isinstance(left, Column):
             return self._comparison(operator.mirrored, right, left)
-        if not isinstance(left, Column) or not isinstance(right, Typed):
+        if not isinstance(left, Column) or not isinstance(right, TypedValue):
             return None
         if right.value is None:
             return NULL
@@ -190,10 +190,10 @@ class _Translation:
     def _null_safe(self, children: list[Any]) -> Expression | None:
         return self._same(*map(self._value, children)) if len(children) == 2 else None
 
-    def _same(self, left: Column | Typed | None, right: Column | Typed | None) -> Expression | None:
+    def _same(self, left: Column | TypedValue | None, right: Column | TypedValue | None) -> Expression | None:
         if isinstance(right, Column):
             left, right = right, left
-        if not isinstance(left, Column) or not isinstance(right, Typed):
+        if not isinstance(left, Column) or not isinstance(right, TypedValue):
             return None
         if right.value is None:
             return IsNull(left.name)
@@ -224,15 +224,17 @@ class _Translation:
         values: list[str] = []
         for constant in constants:
             value = (
-                self._literal(column, constant) if isinstance(constant, Typed) and constant.value is not None else ""
+                self._literal(column, constant)
+                if isinstance(constant, TypedValue) and constant.value is not None
+                else ""
             )
-            if not isinstance(constant, Typed) or value is None:
+            if not isinstance(constant, TypedValue) or value is None:
                 return None
             values += [value] if constant.value is not None else []
         found = In(column.name, tuple(values)) if values else FALSE
         return found if len(values) == len(constants) else Or((found, NULL))
 
-    def _struct_in(self, columns: list[Column | Typed | None], candidates: list[Any]) -> Expression | None:
+    def _struct_in(self, columns: list[Column | TypedValue | None], candidates: list[Any]) -> Expression | None:
         """(a, b) IN ((1, 2), …): any of the equalities together, and never NULL."""
         alternatives: list[Expression] = []
         for candidate in candidates:
@@ -245,7 +247,7 @@ class _Translation:
                 return None
         return Or(tuple(alternatives))
 
-    def _struct_values(self, node: Any) -> Sequence[Column | Typed | None] | None:
+    def _struct_values(self, node: Any) -> Sequence[Column | TypedValue | None] | None:
         structure = struct_of(node)
         if structure is not None:
             return [self._value(field) for field in structure]
@@ -255,7 +257,7 @@ class _Translation:
         if len(children) != 4:
             return None
         inverted, value, lower, upper = map(self._value, children)
-        if not isinstance(inverted, Typed) or not isinstance(inverted.value, bool):
+        if not isinstance(inverted, TypedValue) or not isinstance(inverted.value, bool):
             return None
         above = self._comparison(Operator.GREATER_OR_EQUAL, value, lower)
         below = self._comparison(Operator.LESS_OR_EQUAL, value, upper)
@@ -265,7 +267,7 @@ class _Translation:
 
     def _like(self, children: list[Any]) -> Expression | None:
         left, right = map(self._value, children) if len(children) == 2 else (None, None)
-        if not isinstance(left, Column) or left.kind.name != "string" or not isinstance(right, Typed):
+        if not isinstance(left, Column) or left.kind.name != "string" or not isinstance(right, TypedValue):
             return None
         pattern = right.value
         return Like(left.name, pattern) if isinstance(pattern, str) and "\\" not in pattern else None
@@ -299,10 +301,10 @@ class _Translation:
         return answered(node, {column: self._types[column] for column in columns}, rows)
 
 
-def _constant(node: JavaObject) -> Typed | None:
+def _constant(node: JavaObject) -> TypedValue | None:
     try:
         return evaluated(node, {})
-    except UnclearError:
+    except IndeterminateError:
         return None
 
 

@@ -1,7 +1,8 @@
 """Values as Hive's functions handle them: read from texts of partitions, and made values of another type.
 
 Whole numbers are int, decimals Decimal, float and double float, strings str (a char without its padding), dates date,
-timestamps an Instant, and NULL None. Where Hive's versions differ, or its rule is not known, UnclearError is raised.
+timestamps an Instant, and NULL None. Functions raise IndeterminateError where Hive's versions differ or its rule is
+unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, NamedTuple
 
 
-class UnclearError(Exception):
+class IndeterminateError(Exception):
     """What Hive makes of this is not known here."""
 
 
@@ -49,10 +50,10 @@ _TYPE = re.compile(r"([a-z]+)(?:\(([0-9]{1,5})(?:,([0-9]{1,2}))?\))?")
 
 
 def hive_type(text: str) -> HiveType:
-    """Returns the type of a partition key. Raises UnclearError for one that has none here."""
+    """Returns the type of a partition key. Raises IndeterminateError for one that has none here."""
     found = _TYPE.fullmatch(text)
     if found is None:
-        raise UnclearError
+        raise IndeterminateError
     return HiveType(found[1], int(found[2] or 0), int(found[3] or 0))
 
 
@@ -79,16 +80,16 @@ def fits(kind: HiveType, value: Any) -> bool:
 
 
 def read(kind: HiveType, text: str) -> Any:
-    """Returns the value of a partition. Raises UnclearError for a text that is no value of the type."""
+    """Returns the value of a partition. Raises IndeterminateError for a text that is no value of the type."""
     if is_text(kind):
         return _cut(kind, text)
     if kind.name == "boolean":
         if text not in _BOOLEANS:
-            raise UnclearError
+            raise IndeterminateError
         return _BOOLEANS[text]
     value = None if text != text.strip() else converted(HiveType("string"), kind, text)
     if value is None:
-        raise UnclearError
+        raise IndeterminateError
     return value
 
 
@@ -104,7 +105,7 @@ def converted(source: HiveType, target: HiveType, value: Any) -> Any:
         return _as_date(source, value)
     if target.name == "timestamp":
         return _as_timestamp(source, value)
-    raise UnclearError
+    raise IndeterminateError
 
 
 def _cut(kind: HiveType, text: str) -> str:
@@ -118,7 +119,7 @@ def _as_text(source: HiveType, value: Any) -> str:
         return str(value)
     if source.name in _BITS or source.name == "date":
         return str(value)
-    raise UnclearError
+    raise IndeterminateError
 
 
 def _as_number(source: HiveType, target: HiveType, value: Any) -> Any:
@@ -127,12 +128,12 @@ def _as_number(source: HiveType, target: HiveType, value: Any) -> Any:
     if source.name == "boolean":
         value = int(value)
     elif not is_number(source):
-        raise UnclearError
+        raise IndeterminateError
     if target.name in _BITS:
         return _whole(target, value)
     if target.name == "decimal":
         if source.name in _FLOATS:
-            raise UnclearError
+            raise IndeterminateError
         return _fitted(target, Decimal(value))
     return _floating(target, float(value))
 
@@ -144,7 +145,7 @@ def _whole(target: HiveType, value: Any) -> int:
         limit = 1 << (63 if bits == 64 else 31)
         value = max(-limit, min(limit - 1, int(value)))
     elif isinstance(value, Decimal) and not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise UnclearError  # NULL in later versions
+        raise IndeterminateError  # NULL in later versions
     return ((int(value) + (1 << bits - 1)) & ((1 << bits) - 1)) - (1 << bits - 1)
 
 
@@ -152,7 +153,7 @@ def _fitted(target: HiveType, value: Decimal) -> Decimal | None:
     """Rounded to the scale; NULL where it has too many digits before it."""
     precision, scale = target.size or 10, target.scale
     if not 0 <= scale <= precision <= 57 or value.adjusted() > 60 or len(value.as_tuple().digits) > 60:
-        raise UnclearError
+        raise IndeterminateError
     rounded = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _DIGITS)
     return None if rounded.copy_abs() >= Decimal(10) ** (precision - scale) else rounded
 
@@ -163,7 +164,7 @@ def _floating(target: HiveType, value: float) -> float:
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:
-        raise UnclearError from None
+        raise IndeterminateError from None
 
 
 def _parsed(target: HiveType, text: str) -> Any:
@@ -173,13 +174,13 @@ def _parsed(target: HiveType, text: str) -> Any:
         if found:
             whole = int(found[1] if found.re is _TRUNCATED else text)
             if _whole(target, whole) != whole:
-                raise UnclearError
+                raise IndeterminateError
             return whole
     elif _NUMBER.fullmatch(text):
         return _fitted(target, Decimal(text)) if target.name == "decimal" else _floating(target, float(text))
     if _cannot_be_number(text):
         return None
-    raise UnclearError
+    raise IndeterminateError
 
 
 def _cannot_be_number(text: str) -> bool:
@@ -197,11 +198,11 @@ def _as_date(source: HiveType, value: Any) -> datetime.date | None:
     if source.name == "timestamp":
         return value.day  # type: ignore[no-any-return] # an Instant
     if not is_text(source):
-        raise UnclearError
+        raise IndeterminateError
     found = _DATE.fullmatch(value)
     if found is None:
         if any(character.isdigit() for character in value) and not _INTEGER.fullmatch(value):
-            raise UnclearError
+            raise IndeterminateError
         return None
     return _day(found)
 
@@ -210,28 +211,28 @@ def _day(found: re.Match[str]) -> datetime.date:
     try:
         return datetime.date(int(found[1]), int(found[2]), int(found[3]))
     except ValueError:
-        raise UnclearError from None  # Hive 2.3 takes the 31st of February for the 2nd of March
+        raise IndeterminateError from None  # Hive 2.3 takes the 31st of February for the 2nd of March
 
 
 def _as_timestamp(source: HiveType, value: Any) -> Instant | None:
     if source.name == "date":
         return Instant(value, 0, 0, 0, 0)
     if not is_text(source):
-        raise UnclearError
+        raise IndeterminateError
     found, day = _TIMESTAMP.fullmatch(value), _DATE.fullmatch(value)
     if found is None:
         if day is None:
-            raise UnclearError
+            raise IndeterminateError
         return Instant(_day(day), 0, 0, 0, 0)
     hour, minute, second = int(found[2]), int(found[3]), int(found[4])
     date = _DATE.fullmatch(found[1])
     if date is None or hour > 23 or minute > 59 or second > 59:
-        raise UnclearError
+        raise IndeterminateError
     return Instant(_day(date), hour, minute, second, int((found[5] or "0").ljust(9, "0")))
 
 
 def common(left: HiveType, right: HiveType) -> HiveType:
-    """Returns the type as which two values are compared. Raises UnclearError."""
+    """Returns the type as which two values are compared. Raises IndeterminateError."""
     if left.name == right.name:
         return HiveType(left.name, 0, 0) if left.name != "decimal" else HiveType("decimal", 38, 18)
     if is_number(left) and is_number(right):
@@ -246,7 +247,7 @@ def common(left: HiveType, right: HiveType) -> HiveType:
         return HiveType("double") if is_number(other) or other.name == "boolean" else _point_in_time(other)
     if "boolean" in names and is_number(other):
         return HiveType("double")
-    raise UnclearError
+    raise IndeterminateError
 
 
 def _common_number(left: HiveType, right: HiveType) -> HiveType:
@@ -259,5 +260,5 @@ def _common_number(left: HiveType, right: HiveType) -> HiveType:
 
 def _point_in_time(kind: HiveType) -> HiveType:
     if kind.name not in ("date", "timestamp"):
-        raise UnclearError
+        raise IndeterminateError
     return kind

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from metastore.domain.privileges import PrincipalKind, Standing
+from metastore.domain.privileges import CallerGrants, PrincipalKind
 from metastore.protocol.rights.named import Given
 from metastore.protocol.rights.rule import Amend
 
@@ -16,7 +16,7 @@ from metastore.protocol.rights.rule import Amend
 def owned_by_caller(struct_of: Callable[[Given], Any], owner: str, kind: str | None = None) -> Amend:
     """Gives what is new to the caller, unless one of the caller's groups or roles is to own it."""
 
-    def amend(standing: Standing, given: Given) -> None:
+    def amend(standing: CallerGrants, given: Given) -> None:
         struct = struct_of(given)
         if struct is None:
             return
@@ -34,7 +34,7 @@ def owned_by_caller(struct_of: Callable[[Given], Any], owner: str, kind: str | N
 def held_by_caller(struct_of: Callable[[Given], Any]) -> Amend:
     """Writes the caller's name to what is kept until it is given back."""
 
-    def amend(standing: Standing, given: Given) -> None:
+    def amend(standing: CallerGrants, given: Given) -> None:
         struct = struct_of(given)
         if struct is not None and not (standing.is_admin and struct.user):
             struct.user = standing.user or ""
@@ -45,7 +45,7 @@ def held_by_caller(struct_of: Callable[[Given], Any]) -> Amend:
 def asked_by_caller(struct_of: Callable[[Given], Any], user: str, groups: str) -> Amend:
     """Asks for the caller's own privileges: whoever calls another's name, sees what the caller may do."""
 
-    def amend(standing: Standing, given: Given) -> None:
+    def amend(standing: CallerGrants, given: Given) -> None:
         struct = struct_of(given)
         if struct is None or standing.is_admin:
             return
@@ -62,7 +62,7 @@ def asked_by_caller(struct_of: Callable[[Given], Any], user: str, groups: str) -
 def granted_by_caller(bag_of: Callable[[Given], Any]) -> Amend:
     """Writes down who really grants."""
 
-    def amend(standing: Standing, given: Given) -> None:
+    def amend(standing: CallerGrants, given: Given) -> None:
         bag = bag_of(given)
         for privilege in (bag.privileges if bag else None) or ():
             _grants(standing, privilege.grantInfo if privilege is not None else None)
@@ -73,7 +73,7 @@ def granted_by_caller(bag_of: Callable[[Given], Any]) -> Amend:
 def granted_with(table_of: Callable[[Given], Any]) -> Amend:
     """Writes down the same of what a new table brings along."""
 
-    def amend(standing: Standing, given: Given) -> None:
+    def amend(standing: CallerGrants, given: Given) -> None:
         table = table_of(given)
         brought = table.privileges if table is not None else None
         for kind in ("userPrivileges", "groupPrivileges", "rolePrivileges") if brought is not None else ():
@@ -84,7 +84,7 @@ def granted_with(table_of: Callable[[Given], Any]) -> Amend:
     return amend
 
 
-def _grants(standing: Standing, info: Any) -> None:
+def _grants(standing: CallerGrants, info: Any) -> None:
     if info is not None and not (standing.is_admin and info.grantor):
         info.grantor, info.grantorType = standing.user, int(PrincipalKind.USER)
 
@@ -92,7 +92,7 @@ def _grants(standing: Standing, info: Any) -> None:
 def named_tables(projection_of: Callable[[Given], Any]) -> Amend:
     """Asks for the names of tables, too, where parts of them are wanted: by these it is decided who sees them."""
 
-    def amend(_: Standing, given: Given) -> None:
+    def amend(_: CallerGrants, given: Given) -> None:
         projection = projection_of(given)
         if projection is not None and projection.fieldList:
             projection.fieldList = [*projection.fieldList, "catName", "dbName", "tableName"]
@@ -103,7 +103,7 @@ def named_tables(projection_of: Callable[[Given], Any]) -> Amend:
 def together(*amends: Amend) -> Amend:
     """Does one after the other."""
 
-    def amend(standing: Standing, given: Given) -> None:
+    def amend(standing: CallerGrants, given: Given) -> None:
         for each in amends:
             each(standing, given)
 

@@ -39,7 +39,7 @@ def audited(trail: Trail, method: str, rule: Rule, names: tuple[str, ...], funct
             if current.note and not current.note.is_written:
                 trail.write(current.note)
         except MetastoreError as error:
-            if error.is_refusal:
+            if error.is_denial:
                 note = current.note or _note(current, method, rule, given)
                 note.outcome, note.detail = "refused", {"error": str(error)}
                 trail.write(note)

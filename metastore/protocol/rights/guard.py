@@ -95,7 +95,7 @@ def _guarded(rule: Rule, sees: Sees, names: tuple[str, ...], function: Function)
         try:
             answer = function(*values)
         except MetastoreError as error:
-            if not error.is_refusal:
+            if not error.is_denial:
                 _blur(sees, error, rule, given)
             raise
         if rule.shown:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import AnyNeed, Needs
-from metastore.domain.privileges import Standing
+from metastore.domain.privileges import CallerGrants
 from metastore.encoding.binary import EncodedStruct
 from metastore.protocol.methods import Method
 from metastore.protocol.rights.named import Given
@@ -17,9 +17,9 @@ from metastore.protocol.rights.named import Given
 class Sees(Protocol):
     """What decides: `services.authorization`."""
 
-    def standing(self) -> Standing: ...
+    def standing(self) -> CallerGrants: ...
 
-    def permit(self, needs: Needs) -> Standing: ...
+    def permit(self, needs: Needs) -> CallerGrants: ...
 
     def seen_tables(self, names: Iterable[TableName]) -> Set[TableName]: ...
 
@@ -34,7 +34,7 @@ class Sees(Protocol):
 
 NeedsOf: TypeAlias = Callable[[Given], Iterable[AnyNeed]]
 Shown: TypeAlias = Callable[[Sees, Given, Any], Any]
-Amend: TypeAlias = Callable[[Standing, Given], None]
+Amend: TypeAlias = Callable[[CallerGrants, Given], None]
 Condition: TypeAlias = Callable[[Given], bool]
 
 

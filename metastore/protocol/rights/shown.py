@@ -7,8 +7,8 @@ from typing import Any
 
 from metastore.domain.expression import columns
 from metastore.domain.filters import parse_filter
-from metastore.domain.names import DatabaseName, NamesOf, TableName, database_name, split_database, table_name
-from metastore.domain.privileges import ADMIN, Standing
+from metastore.domain.names import DatabaseName, TableName, TableNameList, database_name, split_database, table_name
+from metastore.domain.privileges import ADMIN, CallerGrants
 from metastore.encoding.redaction import is_secret, redacted_json
 from metastore.errors import NotFoundError
 from metastore.protocol.rights.named import Given, folded_catalog
@@ -54,10 +54,14 @@ def _table_of(event: Any) -> TableName:
 
 
 def of_database(given_database: Callable[[Given], DatabaseName]) -> Shown:
-    """Keeps names of tables of a database, or of several (`NamesOf`)."""
+    """Keeps names of tables of a database, or of several (`TableNameList`)."""
 
     def shown(sees: Sees, given: Given, answer: Any) -> Any:
-        names = answer.tables if isinstance(answer, NamesOf) else [given_database(given).table(text) for text in answer]
+        names = (
+            answer.tables
+            if isinstance(answer, TableNameList)
+            else [given_database(given).table(text) for text in answer]
+        )
         seen = sees.seen_tables(names)
         return [text for text, name in zip(answer, names, strict=True) if name in seen]
 
@@ -190,7 +194,7 @@ def transactions(sees: Sees, _given: Given, answer: Any) -> Any:
     return answer
 
 
-def _without_holders(standing: Standing, held: Iterable[Any]) -> None:
+def _without_holders(standing: CallerGrants, held: Iterable[Any]) -> None:
     for one in held:
         if not standing.is_admin and one.user != (standing.user or ""):
             one.user = one.hostname = HIDDEN
@@ -265,7 +269,7 @@ def role_grants(sees: Sees, given: Given, answer: Any) -> Any:
 def unlimited(argument: str, field: str | None = None) -> Amend:
     """Keeps a limit for `limited`: what the service lists is cut after what is hidden."""
 
-    def amend(_: Standing, given: Given) -> None:
+    def amend(_: CallerGrants, given: Given) -> None:
         holder = given if field is None else getattr(given, argument)
         name = field or argument
         given.limit = getattr(holder, name)

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Needs
-from metastore.domain.privileges import Admins, Found, Standing, rights, sees, sees_all_of
+from metastore.domain.privileges import Admins, CallerGrants, Securable, rights, sees, sees_all_of
 from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
@@ -30,12 +30,12 @@ class Authorization:
         self._standings = Standings(admins)
         self._roots = roots
 
-    def standing(self) -> Standing:
+    def standing(self) -> CallerGrants:
         """Returns what the caller has."""
         with self._store.read() as work:
             return self._standings.current(work)
 
-    def permit(self, needs: Needs) -> Standing:
+    def permit(self, needs: Needs) -> CallerGrants:
         """Returns what the caller has, if it is enough. Raises PermissionDeniedError, NotFoundError."""
         with self._store.read() as work:
             standing = self._standings.current(work)
@@ -110,7 +110,7 @@ class Authorization:
             and "OWNERSHIP" in rights(standing, access)
         }
 
-    def _found(self, names: Iterable[Name]) -> tuple[Standing, dict[Name, Found]]:
+    def _found(self, names: Iterable[Name]) -> tuple[CallerGrants, dict[Name, Securable]]:
         """Returns the caller's standing, and what rights on those of the objects are decided by that are there."""
         given = list(dict.fromkeys(names))
         with self._store.read() as work:

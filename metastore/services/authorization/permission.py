@@ -23,12 +23,12 @@ from metastore.domain.permissions import (
 )
 from metastore.domain.privileges import (
     ADMIN,
+    CallerGrants,
     CatalogName,
     Everything,
-    Found,
     PrincipalKind,
     Right,
-    Standing,
+    Securable,
     denied,
     may_grant,
     owns,
@@ -61,11 +61,11 @@ Named = TableName | DatabaseName
 class Permission:
     """The needs of one call, decided one after the other."""
 
-    def __init__(self, work: UnitOfWork, standing: Standing, roots: Roots) -> None:
+    def __init__(self, work: UnitOfWork, standing: CallerGrants, roots: Roots) -> None:
         self._work = work
         self._standing = standing
         self._roots = roots
-        self._found: dict[Named, Found | None] = {}
+        self._found: dict[Named, Securable | None] = {}
 
     def check(self, needs: Needs) -> None:
         """Raises PermissionDeniedError, HiddenError, or NotFoundError for what is not there."""
@@ -83,7 +83,7 @@ class Permission:
         found = self._found[name]
         return found is not None and found.table_id is not None and sees(self._standing, found)
 
-    def _seen(self, name: Named) -> Found:
+    def _seen(self, name: Named) -> Securable:
         """Returns what was found. Raises HiddenError where it may not be seen, NotFoundError where nothing is."""
         found = self._found[name]
         if found is None or (isinstance(name, TableName) and found.table_id is None):
@@ -253,5 +253,5 @@ def _keep_owner(new: object, owner: str | None, kind: int | None) -> None:
 
 
 def _hidden(error: MetastoreError) -> MetastoreError:
-    error.is_refusal = True
+    error.is_denial = True
     return error

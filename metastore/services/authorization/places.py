@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from metastore.domain.names import DatabaseName
 from metastore.domain.permissions import PlaceNeed
-from metastore.domain.privileges import ANYWHERE, Right, Standing, denied
+from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right, denied
 from metastore.errors import PermissionDeniedError
 from metastore.services.rules.databases import DEFAULT_DATABASE
 from metastore.storage.repositories.locations import UNUSED
@@ -15,11 +15,11 @@ from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
 
 
-def check_places(work: UnitOfWork, standing: Standing, roots: Roots, need: PlaceNeed, *, is_home: bool) -> None:
+def check_places(work: UnitOfWork, standing: CallerGrants, roots: Roots, need: PlaceNeed, *, is_home: bool) -> None:
     """Raises PermissionDeniedError for a place that is not below what LOCATION was granted for, nor the table's own,
     nor below the place of its database where nobody else has anything; `is_home`: that is the caller's own.
     """
-    if ANYWHERE in standing.places:
+    if ANY_LOCATION in standing.places:
         return
     asked = roots.canonical(paths.absolute(need.locations))
     granted = roots.canonical(standing.places).values()

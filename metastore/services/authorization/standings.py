@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from metastore.context import Caller, caller
-from metastore.domain.privileges import ADMIN, PART, PUBLIC, Admins, Found, Standing, owns_all, sees
+from metastore.domain.privileges import ADMIN, PART, PUBLIC, Admins, CallerGrants, Securable, owns_all, sees
 from metastore.errors import UnavailableError
 from metastore.storage.cache import Cache
 from metastore.storage.unit_of_work import UnitOfWork
@@ -28,17 +28,17 @@ class CachedStanding:
 
     __slots__ = ("_decided", "groups", "standing", "user")
 
-    def __init__(self, user: str | None, groups: tuple[str, ...], standing: Standing) -> None:
+    def __init__(self, user: str | None, groups: tuple[str, ...], standing: CallerGrants) -> None:
         self.user = user
         self.groups = groups
         self.standing = standing
-        self._decided: dict[Found, Decision] = {}
+        self._decided: dict[Securable, Decision] = {}
 
-    def decided(self, found: Found) -> Decision | None:
+    def decided(self, found: Securable) -> Decision | None:
         """Returns what was decided of a table."""
         return self._decided.get(found)
 
-    def decide(self, found: Found, granted: Collection[str]) -> Decision:
+    def decide(self, found: Securable, granted: Collection[str]) -> Decision:
         """Decides about a table on which this is granted."""
         whole = found._replace(granted=granted)
         decision = Decision(sees(self.standing, whole), owns_all(self.standing, whole))
@@ -60,13 +60,13 @@ class Standings:
         """Returns what the caller had when it was last read."""
         current = caller.get() or _NOBODY
         key = current.user, tuple(current.groups)
-        kept = current.kept
+        kept = current.grants_cache
         if isinstance(kept, CachedStanding) and (kept.user, kept.groups) == key:
             return kept
-        kept = current.kept = self._kept.get(key) or self._read(work, key)
+        kept = current.grants_cache = self._kept.get(key) or self._read(work, key)
         return kept
 
-    def current(self, work: UnitOfWork) -> Standing:
+    def current(self, work: UnitOfWork) -> CallerGrants:
         """Returns what the caller has now."""
         kept = self.known(work)
         if not kept.standing.is_admin:
@@ -80,16 +80,16 @@ class Standings:
         current = caller.get() or _NOBODY
         key = current.user, tuple(current.groups)
         shared = self._kept.get(key)
-        if shared is not None and shared is not current.kept:
-            current.kept = shared
+        if shared is not None and shared is not current.grants_cache:
+            current.grants_cache = shared
             return shared
-        kept = current.kept = self._read(work, key)
+        kept = current.grants_cache = self._read(work, key)
         return kept
 
     def _read(self, work: UnitOfWork, key: tuple[str | None, tuple[str, ...]]) -> CachedStanding:
         user, groups = key
         if self._admins.include(user, groups):
-            standing = Standing(user, frozenset(groups), frozenset((ADMIN, PUBLIC)), is_admin=True)
+            standing = CallerGrants(user, frozenset(groups), frozenset((ADMIN, PUBLIC)), is_admin=True)
         else:
             standing = work.access.standing(user, groups)
         kept = CachedStanding(user, groups, standing)

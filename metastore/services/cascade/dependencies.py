@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from metastore.domain import table_events
-from metastore.domain.dependencies import BASES, MARK, Column, check_values, view_text
+from metastore.domain.dependencies import BASES, DEPENDENT, Column, check_values, view_text
 from metastore.domain.names import TableName
 from metastore.errors import InvalidObjectError, InvalidOperationError
 from metastore.services.rules.events import table_text
@@ -25,7 +25,7 @@ _SPARKS_SCHEMA = "spark.sql.sources.schema"
 
 def is_dependent(table: Table) -> bool:
     """Tells whether a table is one whose data are those of others."""
-    return is_view(table) and table.parameters.get(MARK) == "true"
+    return is_view(table) and table.parameters.get(DEPENDENT) == "true"
 
 
 def check_writable(table: Table, what: str) -> None:
@@ -44,7 +44,7 @@ def check_unmarked(table: Table) -> None:
     """Raises InvalidObjectError for a table that says that it is dependent and is not."""
     if is_dependent(table):
         raise InvalidObjectError(
-            f"{TableName.of(table)} has the parameter {MARK}, which only CREATE DEPENDENT TABLE gives: leave it out"
+            f"{TableName.of(table)} has the parameter {DEPENDENT}, which only CREATE DEPENDENT TABLE sets: remove it"
         )
 
 
@@ -95,7 +95,7 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[Fie
         bases = ",".join(f"{source.database}.{source.table}" for source in sources[stored.ref.id])
         kept = {key: value for key, value in table.parameters.items() if not key.startswith(_SPARKS_SCHEMA)}
         table.viewOriginalText = table.viewExpandedText = text
-        table.parameters = kept | {MARK: "true", BASES: bases}
+        table.parameters = kept | {DEPENDENT: "true", BASES: bases}
         written[stored.ref.id] = table
         work.record(table_events.alter_table(before, table_text(table)))
     work.tables.update_views(written)
@@ -208,7 +208,7 @@ def _check_dependent(old: Table, new: Table) -> None:
             "TABLE …"
         )
     new.viewOriginalText, new.viewExpandedText = old.viewOriginalText, old.viewExpandedText
-    new.parameters |= {key: old.parameters[key] for key in (MARK, BASES)}
+    new.parameters |= {key: old.parameters[key] for key in (DEPENDENT, BASES)}
     new.sd.location = old.sd.location
 
 

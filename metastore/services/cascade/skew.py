@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from metastore.domain.names import fold
 from metastore.errors import InvalidOperationError
 from metastore.services.files.moves import Move, relocate
-from metastore.structs import copied
+from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
@@ -54,11 +54,11 @@ def _says_skew(sd: StorageDescriptor) -> bool:
 
 
 def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
-    """Keeps the old skew. Where the whole is moved, the directories of its values move along: whoever has copied it has
-    copied them, and those that are not there have no rows. What lies in the new place itself is read in any case
-    (services/scans.py).
+    """Keeps the old skew. If the whole table or partition moves, the directories of its values move along: a client
+    that copied the location has copied them, and a missing directory holds no rows. Scans always read the files
+    directly in the new location (services/entry/scans.py).
     """
-    new.skewedInfo = copied(old.skewedInfo)
+    new.skewedInfo = shallow_copy(old.skewedInfo)
     new.storedAsSubDirectories = old.storedAsSubDirectories
     if not (old.location and new.location) or paths.same(old.location, new.location):
         return

@@ -16,7 +16,7 @@ from metastore.domain.compactions import (
     CompactionType,
     state_of,
 )
-from metastore.domain.lock_rules import lower_keys
+from metastore.domain.lock_rules import lower_case_columns
 from metastore.domain.names import TableName, fold, split_database
 from metastore.domain.transactions import Operation
 from metastore.errors import InvalidInputError, NotFoundError
@@ -75,7 +75,7 @@ class CompactionService(Service):
             "catalog": catalog,
             "database": database or None,
             "table_name": fold(request.tbName) or None,
-            "partition_name": lower_keys(request.partName),
+            "partition_name": lower_case_columns(request.partName),
             "type": request.type,
             "state": state_of(request.state),
             "pool": request.poolName or None,
@@ -95,7 +95,7 @@ class CompactionService(Service):
         values = {"highest_write_id": info.highestWriteId, "run_as": info.runas, "transaction_id": transaction}
         with self._store.transaction() as work:
             _change(work, info.id or 0, **values)
-            touched = Written(check_named(table), lower_keys(info.partitionname), Operation.COMPACT)
+            touched = Written(check_named(table), lower_case_columns(info.partitionname), Operation.COMPACT)
             work.transaction_writes.add(transaction, [touched])
 
     def set_job(self, compaction: int, job: str) -> None:
@@ -123,7 +123,7 @@ class CompactionService(Service):
                 _end(work, info.id, FAILED, info.errorMessage)
             else:
                 kind = CompactionType.MINOR if info.type is None else info.type
-                partition = lower_keys(info.partitionname)
+                partition = lower_case_columns(info.partitionname)
                 check_named(table)
                 work.compactions.record(table, partition, kind, DID_NOT_INITIATE, info.errorMessage)
 
@@ -141,7 +141,7 @@ class CompactionService(Service):
 
     def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[CompactionInfoStruct]:
         """Returns the last compaction that went well, of the table or each partition, if it is newer than `after`."""
-        names = [lower_keys(partition) or "" for partition in partitions]
+        names = [lower_case_columns(partition) or "" for partition in partitions]
         with self._store.read() as work:
             found = work.compactions.latest(table, names, after)
         return [CompactionInfoStruct(one.id, one.database, one.table, one.partition, one.type) for one in found]

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
-from metastore.domain.dependencies import BASES, MARK, check_columns, check_no_cycle, inherit_keys
+from metastore.domain.dependencies import BASES, DEPENDENT, check_columns, check_no_cycle, inherit_keys
 from metastore.domain.keys import sort_key
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError
@@ -154,7 +154,7 @@ def _dependent(
         tableName=name.name,
         tableType=VIEW,
         owner=owner or struct.owner or ANYBODY,  # Trino reads a view as its owner, and none without
-        parameters={**parameters, MARK: "true", BASES: str(base.ref.name)},
+        parameters={**parameters, DEPENDENT: "true", BASES: str(base.ref.name)},
         partitionKeys=[FieldSchema(key.name, key.type, comments.get(key.name)) for key in own_keys],
         sd=StorageDescriptor(
             cols=struct.sd.cols, inputFormat=_FORMATS[0], outputFormat=_FORMATS[1], serdeInfo=SerDeInfo(), numBuckets=-1

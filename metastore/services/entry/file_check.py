@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.domain.skew_places import DEFAULT_DIRECTORY
+from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.files.cleaned_directories import with_subdirectories
 from metastore.services.files.journal import FileService

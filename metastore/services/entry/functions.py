@@ -6,7 +6,7 @@ from metastore.domain import events
 from metastore.domain.names import DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.encoding.json import encode_json
-from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError, NullError
+from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError, NullArgumentError
 from metastore.services.rules.lookup import required, taken
 from metastore.services.service import ClockedService
 from metastore.storage.repositories.functions import StoredFunction
@@ -71,14 +71,14 @@ class FunctionService(ClockedService):
 def _prepared(function: Function, database: DatabaseName) -> Function:
     """Completes and checks (HMSHandler.validateFunctionInfo). Raises InvalidInputError, InvalidObjectError."""
     if function.functionName is None:
-        raise NullError("Function name cannot be null.")
+        raise NullArgumentError("Function name cannot be null.")
     function.catName, function.dbName = database.catalog, database.name
     function.functionName = fold(function.functionName)
     check_object_name("function", function.functionName)
     if function.className is None:
         raise InvalidObjectError("Function class name cannot be null")
     if function.ownerType is None or function.functionType is None:
-        raise NullError("Function type and owner type cannot be null.")
+        raise NullArgumentError("Function type and owner type cannot be null.")
     function.resourceUris = [uri for uri in function.resourceUris or [] if uri is not None]
     return function
 

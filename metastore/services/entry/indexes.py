@@ -12,7 +12,7 @@ from metastore.services.cascade.dropping import ChangingService
 from metastore.services.rules.indexes import holder_of_index, of_index, timed
 from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.structs import copied
+from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import Index
 
 
@@ -47,7 +47,7 @@ class IndexService(ChangingService):
                 raise InvalidInputError(str(_missing(table, name)))
             _check_changed(work, new)
             (index,) = found
-            before = copied(index)
+            before = shallow_copy(index)
             kept_secrets(new.parameters, index.parameters)
             index.parameters = new.parameters
             work.indexes.update(stored.ref.id, index)

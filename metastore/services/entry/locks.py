@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.domain.lock_rules import Blocker, Component, LockType, blocker, lower_keys
+from metastore.domain.lock_rules import Blocker, Component, LockType, blocker, lower_case_columns
 from metastore.domain.names import fold, split_database
 from metastore.errors import LockNotFoundError, TransactionOpenError
 from metastore.services.rules.lock_requests import requested, written
@@ -103,7 +103,7 @@ class LockService(LeasingService):
                 catalog=catalog,
                 database=database or None,
                 table_name=fold(request.tablename) or None,
-                partition_name=lower_keys(request.partname),
+                partition_name=lower_case_columns(request.partname),
                 transaction_id=request.txnid or None,
             )
         return [_element(lock) for lock in sorted(shown, key=_place)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metastore.domain.expression import PostfixNode, from_postfix
 from metastore.domain.names import TableName, fold
 from metastore.encoding.binary import EncodedTexts
-from metastore.errors import InvalidInputError, NullError
+from metastore.errors import InvalidInputError, NullArgumentError
 from metastore.services.rules.lookup import get_table_ref
 from metastore.services.rules.partition_conditions import by_filter
 from metastore.services.service import Service
@@ -36,7 +36,7 @@ class PartitionValueService(Service):
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             if not columns:
-                raise NullError("The partition columns to list must be given")
+                raise NullArgumentError("The partition columns to list must be given")
             positions = [_position(reference, column) for column in columns]
             sorting = [(_position(reference, text), not ascending) for text in order or columns]
             read = work.partition_values.distinct_rows if distinct else work.partition_values.rows

@@ -33,7 +33,7 @@ from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.structs import copied
+from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
@@ -166,12 +166,12 @@ class PartitionAlterService(ChangingService):
         if new.sd and new.sd.serdeInfo:
             kept_secrets(new.sd.serdeInfo.parameters, old.partition.sd.serdeInfo.parameters)
         # The call may be made again: what is set here is set on copies.
-        new = copied(new)
+        new = shallow_copy(new)
         if not is_view(rules.table):
             check_descriptor_given(new)
         new.parameters = dict(new.parameters or {})
         new.createTime = new.createTime or old.partition.createTime
-        new.sd = copied(new.sd or old.partition.sd)
+        new.sd = shallow_copy(new.sd or old.partition.sd)
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
         if new.sd.location != old.partition.sd.location:

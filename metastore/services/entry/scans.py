@@ -9,7 +9,7 @@ from metastore.domain.buckets import buckets
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
 from metastore.domain.names import TableName, fold
 from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
-from metastore.domain.skew_places import default_place
+from metastore.domain.skew_directories import default_directory
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.rules.lookup import missing_table, required
 from metastore.services.rules.partition_conditions import check_partition_budget
@@ -107,7 +107,7 @@ def _directories(location: str, places: Mapping[tuple[str, ...], str], shape: _S
         and (value in shape.kept or value not in shape.skew.values)
     ]
     if shape.keeps_default:
-        kept.append(ScanDirectory(paths.join(location, default_place(len(shape.skew.columns)))))
+        kept.append(ScanDirectory(paths.join(location, default_directory(len(shape.skew.columns)))))
     return kept
 
 

@@ -31,7 +31,7 @@ from metastore.storage.mapping.layout import decoded_with_id, with_id
 from metastore.storage.queries.filters import table_condition
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import Store, UnitOfWork
-from metastore.structs import copied
+from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.roots import Roots
@@ -81,7 +81,9 @@ class TableService(ChangingService):
             _place(work, table, self._warehouse.roots)
         counting = update_statistics and not table.partitionKeys and not has_statistics(table.parameters)
         with taken(AlreadyExistsError(f"Table {database}.{table.tableName} already exists")):
-            self._journal.attempt(lambda _: self._create(copied(table), constraints, counting=counting, index=index))
+            self._journal.attempt(
+                lambda _: self._create(shallow_copy(table), constraints, counting=counting, index=index)
+            )
 
     def _create(
         self, table: Table, constraints: Sequence[Constraint], *, counting: bool, index: Index | None = None

@@ -8,7 +8,7 @@ from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundErr
 from metastore.services.rules.lookup import required, taken
 from metastore.services.rules.tables import check_names
 from metastore.services.service import Service
-from metastore.structs import copied
+from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
 
@@ -22,7 +22,7 @@ class TypeService(Service):
         check_object_name("type", new.name or "")
         if any(field is None for field in new.fields or []):
             raise InvalidObjectError(f"Type {new.name} has a field that is null")
-        check_names([copied(field) for field in new.fields or []])
+        check_names([shallow_copy(field) for field in new.fields or []])
         with taken(AlreadyExistsError(f"Type {new.name} already exists")), self._store.transaction() as work:
             work.types.insert(new)
 

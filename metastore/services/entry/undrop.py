@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from metastore.domain import events, table_events
 from metastore.domain.names import DatabaseName, TableName, check_object_name
-from metastore.domain.replaced_mark import REPLACED
+from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, MetastoreError, NotFoundError
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import forget_by_name, restore_by_name
@@ -110,7 +110,7 @@ class UndropService(FileService):
         try:
             for place in places:
                 for file in self._warehouse.children(place)[0]:
-                    if paths.name(file.location).startswith(REPLACED):
+                    if paths.name(file.location).startswith(NEWER_ROWS_MARKER):
                         self._warehouse.delete_directory(file.location)
         except MetastoreError as error:
             log.warning("who reads by path is still told of newer rows: %s", error)

@@ -16,7 +16,7 @@ from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
 from metastore.storage.repositories.partitions import identified
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.structs import copied
+from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
@@ -81,7 +81,7 @@ def _restored(
         owners = ChangedObjects(work, live, None)
         version, table = work.tables.before(drop.id)
         was, exact, called = [table], {TABLE_ITSELF: live.ref.version == version + 1}, [str(live.ref.name)]
-    state = [(copied(now.sd), old.sd) for now, old in zip(owners.structs, was, strict=True)]
+    state = [(shallow_copy(now.sd), old.sd) for now, old in zip(owners.structs, was, strict=True)]
     for now, old, name, is_exact in zip(owners.structs, was, called, exact.values(), strict=True):
         _restore(now, old, drop, name, moves, exact=is_exact)
     owners.write()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metastore.domain.skew_places import default_place
+from metastore.domain.skew_directories import default_directory
 from metastore.services.files.open_writes import root_of
 from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
@@ -32,7 +32,7 @@ def _default_place(sd: StorageDescriptor) -> list[str]:
     """Tells where the rows of no skewed value lie, if they have a directory of their own."""
     if not (sd.location and sd.storedAsSubDirectories):
         return []
-    return [paths.join(sd.location, default_place(len(sd.skewedInfo.skewedColNames)))]
+    return [paths.join(sd.location, default_directory(len(sd.skewedInfo.skewedColNames)))]
 
 
 def retire(

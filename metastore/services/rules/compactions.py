@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from metastore.domain.compactions import INITIATED, CompactionType, write_properties
-from metastore.domain.lock_rules import lower_keys
+from metastore.domain.lock_rules import lower_case_columns
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
 from metastore.storage.unit_of_work import UnitOfWork
@@ -19,7 +19,7 @@ def enqueue(work: UnitOfWork, table: TableName, request: CompactionRequest) -> C
     """Puts a request into the queue, unless the object has one. Raises InvalidInputError."""
     if request.type not in set(CompactionType):
         raise InvalidInputError(f"{request.type} is no type of compaction")
-    partition = lower_keys(request.partitionname)
+    partition = lower_case_columns(request.partitionname)
     standing = work.compactions.standing(table, partition, work.write_ids.last(table))
     if standing is None:
         number = work.compactions.request(table, partition, _columns(request))

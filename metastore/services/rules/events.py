@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from metastore.domain import events, table_events
-from metastore.domain.events import MARK, DatabaseText, Event
+from metastore.domain.events import PLACEHOLDER, DatabaseText, Event
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.table_events import SINGLE, Objects, PartitionText, TableText
 from metastore.encoding.json import encode_fields, encode_json
@@ -36,7 +36,7 @@ def objects(partitions: Sequence[NamedPartition]) -> Objects:
         return Objects([])
     first = partitions[0]
     marked = _common(first.partition.sd)
-    commons = {_shape(first): MARK}
+    commons = {_shape(first): PLACEHOLDER}
     return Objects((_object(partition, commons) for partition in partitions), marked)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metastore.domain.lock_rules import Component, LockType, lower_keys
+from metastore.domain.lock_rules import Component, LockType, lower_case_columns
 from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, full_name, split_database
 from metastore.domain.transactions import CONFLICTING, WRITES, Operation
 from metastore.errors import InvalidInputError
@@ -80,7 +80,7 @@ def _component(component: LockComponent | None) -> Component:
         known = ", ".join(f"{lock_type.value} ({lock_type.name})" for lock_type in LockType)
         raise InvalidInputError(f"{component.type} is no type of lock; there are {known}") from None
     table = fold(component.tablename) or None
-    partition = lower_keys(component.partitionname) if table else None
+    partition = lower_case_columns(component.partitionname) if table else None
     return Component(kind, catalog or DEFAULT_CATALOG, database, table, partition)
 
 

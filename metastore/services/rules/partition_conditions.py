@@ -48,7 +48,7 @@ def check_partition_budget(
 ) -> None:
     """Raises BudgetError where the caller has a budget, and the condition finds more within the limit."""
     current = caller.get()
-    most = current.most_partitions if current else None
+    most = current.max_partitions if current else None
     if most is None or (limit is not None and limit <= most):
         return
     count = work.partitions.count(table, condition)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from thrift.Thrift import TType
 
 from metastore.encoding.binary import STOP, EncodedList, encode_fields, field_header
-from metastore.errors import InvalidInputError, InvalidObjectError, NullError
+from metastore.errors import InvalidInputError, InvalidObjectError, NullArgumentError
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import (
     Partition,
@@ -59,14 +59,14 @@ def grouped(table: Table, shaped: Iterable[tuple[object, Partition]]) -> list[Pa
 def ungrouped(spec: PartitionSpec) -> Iterator[Partition]:
     """Yields a spec's partitions. Raises InvalidInputError (no table named), InvalidObjectError (no partitions)."""
     if spec is None or spec.dbName is None or spec.tableName is None:
-        raise NullError("The database and table name cannot be null.")
+        raise NullArgumentError("The database and table name cannot be null.")
     shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
     if shared is None and composed is None:
         raise InvalidObjectError(f"A partition spec of {spec.dbName}.{spec.tableName} has no partitions")
     if composed is not None:  # in Hive, these count where there are both kinds
         for partition in map(_given, composed.partitions or []):
             if partition.dbName is None or partition.tableName is None:
-                raise NullError("The database and table name must be set in the partition.")
+                raise NullArgumentError("The database and table name must be set in the partition.")
             yield partition
     else:
         yield from (_with_descriptor(_given(partition), spec) for partition in shared.partitions or [])
@@ -74,16 +74,16 @@ def ungrouped(spec: PartitionSpec) -> Iterator[Partition]:
 
 def _given(partition: T | None) -> T:
     if partition is None:
-        raise NullError("Partition cannot be null.")
+        raise NullArgumentError("Partition cannot be null.")
     return partition
 
 
 def _with_descriptor(own: PartitionWithoutSD, spec: PartitionSpec) -> Partition:
     if own.values is None:
-        raise NullError("The partition values cannot be null or empty.")
+        raise NullArgumentError("The partition values cannot be null or empty.")
     sd = copy.deepcopy(spec.sharedSDPartitionSpec.sd)
     if sd is None and spec.dbName and spec.tableName:  # of no table, it is missed first
-        raise NullError(f"A partition spec of {spec.dbName}.{spec.tableName} was sent without sd")
+        raise NullArgumentError(f"A partition spec of {spec.dbName}.{spec.tableName} was sent without sd")
     if sd is not None:
         if own.relativePath and not sd.location:
             raise InvalidInputError(f"A partition spec of {spec.dbName}.{spec.tableName} was sent without sd.location")

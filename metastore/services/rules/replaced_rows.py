@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metastore.domain.replaced_mark import REPLACED
+from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from metastore.errors import InvalidObjectError
 from metastore.services.rules.locations import is_managed
 from metastore.warehouse import paths
@@ -19,7 +19,7 @@ def check_newest(tables: Iterable[Table], warehouse: Warehouse) -> None:
             continue
         inside, _ = warehouse.children(table.sd.location)
         for name in (paths.name(file.location) for file in inside):
-            if name.startswith(REPLACED):
+            if name.startswith(NEWER_ROWS_MARKER):
                 raise InvalidObjectError(
                     f"{table.sd.location} holds rows that were replaced: newer ones lie in its _versions; UNDROP the "
                     f"table that wrote them, or remove {name} to read the old ones"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metastore.domain.skew_places import found_directories
+from metastore.domain.skew_directories import existing_directories
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
@@ -33,7 +33,7 @@ def find_places(owners: Iterable[Table | Partition], warehouse: Warehouse) -> No
 
 def _found(sd: StorageDescriptor, warehouse: Warehouse) -> dict[tuple[str, ...], str]:
     columns, values = sd.skewedInfo.skewedColNames, sd.skewedInfo.skewedColValues
-    found = found_directories(columns, values, lambda name: _children(sd.location, name, warehouse))
+    found = existing_directories(columns, values, lambda name: _children(sd.location, name, warehouse))
     return {value: paths.join(sd.location, name) for value, name in found.items()}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from metastore.domain.names import DatabaseName, check_column_name, check_object_name, fold
 from metastore.domain.skew import Skew, check_skew
 from metastore.domain.skew_limit import check_count
-from metastore.domain.skew_values import distinct_values, typed_places
+from metastore.domain.skew_values import distinct_values, typed_locations
 from metastore.domain.type_strings import check_type
 from metastore.errors import InvalidInputError, InvalidObjectError
 from metastore.services.rules.materialized_views import complete_metadata
@@ -130,7 +130,7 @@ def _type_skew(sd: StorageDescriptor) -> None:
     info, types = sd.skewedInfo, {column.name: column.type for column in sd.cols}
     kinds = [types[name] for name in info.skewedColNames]
     info.skewedColValues = distinct_values(kinds, info.skewedColValues)
-    info.skewedColValueLocationMaps = typed_places(kinds, info.skewedColValueLocationMaps)
+    info.skewedColValueLocationMaps = typed_locations(kinds, info.skewedColValueLocationMaps)
 
 
 def has_statistics(parameters: dict[str, str]) -> bool:

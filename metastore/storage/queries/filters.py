@@ -20,7 +20,7 @@ from metastore.domain.expression import (
     Or,
     StartsWith,
     TextIn,
-    Truth,
+    TruthValue,
     push_not,
 )
 from metastore.domain.filters import TableField, table_field
@@ -91,7 +91,7 @@ def _condition(expression: Expression, leaf_condition: LeafCondition) -> Conditi
         case Or(children=children):
             return any_of(_condition(child, leaf_condition) for child in children)
         case Constant(truth=truth):
-            return TRUE if truth in (Truth.TRUE, Truth.UNKNOWN) else FALSE
+            return TRUE if truth in (TruthValue.TRUE, TruthValue.UNKNOWN) else FALSE
         case Not(child=child):
             return leaf_condition(child, negated=True)  # push_not leaves Not above leaves only
     return leaf_condition(expression, negated=False)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, bindparam, select, text, union
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.domain.privileges import ADMIN, ANYWHERE, PUBLIC, Found, Right, Standing, inherited
+from metastore.domain.privileges import ADMIN, ANY_LOCATION, PUBLIC, CallerGrants, Right, Securable, inherited
 from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
@@ -121,7 +121,7 @@ class ReadTable(NamedTuple):
     """A table with what decides whether it may be seen, as they were at the same moment."""
 
     encoded: EncodedStruct[Table]
-    found: Found
+    found: Securable
     version: int
 
 
@@ -155,13 +155,13 @@ _VERSION_ALONE: Final = Prepared("version_of_privileges", select(privileges_vers
 
 
 class Access:
-    """Queries on rights. `grantees` are a caller's principals, as `Standing.grantees` lists them."""
+    """Queries on rights. `grantees` are a caller's principals, as `CallerGrants.grantees` lists them."""
 
     def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
         self._connection = connection
         self._descriptors = descriptors
 
-    def standing(self, user: str | None, groups: Collection[str]) -> Standing:
+    def standing(self, user: str | None, groups: Collection[str]) -> CallerGrants:
         """Reads what somebody has that does not depend on one table."""
         given = {"user": user, "groups": sorted(groups)}
         version, everywhere, places = -1, set(), set()
@@ -177,14 +177,14 @@ class Access:
             else:
                 privilege = f"{row.privilege}+" if row.option else row.privilege
                 if row.privilege == Right.LOCATION and row.database_id is None:
-                    places.add(row.scope or ANYWHERE)
+                    places.add(row.scope or ANY_LOCATION)
                 elif row.database_id is not None:
                     on_databases[row.database_id].add(privilege)
                 elif row.scope is None:
                     everywhere.add(privilege)
                 else:
                     catalogs[row.scope].add(privilege)
-        return Standing(
+        return CallerGrants(
             user=user,
             groups=frozenset(groups),
             roles=frozenset(roles),
@@ -201,14 +201,14 @@ class Access:
         version: int = _VERSION_ALONE.rows(self._connection)[0][0]
         return version
 
-    def find(self, names: Sequence[TableName | DatabaseName], standing: Standing) -> list[Found | None]:
+    def find(self, names: Sequence[TableName | DatabaseName], standing: CallerGrants) -> list[Securable | None]:
         """Looks up databases and tables, in order; None for what is not there.
 
         Of a missing table whose database is there, the database is found.
         """
         given = _named(names) | {"grantees": standing.grantees, **_owners(standing)}
         rows = self._connection.execute(_FIND, given) if names else ()
-        return [None if row[2] is None else Found(*row[1:]) for row in rows]
+        return [None if row[2] is None else Securable(*row[1:]) for row in rows]
 
     def owners_of_locks(self, ids: Sequence[int]) -> dict[int, str]:
         """Returns who made these locks, by id."""
@@ -261,22 +261,22 @@ class Access:
             return None
         descriptor_id, encoded, *found, version = rows[0]
         tail = self._descriptors.tails([descriptor_id])[descriptor_id]
-        return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Found(*found), version)
+        return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Securable(*found), version)
 
-    def granted(self, found: Found, standing: Standing) -> list[str]:
+    def granted(self, found: Securable, standing: CallerGrants) -> list[str]:
         """Returns what is granted on a table itself."""
         given = {"table_id": found.table_id, "grantees": standing.grantees}
         granted: list[str] = self._connection.execute(_GRANTED_ON, given).scalar_one()
         return granted
 
-    def seen_tables(self, names: Iterable[TableName], standing: Standing) -> dict[TableName, int]:
+    def seen_tables(self, names: Iterable[TableName], standing: CallerGrants) -> dict[TableName, int]:
         """Returns those of the tables that are there and may be seen, with the times that they were made at."""
         given = sorted(set(names))
         asked = _named(given) | _seeing(standing, tables=True)
         rows = self._connection.execute(_SEEN_TABLES, asked) if given else ()
         return {given[number - 1]: made for number, made in rows}
 
-    def seen_databases(self, names: Iterable[DatabaseName], standing: Standing) -> set[DatabaseName]:
+    def seen_databases(self, names: Iterable[DatabaseName], standing: CallerGrants) -> set[DatabaseName]:
         """Returns those of the databases that are there and may be seen."""
         given = sorted(set(names))
         rows = (
@@ -284,7 +284,7 @@ class Access:
         )
         return {given[number - 1] for (number,) in rows}
 
-    def seen_catalogs(self, standing: Standing) -> set[str]:
+    def seen_catalogs(self, standing: CallerGrants) -> set[str]:
         """Returns the catalogs in which something may be seen."""
         return set(self._connection.execute(_SEEN_CATALOGS, _seeing(standing, tables=False)).scalars())
 
@@ -297,12 +297,12 @@ def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:
     }
 
 
-def _owners(standing: Standing) -> dict[str, Any]:
+def _owners(standing: CallerGrants) -> dict[str, Any]:
     pairs = [grantee.split(":", 1) for grantee in standing.grantees]
     return {"kinds": [int(kind) for kind, _ in pairs], "owners": [name for _, name in pairs]}
 
 
-def _seeing(standing: Standing, *, tables: bool) -> dict[str, Any]:
+def _seeing(standing: CallerGrants, *, tables: bool) -> dict[str, Any]:
     """Returns the parameters of what is seen. `tables`: by what is granted on a database, but not on it alone."""
     on_databases = [number for number, held in standing.databases.items() if not tables or inherited(held)]
     return {

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, or_, select, text, update
 
-from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock
+from metastore.domain.lock_rules import Blocker, Component, ExistingLock, LockType
 from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
 from metastore.storage.postgres.arrays import is_among
@@ -32,7 +32,7 @@ class Holder(NamedTuple):
 class Standing(NamedTuple):
     """Locks that stand, and whether one of them was not renewed in time."""
 
-    locks: list[StandingLock]
+    locks: list[ExistingLock]
     late: bool
 
 
@@ -153,7 +153,7 @@ class Locks:
         lock: int = self._connection.execute(_INSERT, values).scalars().all()[0]
         return lock
 
-    def find(self, lock: int, timeout: timedelta) -> StandingLock | None:
+    def find(self, lock: int, timeout: timedelta) -> ExistingLock | None:
         """Returns a lock that is not late."""
         query = select(locks.c.id, locks.c.transaction_id, _GRANTED.label("granted"), *_COMPONENT).select_from(_JOINED)
         rows = self._connection.execute(
@@ -245,9 +245,9 @@ def _neighbourhood(requested: Iterable[Component]) -> tuple[list[str], list[str]
     return [row[0] for row in wanted], [row[1] for row in wanted], [row[2] for row in wanted]
 
 
-def _grouped(rows: Sequence[Row[Any]]) -> list[StandingLock]:
+def _grouped(rows: Sequence[Row[Any]]) -> list[ExistingLock]:
     return [
-        StandingLock(first.id, first.transaction_id, first.granted, [_component(row[-5:]) for row in of_one])
+        ExistingLock(first.id, first.transaction_id, first.granted, [_component(row[-5:]) for row in of_one])
         for of_one in (list(iterator) for _, iterator in groupby(rows, key=attrgetter("id")))
         for first in of_one[:1]
     ]

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Integer, all_, any_, cast, del
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.context import caller
-from metastore.domain.events import FORMAT, MARK, Event, EventFilter, to_json
+from metastore.domain.events import FORMAT, PLACEHOLDER, Event, EventFilter, to_json
 from metastore.storage.postgres.driver import run
 from metastore.storage.schema import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.base import Texts
@@ -102,7 +102,7 @@ class Notifications:
             .limit(min(limit or _ROWS, _ROWS))
             .subquery()
         )
-        message = func.replace(page.c.message, MARK, page.c.repeated).label("whole")
+        message = func.replace(page.c.message, PLACEHOLDER, page.c.repeated).label("whole")
         query = select(page, message).where(page.c.before < _CHARACTERS).order_by(page.c.event_id)
         return [
             NotificationEvent(

@@ -26,7 +26,9 @@ notification_log = Table(
     Column("database", Name),  # null: of a catalog
     Column("table_name", Name),  # null: of a database
     Column("message", Text, nullable=False),
-    Column("repeated", Text, nullable=False, server_default=""),  # what is meant where the message says events.MARK
+    Column(
+        "repeated", Text, nullable=False, server_default=""
+    ),  # what is meant where the message says events.PLACEHOLDER
     Column("repetitions", Integer, nullable=False, server_default="0"),
 )
 

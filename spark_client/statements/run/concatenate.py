@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Skew, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
-from metastore.domain.skew_places import flat_prefixes, skew_directories
+from metastore.domain.skew_directories import flat_prefixes, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.plans import scanned_files

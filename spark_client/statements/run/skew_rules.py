@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from metastore.client.structs import Column, Skew, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
 from metastore.domain.skew_limit import DEFAULT_MAX_VALUES, MAX_VALUES
-from metastore.domain.skew_values import as_written
+from metastore.domain.skew_values import canonical_text
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, first_line
 from spark_client.statements.grammar.skew_clause import SkewedBy
@@ -136,7 +136,7 @@ def _cast(context: Context, literals: Sequence[tuple[str, str]]) -> list[str | N
     except AnalysisException as error:
         raise InvalidStatementError(f"SKEWED BY: {first_line(error)}") from error
     texts = zip(row or (), literals, strict=True)
-    return [text if text in (None, DEFAULT_PARTITION) else as_written(type_, text) for text, (_, type_) in texts]
+    return [text if text in (None, DEFAULT_PARTITION) else canonical_text(type_, text) for text, (_, type_) in texts]
 
 
 def _as_text(text: str, type_: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from metastore.client.structs import Partition, Skew, Table
-from metastore.domain.skew_places import is_flat, skew_directories
+from metastore.domain.skew_directories import is_flat, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.files import Files

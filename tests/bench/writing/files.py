@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
-from metastore.domain.replaced_mark import REPLACED
+from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from spark_client.jvm.files import MARK
 from spark_client.write.placement import table_root
 
@@ -19,6 +19,6 @@ def unreferenced(spark: SparkSession, metastore: MetastoreClient, database: str,
     read = {Path(unquote(urlsplit(url).path)) for url in spark.table(f"{database}.{table}").inputFiles()}
     places = (Path(partition.location.removeprefix("file:")) for partition in metastore.get_partitions(database, table))
     read |= {mark for place in places for mark in place.glob(f"{MARK}*")}
-    read |= set(root.glob(f"{REPLACED}*"))
+    read |= set(root.glob(f"{NEWER_ROWS_MARKER}*"))
     read |= {path.with_name(f".{path.name}.crc") for path in read}
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path not in read)

@@ -1,4 +1,4 @@
-"""The client reads a directory exactly where the rules of buckets find no disorder in it, and says what they say."""
+"""The client reads a bucketed directory exactly if `layout_problem` finds none, and reports the same problem."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain.buckets import bucket_numbers, disorder
+from metastore.domain.buckets import bucket_numbers, layout_problem
 from spark_client.errors import UnreadableTableError
 from spark_client.table.bucket_rules import MEND, readable_buckets, refuse_directory
 
@@ -19,7 +19,7 @@ FILES = st.one_of(
 
 @given(st.lists(FILES, unique=True, max_size=5), st.integers(1, 6))
 def test_of_directories(files: list[str], count: int) -> None:
-    problem = disorder("d.t", "p=1", files, [], count)
+    problem = layout_problem("d.t", "p=1", files, [], count)
     if problem is None:
         numbers = readable_buckets("d.t", "p=1", files, count)
         assert numbers == bucket_numbers(files)
@@ -32,4 +32,4 @@ def test_of_directories(files: list[str], count: int) -> None:
 
 def test_of_directories_within() -> None:
     text = str(refuse_directory("d.t", "p=1", "x")).removesuffix(MEND)
-    assert disorder("d.t", "p=1", [], ["x", "y"], 2) == text
+    assert layout_problem("d.t", "p=1", [], ["x", "y"], 2) == text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain.buckets import NOT_BUCKETED, Buckets, mismatch
+from metastore.domain.buckets import NOT_BUCKETED, Buckets, bucketing_mismatch
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 from spark_client.table.bucket_rules import bucketing_version, buckets_of_hashes, creates_empty_files, readable_buckets
 
@@ -51,23 +51,23 @@ def test_a_number_beyond_the_count_is_refused() -> None:
 
 @pytest.mark.parametrize("partition", [8, 4, 16, 2, 1, 1024])
 def test_counts_are_compatible_by_powers_of_two(partition: int) -> None:
-    assert mismatch("d.t", Buckets(("A", "b"), 8), "p=1", Buckets(("a", "B"), partition)) is None
+    assert bucketing_mismatch("d.t", Buckets(("A", "b"), 8), "p=1", Buckets(("a", "B"), partition)) is None
 
 
 @pytest.mark.parametrize(
     "partition", [Buckets(("a",), 24), Buckets(("a",), 12), Buckets(("a",), 7), Buckets(("b",), 8)]
 )
 def test_other_buckets_are_refused(partition: Buckets) -> None:
-    assert mismatch("d.t", Buckets(("a",), 8), "p=1", partition) == (
+    assert bucketing_mismatch("d.t", Buckets(("a",), 8), "p=1", partition) == (
         "Hive table (d.t) bucketing (columns=[a], buckets=8) is not compatible with partition (p=1) bucketing "
         f"(columns=[{partition.columns[0]}], buckets={partition.count})"
     )
 
 
 def test_a_partition_without_buckets_is_refused_but_not_one_of_a_table_without() -> None:
-    text = mismatch("d.t", Buckets(("a",), 8), "p=1", NOT_BUCKETED)
+    text = bucketing_mismatch("d.t", Buckets(("a",), 8), "p=1", NOT_BUCKETED)
     assert text == "Hive table (d.t) is bucketed but partition (p=1) is not bucketed"
-    assert mismatch("d.t", NOT_BUCKETED, "p=1", Buckets(("a",), 8)) is None
+    assert bucketing_mismatch("d.t", NOT_BUCKETED, "p=1", Buckets(("a",), 8)) is None
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_read_gives_up_at_last() -> None:
 def test_a_change_without_an_answer_is_not_repeated() -> None:
     handler = Handler(hang_ups=1)
     with serving(handler) as server, MetastoreClient(server.uri) as client:
-        with pytest.raises(errors.AnswerLostError, match="whether it happened is not known"):
+        with pytest.raises(errors.ReplyLostError, match="whether it happened is not known"):
             client.publish([Publication(TABLE, "q", [ENTRY])])
         assert handler.published == 1
 
@@ -202,6 +202,6 @@ def test_every_method_of_the_services_can_be_called_by_its_name() -> None:
 def test_a_change_by_name_is_never_sent_twice() -> None:
     request = ours.PublishRequest("db", "t", "q", [])
     with serving(handler := Handler(hang_ups=1)) as server, connect(server.uri) as client:
-        with pytest.raises(errors.AnswerLostError, match="publish_all"):
+        with pytest.raises(errors.ReplyLostError, match="publish_all"):
             client.methods.publish_all([request])
         assert handler.published == 1

@@ -23,7 +23,7 @@ from metastore.domain.expression import (
     Operator,
     Or,
     StartsWith,
-    Truth,
+    TruthValue,
 )
 
 Row = Mapping[str, Any]
@@ -45,7 +45,7 @@ COMPARISONS: dict[Operator, Callable[[Any, Any], bool]] = {
     Operator.GREATER: operator.gt,
     Operator.GREATER_OR_EQUAL: operator.ge,
 }
-TRUTHS = {Truth.TRUE: True, Truth.FALSE: False, Truth.NULL: None}
+TRUTHS = {TruthValue.TRUE: True, TruthValue.FALSE: False, TruthValue.NULL: None}
 
 
 def evaluate(expression: Expression, row: Row, types: Mapping[str, str], unknown: Choice) -> bool | None:

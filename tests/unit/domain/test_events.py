@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.domain import events, table_events
-from metastore.domain.events import MARK, DatabaseText, Event, EventType
+from metastore.domain.events import PLACEHOLDER, DatabaseText, Event, EventType
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.table_events import LARGEST, NAMED, WHOLE, Objects, PartitionText, TableText, encoded_file
 
@@ -17,7 +17,7 @@ TABLE = TableText(TableName("hive", "db", "t"), "MANAGED_TABLE", ("ds", "n"), -1
 
 
 def message(event: Event) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(event.message.replace(MARK, event.repeated))
+    content: dict[str, Any] = json.loads(event.message.replace(PLACEHOLDER, event.repeated))
     assert content["server"] == content["servicePrincipal"] == ""
     return content
 
@@ -93,16 +93,16 @@ def test_no_message_holds_objects_without_end(sizes: list[int]) -> None:
 def test_what_objects_have_in_common_is_in_the_message_once(own: list[str], common: str, value: str) -> None:
     texts = [json.dumps({"common": common, "own": name}, separators=(",", ":")) for name in own]
     marked = json.dumps({"common": common}, separators=(",", ":"))[1:-1]
-    objects = Objects((f"{{{MARK}{text[len(marked) + 1 :]}" for text in texts), marked)
-    keyed = [[value, f"{{{MARK}"]] * len(own)
+    objects = Objects((f"{{{PLACEHOLDER}{text[len(marked) + 1 :]}" for text in texts), marked)
+    keyed = [[value, f"{{{PLACEHOLDER}"]] * len(own)
     (event,) = table_events.add_partitions(TABLE, keyed, objects)
-    assert (event.repetitions, event.message.count(MARK)) == (len(own), len(own))
+    assert (event.repetitions, event.message.count(PLACEHOLDER)) == (len(own), len(own))
     assert message(event)["partitionListJson"] == texts
-    assert message(event)["partitions"] == [{"ds": value, "n": f"{{{MARK}"}] * len(own)
+    assert message(event)["partitions"] == [{"ds": value, "n": f"{{{PLACEHOLDER}"}] * len(own)
 
 
 def test_repetitions_count_where_messages_must_not_be_too_long() -> None:
-    objects = Objects([f"{{{MARK}}}"] * 3, "x" * (LARGEST // 3))
+    objects = Objects([f"{{{PLACEHOLDER}}}"] * 3, "x" * (LARGEST // 3))
     assert len(list(table_events.add_partitions(TABLE, values(3), objects))) == 3
 
 

@@ -32,7 +32,7 @@ from metastore.domain.expression import (
     from_postfix,
     push_not,
 )
-from metastore.domain.in_lists import gathered
+from metastore.domain.in_lists import merge_in_lists
 from metastore.errors import InvalidInputError
 from tests.unit.domain.predicate_oracle import evaluate
 
@@ -102,15 +102,15 @@ def test_pushing_negations_down_changes_no_answer(tree: Expression, row: dict[st
 @given(trees, rows, st.lists(st.sampled_from([True, False, None]), min_size=1))
 def test_gathering_equalities_changes_no_answer(tree: Expression, row: dict[str, Any], choices: Any) -> None:
     unknown = Recorder(choices)
-    assert evaluate(gathered(push_not(tree)), row, TYPES, unknown) == evaluate(tree, row, TYPES, unknown)
+    assert evaluate(merge_in_lists(push_not(tree)), row, TYPES, unknown) == evaluate(tree, row, TYPES, unknown)
 
 
 def test_equalities_are_gathered_by_column() -> None:
     other = Compare("y", Operator.EQUAL, "2")
-    assert gathered(Or((X, other, In("x", ("1", "3")), Y))) == Or((Y, In("x", ("1", "3")), In("y", ("2",))))
+    assert merge_in_lists(Or((X, other, In("x", ("1", "3")), Y))) == Or((Y, In("x", ("1", "3")), In("y", ("2",))))
     unequal = Compare("x", Operator.NOT_EQUAL, "1")
-    assert gathered(And((unequal, Not(In("x", ("2",))), X))) == And((X, Not(In("x", ("1", "2")))))
-    assert gathered(Or((X, Compare("x", Operator.EQUAL, "2")))) == In("x", ("1", "2"))
+    assert merge_in_lists(And((unequal, Not(In("x", ("2",))), X))) == And((X, Not(In("x", ("1", "2")))))
+    assert merge_in_lists(Or((X, Compare("x", Operator.EQUAL, "2")))) == In("x", ("1", "2"))
 
 
 def test_negation_leaves_what_is_unknown() -> None:

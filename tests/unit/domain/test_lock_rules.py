@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain.lock_rules import Blocker, Component, LockType, StandingLock, blocker, lower_keys
+from metastore.domain.lock_rules import Blocker, Component, ExistingLock, LockType, blocker, lower_case_columns
 
 SR, SW, EX, EW = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE
 # Of one object: requested, standing → whether the request waits.
@@ -47,8 +47,8 @@ def waits(requested: Component, standing: Component) -> bool:
     return overlap(requested, standing) and TABLE[requested.type, standing.type]
 
 
-def lock(number: int, *held: Component, transaction: int | None = None, granted: bool = True) -> StandingLock:
-    return StandingLock(number, transaction, granted, held)
+def lock(number: int, *held: Component, transaction: int | None = None, granted: bool = True) -> ExistingLock:
+    return ExistingLock(number, transaction, granted, held)
 
 
 @pytest.mark.parametrize(("requested", "standing"), TABLE, ids=lambda kind: kind.name)
@@ -92,7 +92,7 @@ def test_a_request_waits_for_the_earliest_that_is_in_its_way(
     assert (found.lock if found else None) == min(in_the_way, default=None)
 
 
-def meet(asking: StandingLock, standing: list[StandingLock]) -> bool:
+def meet(asking: ExistingLock, standing: list[ExistingLock]) -> bool:
     pairs = (
         (asked, held)
         for standing_lock in standing
@@ -104,7 +104,7 @@ def meet(asking: StandingLock, standing: list[StandingLock]) -> bool:
 @given(st.lists(st.tuples(requests, st.integers(1, 3)), max_size=8))
 def test_what_is_granted_never_conflicts_and_everybody_gets_a_turn(asked: list[tuple[list[Component], int]]) -> None:
     """Requests of three transactions come, are granted where they may, and end in the order of their coming."""
-    standing: list[StandingLock] = []
+    standing: list[ExistingLock] = []
     for number, (requested, transaction) in enumerate(asked):
         waiting = blocker(requested, transaction, standing)
         standing.append(lock(number, *requested, transaction=transaction, granted=waiting is None))
@@ -148,4 +148,4 @@ def test_thousands_of_partitions_against_thousands_of_locks_are_quick() -> None:
     [(None, None), ("", None), ("DS=A/H=B", "ds=A/h=B"), ("x", "x"), ("K=", "k="), ("a=b=C", "a=b=C"), ("/", "/")],
 )
 def test_columns_of_a_partition_are_folded_and_values_are_not(name: str | None, folded: str | None) -> None:
-    assert lower_keys(name) == folded
+    assert lower_case_columns(name) == folded

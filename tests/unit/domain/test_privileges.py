@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from metastore.domain.names import TableName
 from metastore.domain.privileges import (
     Admins,
-    Found,
+    CallerGrants,
     PrincipalKind,
     Right,
-    Standing,
+    Securable,
     denied,
     expanded,
     grantable,
@@ -22,14 +22,14 @@ from metastore.domain.privileges import (
     sees,
 )
 
-TABLE = Found("hive", 1, "home", PrincipalKind.USER, 2, "owner")
-DATABASE = Found("hive", 1, "home", PrincipalKind.USER)
+TABLE = Securable("hive", 1, "home", PrincipalKind.USER, 2, "owner")
+DATABASE = Securable("hive", 1, "home", PrincipalKind.USER)
 SELECT = frozenset(["SELECT"])
 PRIVILEGES = st.sampled_from(["SELECT", "INSERT+", "CREATE", "DROP", "ALL", "ALL+", "LOCATION", "LOCK", "."])
 
 
 def test_nothing_is_seen_without_a_grant() -> None:
-    stranger = Standing("stranger")
+    stranger = CallerGrants("stranger")
     assert not sees(stranger, TABLE)
     assert not sees(stranger, DATABASE)
     assert sees(stranger, DATABASE._replace(within=True))
@@ -37,13 +37,13 @@ def test_nothing_is_seen_without_a_grant() -> None:
 
 
 def test_what_is_granted_on_a_table_is_what_one_has() -> None:
-    assert rights(Standing("bob"), TABLE._replace(granted=["SELECT", "INSERT+"])) == {"SELECT", "INSERT"}
+    assert rights(CallerGrants("bob"), TABLE._replace(granted=["SELECT", "INSERT+"])) == {"SELECT", "INSERT"}
 
 
 def test_a_privilege_on_a_part_shows_the_table() -> None:
     found = TABLE._replace(granted=["."])
-    assert sees(Standing("bob"), found)
-    assert not rights(Standing("bob"), found) & set(Right)
+    assert sees(CallerGrants("bob"), found)
+    assert not rights(CallerGrants("bob"), found) & set(Right)
 
 
 @pytest.mark.parametrize(
@@ -55,32 +55,32 @@ def test_a_privilege_on_a_part_shows_the_table() -> None:
     ],
 )
 def test_rights_above_hold_below(above: dict[str, object]) -> None:
-    assert rights(Standing("bob", **above), TABLE) == {"SELECT"}  # type: ignore[arg-type] # one of three
-    assert rights(Standing("bob", **above), DATABASE) == {"SELECT"}  # type: ignore[arg-type]
+    assert rights(CallerGrants("bob", **above), TABLE) == {"SELECT"}  # type: ignore[arg-type] # one of three
+    assert rights(CallerGrants("bob", **above), DATABASE) == {"SELECT"}  # type: ignore[arg-type]
 
 
 def test_rights_elsewhere_do_not() -> None:
-    elsewhere = Standing("bob", catalogs={"other": frozenset(["ALL"])}, databases={7: frozenset(["ALL"])})
+    elsewhere = CallerGrants("bob", catalogs={"other": frozenset(["ALL"])}, databases={7: frozenset(["ALL"])})
     assert rights(elsewhere, TABLE) == set()
 
 
 def test_create_is_about_one_object() -> None:
-    creator = Standing("bob", databases={1: frozenset(["CREATE"])})
+    creator = CallerGrants("bob", databases={1: frozenset(["CREATE"])})
     assert rights(creator, DATABASE) == {"CREATE"}
     assert not sees(creator, TABLE)
-    assert not sees(Standing("bob", everywhere=frozenset(["CREATE"])), DATABASE)
+    assert not sees(CallerGrants("bob", everywhere=frozenset(["CREATE"])), DATABASE)
 
 
 @pytest.mark.parametrize(
     ("standing", "on_table", "on_database"),
     [
-        (Standing("owner"), True, False),
-        (Standing("home"), True, True),
-        (Standing("root", is_admin=True), True, True),
-        (Standing("bob", groups=frozenset(["owner"]), roles=frozenset(["home"])), False, False),
+        (CallerGrants("owner"), True, False),
+        (CallerGrants("home"), True, True),
+        (CallerGrants("root", is_admin=True), True, True),
+        (CallerGrants("bob", groups=frozenset(["owner"]), roles=frozenset(["home"])), False, False),
     ],
 )
-def test_owners_have_all(standing: Standing, on_table: bool, on_database: bool) -> None:
+def test_owners_have_all(standing: CallerGrants, on_table: bool, on_database: bool) -> None:
     assert (Right.OWNERSHIP in rights(standing, TABLE)) is on_table
     assert (Right.OWNERSHIP in rights(standing, DATABASE)) is on_database
     assert Right.LOCATION not in rights(standing, TABLE)
@@ -88,26 +88,26 @@ def test_owners_have_all(standing: Standing, on_table: bool, on_database: bool) 
 
 def test_a_role_and_a_group_may_own() -> None:
     owned = TABLE._replace(owner_kind=PrincipalKind.ROLE)
-    assert Right.DROP in rights(Standing("bob", roles=frozenset(["owner"])), owned)
-    assert not sees(Standing("owner"), owned)
+    assert Right.DROP in rights(CallerGrants("bob", roles=frozenset(["owner"])), owned)
+    assert not sees(CallerGrants("owner"), owned)
 
 
 def test_what_public_owns_is_for_new_tables_only() -> None:
-    database = Found("hive", 1, "public", PrincipalKind.ROLE)
-    assert rights(Standing("bob"), database) == {"CREATE"}
-    assert not sees(Standing("bob"), database._replace(table_id=2, owner="alice"))
+    database = Securable("hive", 1, "public", PrincipalKind.ROLE)
+    assert rights(CallerGrants("bob"), database) == {"CREATE"}
+    assert not sees(CallerGrants("bob"), database._replace(table_id=2, owner="alice"))
 
 
 def test_granting_on_needs_the_option() -> None:
     found = TABLE._replace(granted=["SELECT", "INSERT+"])
-    bob = Standing("bob")
+    bob = CallerGrants("bob")
     assert may_grant(bob, found, ["insert"])
     assert not may_grant(bob, found, ["select"])
     assert not may_grant(bob, found, ["INSERT", "SELECT"])
     assert not may_grant(bob, TABLE._replace(granted=["ALL+"]), ["LOCATION"])
     assert may_grant(bob, TABLE._replace(granted=["ALL+"]), ["ALL"])
-    assert not may_grant(Standing("bob", everywhere=frozenset(["ALL+"])), None, ["SELECT"])
-    assert may_grant(Standing("owner"), TABLE, ["ALL"])
+    assert not may_grant(CallerGrants("bob", everywhere=frozenset(["ALL+"])), None, ["SELECT"])
+    assert may_grant(CallerGrants("owner"), TABLE, ["ALL"])
 
 
 @given(st.sets(PRIVILEGES))

@@ -1,4 +1,4 @@
-"""Bytes of a stranger: whatever they are, they are an expression, or UnreadableError says that they are not."""
+"""Any bytes from a client either decode to an expression or raise UnreadableExpressionError."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from metastore.domain.keys import kind_of, sort_key
 from metastore.domain.partition_names import DEFAULT_PARTITION
-from metastore.domain.skew_values import as_written, distinct_values, typed_places
+from metastore.domain.skew_values import canonical_text, distinct_values, typed_locations
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ from metastore.domain.skew_values import as_written, distinct_values, typed_plac
     ],
 )
 def test_the_text_of_a_value(type_string: str, text: str, written: str) -> None:
-    assert as_written(type_string, text) == written
+    assert canonical_text(type_string, text) == written
 
 
 @given(
@@ -60,25 +60,25 @@ def test_the_text_of_a_value(type_string: str, text: str, written: str) -> None:
     ),
 )
 def test_a_value_stays_the_same_value(type_string: str, text: str) -> None:
-    written, kind = as_written(type_string, text), kind_of(type_string)
+    written, kind = canonical_text(type_string, text), kind_of(type_string)
     assert sort_key(kind, written) == sort_key(kind, text)
-    assert as_written(type_string, written) == written
+    assert canonical_text(type_string, written) == written
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-10000, max_value=10000, places=2))
 def test_equal_decimals_have_one_text(number: Decimal) -> None:
-    assert as_written("decimal(10,2)", str(number)) == as_written("decimal(10,2)", f"{number}00")
+    assert canonical_text("decimal(10,2)", str(number)) == canonical_text("decimal(10,2)", f"{number}00")
 
 
 def test_values_and_places_are_merged() -> None:
     types = ["int", "string"]
     assert distinct_values(types, [["01", "a"], ["1", "A"], ["1", "a"]]) == [["1", "a"], ["1", "A"]]
     places = {("01", "a"): "file:/x", ("1",): "file:/short"}
-    assert typed_places(types, places) == {("1", "a"): "file:/x", ("1",): "file:/short"}
+    assert typed_locations(types, places) == {("1", "a"): "file:/x", ("1",): "file:/short"}
 
 
 @pytest.mark.parametrize("type_string", ["int", "decimal(6,2)"])
 @pytest.mark.parametrize("text", ["0" * 5_000_000 + "x", "1" * 5_000_000 + "x"], ids=["zeros", "ones"])
 def test_a_long_text_that_is_no_number_takes_no_long_time(type_string: str, text: str) -> None:
     """With the square of its length, it would be days."""
-    assert as_written(type_string, text) == text
+    assert canonical_text(type_string, text) == text

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.domain.partition_names import DEFAULT_PARTITION, escape, unescape, value_path
-from metastore.domain.skew_places import DEFAULT_DIRECTORY, skew_directories
+from metastore.domain.skew_directories import DEFAULT_DIRECTORY, skew_directories
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from metastore.client.structs import NOT_SKEWED, Column, PublishMode, PublishPartition, Skew, Storage, Table
 from metastore.domain.buckets import NOT_BUCKETED
 from metastore.domain.partition_names import value_path
-from metastore.domain.skew_places import skew_directories
+from metastore.domain.skew_directories import skew_directories
 from spark_client.table.paths import is_below, name_of, parent
 from spark_client.write.placement import Placement, Placer, final_locations, own_directory, table_root
 from spark_client.write.snapshot import Existing, Values

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from thrift.protocol.TBase import TExceptionBase
 
-from metastore.domain.events import MARK
+from metastore.domain.events import PLACEHOLDER
 from metastore.domain.table_events import SINGLE, WHOLE
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import columns, descriptor, new_database, new_table, partition, skewed, table
@@ -110,11 +110,11 @@ def test_added_partitions_of_different_shapes_are_told_whole(client: Any, log: F
     database, name = new_table(client, KEYS)
     log.read()
     strange = columns(("a", "int"), ("y", "string"))
-    strange[1].comment = f'{{{MARK}"\\u0001,{{\\{MARK}'
+    strange[1].comment = f'{{{PLACEHOLDER}"\\u0001,{{\\{PLACEHOLDER}'
     other = descriptor(cols=strange, skewedInfo=skewed(["a"], [["1"]]))
     other.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x"}
     shapes = [descriptor(), other, descriptor(), copy.deepcopy(other)]
-    client.add_partitions([partition(database, name, [f"{{{MARK}{n}"], sd=sd) for n, sd in enumerate(shapes)])
+    client.add_partitions([partition(database, name, [f"{{{PLACEHOLDER}{n}"], sd=sd) for n, sd in enumerate(shapes)])
     (added,) = log.read()
     told = [struct(Partition, text) for text in message(added)["partitionListJson"]]
     assert told == client.get_partitions(database, name, -1)

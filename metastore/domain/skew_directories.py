@@ -21,7 +21,7 @@ _FLAT, _FLAT_END = "skew.", "="
 _LONGEST_PREFIX = 150  # bytes: most file systems allow 255 for a name, and the rest of it is needed
 
 
-def default_place(columns: int) -> str:
+def default_directory(columns: int) -> str:
     """Returns the name, below a partition, of the directory for values that are not listed."""
     return "/".join([DEFAULT_DIRECTORY] * columns)
 
@@ -32,14 +32,14 @@ def skew_directories(columns: Sequence[str], values: Sequence[Sequence[str]]) ->
     Two values may have one name (the empty string and null have): a later one gets a name of its own, because a
     directory of a skewed value must hold nothing else.
     """
-    names = [default_place(len(columns))]
+    names = [default_directory(len(columns))]
     for value in values:
         path = value_path(columns, value)
         names.append(next(name for name in _candidates(path) if name not in names))
     return tuple(names)
 
 
-def found_directories(
+def existing_directories(
     columns: Sequence[str], values: Sequence[Sequence[str]], children: Callable[[str], Iterable[str]]
 ) -> dict[tuple[str, ...], str]:
     """Returns the directories of values that are there, by value, as names below a partition.
@@ -81,7 +81,7 @@ def is_flat(place: str) -> bool:
     return place.endswith(_FLAT_END)
 
 
-def inside(place: str, name: str) -> str:
+def file_path(place: str, name: str) -> str:
     """Returns a file of this name in a directory, or with that beginning."""
     return f"{place}{name}" if is_flat(place) else f"{place}/{name}"
 

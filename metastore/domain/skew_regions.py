@@ -61,7 +61,7 @@ _COMPARISONS: dict[Operator, Callable[[int, int], bool]] = {
 }
 
 
-class Cell(NamedTuple):
+class ValueRegions(NamedTuple):
     """What a declared value says of its directory.
 
     `regions` are those whose rows may lie there; empty means any. `owned` is the one whose rows lie nowhere else.
@@ -71,7 +71,7 @@ class Cell(NamedTuple):
     owned: Region | None
 
 
-class Axis:
+class ColumnRegions:
     """The regions of one column, for the values declared on it and the literals of a predicate that speak of it."""
 
     def __init__(self, kind: KeyKind, declared: Iterable[str], literals: Sequence[Literal]) -> None:
@@ -97,7 +97,7 @@ class Axis:
         """Returns all regions, NULL the first."""
         return range(NULL_REGION, 2 * len(self._cuts) + 1)
 
-    def profile(self, cell: Cell) -> Profile:
+    def profile(self, cell: ValueRegions) -> Profile:
         """Tells which literals can be true for a row in the directory of a declared value."""
         if not cell.regions:
             return self._all
@@ -105,17 +105,17 @@ class Axis:
             return self.profiles[cell.regions[0]]
         return frozenset().union(*(self.profiles[region] for region in cell.regions))
 
-    def cell(self, declared: str) -> Cell:
+    def cell(self, declared: str) -> ValueRegions:
         """Tells where the rows with a declared value are."""
         if declared in ("", DEFAULT_PARTITION):
             # Both name the directory of NULL and of the empty text. Whoever wrote may also have used the default one.
             texts = [self._region(text) for text in ("", DEFAULT_PARTITION)]
-            return Cell((NULL_REGION, *(region for region in texts if region is not None)), None)
+            return ValueRegions((NULL_REGION, *(region for region in texts if region is not None)), None)
         region = self._region(declared)
         if region is None:
-            return Cell((), None)
+            return ValueRegions((), None)
         written = _WRITTEN.get(self._kind)
-        return Cell((region,), region if written is not None and written.fullmatch(declared) else None)
+        return ValueRegions((region,), region if written is not None and written.fullmatch(declared) else None)
 
     def _profile(self, region: Region) -> Profile:
         return frozenset(literal for literal, wanted, outcome in self._literals if outcome(region) & wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metastore.short_texts import LONGEST, cached
+from metastore.text_cache import LONGEST, cached
 from metastore.warehouse import paths
 
 
