@@ -13,7 +13,7 @@ if find_spec("py4j") is None:  # pyspark-client has the package pyspark, too
 from spark_client.joins.by_bucket import by_bucket
 from spark_client.joins.skew_join import skew_join
 from spark_client.scan.report import ScanReport, scan_report
-from spark_client.serve import Doors, serve
+from spark_client.serve import Servers, serve
 from spark_client.session import Session, attach, session
 from spark_client.survey.check_buckets import BucketProblem, check_buckets
 from spark_client.survey.find_skew import find_skew, survey_skew
@@ -24,9 +24,9 @@ from spark_client.writer import write
 
 __all__ = [
     "BucketProblem",
-    "Doors",
     "HeavyValue",
     "ScanReport",
+    "Servers",
     "Session",
     "SkewSuggestion",
     "WriteResult",

@@ -42,7 +42,7 @@ def is_remote(given: object) -> bool:
     return type(given).__module__.startswith("pyspark.sql.connect")
 
 
-def refuse_remote(given: object, function: str, instead: str) -> None:
+def reject_remote(given: object, function: str, instead: str) -> None:
     """Raises SessionError where `given`, a session or a frame, or else the one that is active, is remote."""
     if is_remote(given) or (isinstance(given, str) and is_remote(SparkSession.getActiveSession())):
         raise SessionError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_client.errors import SessionError
-from spark_client.jvm import doors
+from spark_client.jvm import servers
 from spark_client.session import Session, session
 
 # Clients of Spark Connect are told what is wrong, and not where in the server.
@@ -17,7 +17,7 @@ _SETTINGS = {"spark.sql.connect.serverStacktrace.enabled": "false"}
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Servers:
     """What is served from a session, and under which addresses; None where it is not."""
 
     session: Session
@@ -30,7 +30,7 @@ class Doors:
         if self._thrift is not None:
             self._thrift.stop()
         if self.connect is not None:
-            doors.stop_connect(self.session)
+            servers.stop_connect(self.session)
         self.session.stop()
 
 
@@ -44,7 +44,7 @@ def serve(
     master: str | None = None,
     warehouse: str | None = None,
     conf: Mapping[str, Any] | None = None,
-) -> Doors:
+) -> Servers:
     """Starts Spark with its own servers: Spark Connect on port `connect`, the Thrift server (JDBC) on `thrift`.
 
     `host`: the address that they listen on. They ask nobody who he is: whoever reaches them is this process's user.
@@ -63,13 +63,13 @@ def serve(
             _check_free(host, port)
     settings = {**_SETTINGS, **(conf or {})}
     spark = session(uris, app_name=app_name, master=master, warehouse=warehouse, conf=settings)
-    opened = Doors(spark)
+    opened = Servers(spark)
     try:
         if connect is not None:
-            doors.start_connect(spark, host, connect)
+            servers.start_connect(spark, host, connect)
             opened = replace(opened, connect=f"sc://{host}:{connect}")
         if thrift is not None:
-            server = doors.start_thrift(spark, host, thrift)
+            server = servers.start_thrift(spark, host, thrift)
             opened = replace(opened, thrift=f"jdbc:hive2://{host}:{thrift}", _thrift=server)
     except SessionError:
         opened.stop()
@@ -84,9 +84,9 @@ def _check_free(host: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except OverflowError as error:
-        raise doors.cannot_listen(host, port, str(error)) from None
+        raise servers.cannot_listen(host, port, str(error)) from None
     except (socket.gaierror, UnicodeError):
-        raise doors.cannot_listen(host, port, "nobody knows this host", doors.OTHER_HOST) from None
+        raise servers.cannot_listen(host, port, "nobody knows this host", servers.OTHER_HOST) from None
     except OSError as error:
-        mend = doors.OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else doors.OTHER_PORT
-        raise doors.cannot_listen(host, port, str(error.strerror), mend) from None
+        mend = servers.OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else servers.OTHER_PORT
+        raise servers.cannot_listen(host, port, str(error.strerror), mend) from None

@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client import streams
-from spark_client.context import MetastoreSession, is_remote, refuse_remote
+from spark_client.context import MetastoreSession, is_remote, reject_remote
 from spark_client.errors import SessionError
-from spark_client.joins.skew_join import split_hinted
+from spark_client.joins.skew_join import apply_skew_join_hint
 from spark_client.jvm import Handlers, sessions, versions
-from spark_client.jvm.requests import SplitJoin
+from spark_client.jvm.requests import SkewJoinHint
 from spark_client.scan.explain import explain_handlers
 from spark_client.scan.planner import Planner
 from spark_client.statements.grammar.first_words import FIRST_WORDS
@@ -118,7 +118,7 @@ def attach(spark: SparkSession) -> Session:
 
     Raises SessionError where it lacks what must be set before Spark starts, naming it, or is a client of Spark Connect.
     """
-    refuse_remote(spark, "attach", "every statement of this library, where `metastore spark serve` runs the server")
+    reject_remote(spark, "attach", "every statement of this library, where `metastore spark serve` runs the server")
     versions.check_spark()
     uris = sessions.hadoop_setting(spark, _URIS)
     missing = [] if spark.conf.get(_CATALOG) == "hive" else [f"{_CATALOG}=hive (enableHiveSupport())"]
@@ -200,14 +200,14 @@ def _handlers(context: SparkContext, metastore: MetastoreClient) -> Handlers:
     def session_of(java_session: Any) -> Session:
         return Session(context, java_session, metastore=metastore)
 
-    def split_join(request: SplitJoin, objects: Any) -> None:
+    def split_join(request: SkewJoinHint, objects: Any) -> None:
         """Adds what becomes of the join that a hint is about."""
         java_session, join = objects
-        objects.append(split_hinted(session_of(java_session), metastore, join, request.tables))
+        objects.append(apply_skew_join_hint(session_of(java_session), metastore, join, request.tables))
 
     return {
         **planner.handlers(),
-        SplitJoin: split_join,
+        SkewJoinHint: split_join,
         **explain_handlers(session_of),
         **StatementHandlers(metastore, session_of).handlers(),
         **WriteHandlers(context, metastore, session_of).handlers(),

@@ -21,12 +21,12 @@ from spark_client.jvm.catalog import refresh
 from spark_client.jvm.sql_text import literal, quote
 from spark_client.jvm.streams import StreamSettings, stream_settings, without_partitioning
 from spark_client.statements.run.clauses import resolve_table
+from spark_client.table.datasource_tables import DATASOURCE_FORMATS, datasource_format, with_spark_schema
 from spark_client.table.dependent import is_dependent
-from spark_client.table.own_kind import OWN_KINDS, as_spark_declares, own_provider
 from spark_client.table.settings import PROVIDER
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.staging import file_format
-from spark_client.write.writable import check_writable, is_of_file_sink
+from spark_client.write.writable import check_writable, is_written_by_file_sink
 
 _CHECKPOINT, _CHECKPOINTS = "checkpointLocation", "spark.sql.streaming.checkpointLocation"
 
@@ -75,7 +75,7 @@ def _make_missing(context: Context, writer: DataStreamWriter, name: str) -> None
     Spark's file sink would make one whose readers overlook what anybody else brings. Raises as `_check_stream`.
     """
     settings = stream_settings(writer)
-    if settings.format.lower() not in OWN_KINDS or settings.is_clustered or not _is_free(context, name):
+    if settings.format.lower() not in DATASOURCE_FORMATS or settings.is_clustered or not _is_free(context, name):
         return
     _check_stream(writer, settings, name)
     text = f"CREATE TABLE IF NOT EXISTS {name} ({settings.columns}) USING {settings.format}"
@@ -106,12 +106,12 @@ def _own_table(context: Context, name: str) -> Table | None:
         return None
     if is_dependent(table):
         return table  # to be refused in our words
-    if own_provider(table) is None:
+    if datasource_format(table) is None:
         is_foreign = PROVIDER in table.parameters or table.parameters.get("table_type", "").upper() == "ICEBERG"
         return None if is_foreign or table.table_type.endswith("VIEW") else table
     return (
         None
-        if is_of_file_sink(context, table) or table.parameters.get("spark.sql.sources.schema.numBuckets")
+        if is_written_by_file_sink(context, table) or table.parameters.get("spark.sql.sources.schema.numBuckets")
         else table
     )
 
@@ -120,7 +120,7 @@ def _append_to(context: Context, writer: DataStreamWriter, table: Table, said: s
     """Starts a query that appends to the table. Raises InvalidInsertError where the rows cannot go there, also where
     they are `said` to be of another format.
     """
-    table, settings = as_spark_declares(table), stream_settings(writer)
+    table, settings = with_spark_schema(table), stream_settings(writer)
     check_writable(table)
     known = {"hive", table.parameters.get(PROVIDER, "").lower(), file_format(table.storage, table.full_name)}
     if settings.format != context.spark.conf.get("spark.sql.sources.default"):

@@ -8,9 +8,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_client.context import context_of, refuse_remote
+from spark_client.context import context_of, reject_remote
 from spark_client.errors import InvalidInsertError
-from spark_client.jvm.catalog import create_table_of, refresh
+from spark_client.jvm.catalog import parse_create_table, refresh
 from spark_client.jvm.sql_text import literal, quote
 from spark_client.statements.run.clauses import resolve
 from spark_client.table.settings import parse_size
@@ -25,7 +25,7 @@ _NO_METASTORE = "there is no metastore to write to: start a session with spark_c
 def write(data: DataFrame) -> Writer:
     """Returns what can be done with the rows of a DataFrame. Raises SessionError for one of a client of Spark
     Connect."""
-    refuse_remote(data, "write", "df.write.insertInto('t'), or INSERT INTO t SELECT …")
+    reject_remote(data, "write", "df.write.insertInto('t'), or INSERT INTO t SELECT …")
     return Writer(data)
 
 
@@ -110,7 +110,7 @@ class Target:
         text += f" LOCATION {literal(location)}" if location else ""
         pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in (properties or {}).items())
         text += f" TBLPROPERTIES ({pairs})" if pairs else ""
-        definition = create_table_of(context, text)
+        definition = parse_create_table(context, text)
         if definition is None:
             raise InvalidInsertError(f"{self.table}: STORED AS {stored_as} makes no table in Hive's layout")
         ordered = self.data.select(*map(quote, [*names, *keys]))

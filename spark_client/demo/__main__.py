@@ -20,8 +20,8 @@ warnings.filterwarnings("ignore", message="PySpark does not yet fully support pa
 
 from metastore.client import MetastoreClient  # noqa: E402
 from spark_client.demo import flights  # noqa: E402
+from spark_client.demo.console import DemoConsole  # noqa: E402
 from spark_client.demo.questions import Outcome, ask, questions  # noqa: E402
-from spark_client.demo.screen import Screen  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.session import Session, session  # noqa: E402
 
@@ -44,7 +44,7 @@ _EXPLANATION = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the demonstration; returns the exit status."""
     options = _parser().parse_args(arguments)
-    screen = Screen()
+    screen = DemoConsole()
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark's: stack traces as JSON.
     with tempfile.TemporaryDirectory(prefix="flights-") as folder:
         log = Path(folder) / "spark.log"
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(screen: Screen, options: argparse.Namespace, folder: Path, log: Path) -> int:
+def _run(screen: DemoConsole, options: argparse.Namespace, folder: Path, log: Path) -> int:
     rows = max(1, min(options.rows, flights.ROWS))
     screen.title(f"{rows:,} flights from New York City, skewed by destination")
     with MetastoreClient(options.uri) as metastore:
@@ -87,7 +87,7 @@ def _run(screen: Screen, options: argparse.Namespace, folder: Path, log: Path) -
     return show(screen, outcomes)
 
 
-def show(screen: Screen, outcomes: Sequence[Outcome]) -> int:
+def show(screen: DemoConsole, outcomes: Sequence[Outcome]) -> int:
     """Shows what was asked and answered; returns the exit status."""
     screen.outcomes(outcomes)
     screen.note(_EXPLANATION)
@@ -95,7 +95,7 @@ def show(screen: Screen, outcomes: Sequence[Outcome]) -> int:
     return 0 if all(outcome.is_right for outcome in outcomes) else 1
 
 
-def _load(screen: Screen, spark: Session, raw: Path) -> list[str]:
+def _load(screen: DemoConsole, spark: Session, raw: Path) -> list[str]:
     """Makes and fills the table by plain SQL; returns the heavy destinations."""
     with screen.step(f"Finding the {_HEAVY} heaviest destinations"):
         flights.register_raw(spark, raw)
@@ -113,7 +113,7 @@ def _load(screen: Screen, spark: Session, raw: Path) -> list[str]:
     return heavy
 
 
-def _show_layout(screen: Screen, spark: Session) -> None:
+def _show_layout(screen: DemoConsole, spark: Session) -> None:
     """Shows the directories of one month."""
     partition = spark.metastore.get_partitions("demo", "flights")[0]
     plan = spark.metastore.plan_scan("demo", "flights")

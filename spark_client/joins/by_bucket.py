@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from spark_client.context import refuse_remote
+from spark_client.context import reject_remote
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm import joins
 from spark_client.jvm.plans import kind, nodes, query_execution
@@ -25,7 +25,7 @@ def by_bucket(df: DataFrame) -> DataFrame:
     that are not selected, or of types whose equal values may lie in several buckets (timestamps, binaries, floating
     point numbers, arrays, maps, structs).
     """
-    refuse_remote(df, "by_bucket", "a JOIN, whose rows are shuffled")
+    reject_remote(df, "by_bucket", "a JOIN, whose rows are shuffled")
     execution = query_execution(df)
     scans = [node for node in nodes(execution.sparkPlan()) if kind(node) not in ("ProjectExec", "FilterExec")]
     if len(scans) != 1 or kind(scans[0]) != "FileSourceScanExec":

@@ -16,7 +16,7 @@ from metastore.client import MetastoreClient
 from metastore.client.structs import Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidStatementError
-from spark_client.joins.split import Heaviness
+from spark_client.joins.split import HeavyPredicate
 from spark_client.jvm import versions
 from spark_client.jvm.joins import JoinKey
 from spark_client.jvm.plans import folded_constants
@@ -28,7 +28,7 @@ _FLOATING = ("FLOAT", "DOUBLE")
 
 
 @dataclass(frozen=True, slots=True)
-class HeavyKeys:
+class HeavyValues:
     """Heavy values of some columns, each a tuple of constants, None for null."""
 
     columns: tuple[str, ...]
@@ -39,7 +39,7 @@ class HeavyKeys:
         names = {name.lower() for name in self.columns}
         return tuple(key for key in keys if len(key.columns) == 1 and key.columns[0].lower() in names)
 
-    def test(self, spark: SparkSession, keys: Sequence[JoinKey]) -> Heaviness | None:
+    def test(self, spark: SparkSession, keys: Sequence[JoinKey]) -> HeavyPredicate | None:
         """Tells by the keys, which are those of `of`, whether a row is heavy; None where no row can be."""
         places = [next(i for i, name in enumerate(self.columns) if _is_made_of(key, name)) for key in keys]
         values = list(dict.fromkeys(tuple(value[place] for place in places) for value in self.values))
@@ -90,7 +90,7 @@ def _are_equal(columns: Sequence[SparkColumn], constants: Sequence[SparkColumn |
     return reduce(SparkColumn.__and__, [c.isNull() if column is None else c.eqNullSafe(column) for c, column in pairs])
 
 
-def given(columns: Sequence[str], values: Iterable[Any], types: Mapping[str, str]) -> HeavyKeys:
+def given(columns: Sequence[str], values: Iterable[Any], types: Mapping[str, str]) -> HeavyValues:
     """Heavy values as a user gives them: one column's, or tuples of several columns'. `types`: as `recorded` has them.
 
     Raises InvalidStatementError for a tuple of another length.
@@ -99,10 +99,10 @@ def given(columns: Sequence[str], values: Iterable[Any], types: Mapping[str, str
     if uneven := [value for value in tuples if len(value) != len(columns)]:
         raise InvalidStatementError(f"{uneven[0]} is no value of {', '.join(columns)}: it needs {len(columns)} parts")
     kinds = [types.get(name.lower(), "") for name in columns]
-    return HeavyKeys(tuple(columns), tuple(tuple(map(_padded, value, kinds)) for value in tuples))
+    return HeavyValues(tuple(columns), tuple(tuple(map(_padded, value, kinds)) for value in tuples))
 
 
-def recorded(metastore: MetastoreClient, table: Table) -> HeavyKeys | None:
+def recorded(metastore: MetastoreClient, table: Table) -> HeavyValues | None:
     """Returns what the metastore has of a table: its own list, and where loads pick theirs, those of its partitions."""
     skews = [table.skew]
     if table.parameters.get(AUTO, "").lower() == "true":
@@ -113,7 +113,7 @@ def recorded(metastore: MetastoreClient, table: Table) -> HeavyKeys | None:
     values = dict.fromkeys(value for skew in skews if skew.columns == names for value in skew.values)
     if not values:
         return None
-    return HeavyKeys(names, tuple(tuple(map(_constant, value, map(types.__getitem__, names))) for value in values))
+    return HeavyValues(names, tuple(tuple(map(_constant, value, map(types.__getitem__, names))) for value in values))
 
 
 def _constant(text: str, type_: str) -> Any:

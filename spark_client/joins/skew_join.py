@@ -10,9 +10,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
-from spark_client.context import context_of, refuse_remote
+from spark_client.context import context_of, reject_remote
 from spark_client.errors import InvalidStatementError
-from spark_client.joins.heavy_keys import HeavyKeys, given, recorded
+from spark_client.joins.heavy_keys import HeavyValues, given, recorded
 from spark_client.joins.split import Join
 from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.jvm.plans import analyzed_plan, frame_of, nodes
@@ -44,7 +44,7 @@ def skew_join(
         InvalidStatementError: it is no join by equality of any of these columns, or no heavy values are known.
         AnalysisException: what the plain join raises.
     """
-    refuse_remote(left, "skew_join", "the hint SELECT /*+ SKEW_JOIN(t) */ …")
+    reject_remote(left, "skew_join", "the hint SELECT /*+ SKEW_JOIN(t) */ …")
     names: Any = on if isinstance(on, str | SparkColumn) else list(on)  # of one kind, which a list's type cannot say
     plain = left.join(right, names, how)
     above, node = _join_below(plain)
@@ -81,7 +81,7 @@ def _rebuilt(above: Sequence[Any], plan: Any) -> Any:
 
 def _heavy(
     left: DataFrame, on: Any, table: str | None, values: Iterable[Any] | None, columns: str | Sequence[str] | None
-) -> HeavyKeys:
+) -> HeavyValues:
     if values is not None:
         names = columns if columns is not None else on
         parts = [names] if isinstance(names, str | SparkColumn) else list(names)
@@ -101,7 +101,7 @@ def _heavy(
     raise InvalidStatementError(f"no skewed values are recorded of {where}: ALTER TABLE … SKEWED BY, or give values=…")
 
 
-def split_hinted(spark: SparkSession, metastore: MetastoreClient, node: Any, names: Sequence[str]) -> Any:
+def apply_skew_join_hint(spark: SparkSession, metastore: MetastoreClient, node: Any, names: Sequence[str]) -> Any:
     """Returns a join (Catalyst's node) of which a query says SKEW_JOIN: split if one side reads a table of these names.
 
     What cannot be split stays as it is, and is logged, as is usual with hints.

@@ -33,7 +33,7 @@ _KEEPS_RIGHT = ("RIGHT OUTER", "FULL OUTER")
 _MIRRORED = {"INNER": "inner", "LEFT OUTER": "rightouter", "RIGHT OUTER": "leftouter", "FULL OUTER": "fullouter"}
 
 
-Heaviness = Callable[[Sequence[SparkColumn]], SparkColumn]
+HeavyPredicate = Callable[[Sequence[SparkColumn]], SparkColumn]
 
 
 class Join:
@@ -71,7 +71,7 @@ class Join:
         """Returns the attributes of a plan as a join of the same has them, whose sides may be the other way round."""
         return plan if node is self._node else joins.projected(self._spark, node.output(), plan)
 
-    def split(self, keys: Sequence[JoinKey], is_heavy: Heaviness) -> Any:
+    def split(self, keys: Sequence[JoinKey], is_heavy: HeavyPredicate) -> Any:
         """Returns a plan with the join's rows and attributes; `is_heavy` of the keys is true or false, never null."""
         # Hidden in casts, which Spark's optimizer removes: it pads constants that a column of type char(n) is compared
         # with by itself, so that 'ab' would be one value on the left and another on the right.

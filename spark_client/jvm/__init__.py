@@ -77,7 +77,7 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     def rule(name: str) -> Any:
         return builder("RuleBuilder", compiled.loader("core").loadClass(f"spark_client.core.{name}"), answers)
 
-    first = [rule(name) for name in ("CatalogNames", "Reachable", "ResolveV2Writes")]
+    first = [rule(name) for name in ("CatalogNames", "ProbeMetastore", "ResolveV2Writes")]
     for each in first if versions.RULES_BEFORE_NAMES else ():
         extensions.injectHintResolutionRule(each)
     of_parser = java_class(gateway.jvm, "java.util.List").of(*(() if versions.RULES_BEFORE_NAMES else first))

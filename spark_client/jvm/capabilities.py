@@ -31,7 +31,7 @@ CAPABILITIES = {
 _RESOURCES = "org.codehaus.commons.compiler.util"
 
 
-def made_once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def once_per_gateway(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Makes one of a gateway, however many threads ask: Py4J knows classes by name, and would mix two up."""
     cached, making = lru_cache(maxsize=1)(make), Lock()
 
@@ -131,7 +131,7 @@ def _sources(capability: str) -> dict[str, str]:
     return {f"spark_client.{capability}.{name}": java_source(text) for name, text in named.items()}
 
 
-@made_once
+@once_per_gateway
 def capabilities(gateway: Any) -> Capabilities:
     """Returns what is compiled in that JVM; a session that others have started has it, too."""
     return Capabilities(gateway.jvm)

@@ -62,32 +62,32 @@ class DatabaseDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class RelationFacts:
+class RelationMetadata:
     """What the catalog has of a table or view: its partition columns in lower case, its properties."""
 
     partition_columns: tuple[str, ...]
     properties: Mapping[str, str]
 
 
-def create_table_of(context: Context, text: str) -> TableDefinition | None:
+def parse_create_table(context: Context, text: str) -> TableDefinition | None:
     """Returns what a CREATE TABLE makes; None where it is no table in Hive's layout."""
     command = planned(context.spark, parsed(context, text)).analyzed()
     if kind(command) != "CreateTableCommand":
         return None
-    return definition_of(command.table(), if_not_exists=bool(command.ignoreIfExists()))
+    return table_definition(command.table(), if_not_exists=bool(command.ignoreIfExists()))
 
 
-def definition_of(spark_table: Any, *, if_not_exists: bool = False) -> TableDefinition:
+def table_definition(spark_table: Any, *, if_not_exists: bool = False) -> TableDefinition:
     """Returns the definition that a CatalogTable is."""
     return TableDefinition(spark_table, str(spark_table.identifier().unquotedString()), if_not_exists)
 
 
-def is_there(context: Context, definition: TableDefinition) -> bool:
+def table_exists(context: Context, definition: TableDefinition) -> bool:
     """Tells whether a table or view of that name exists."""
     return bool(_state(context.spark).catalog().tableExists(definition.spark_table.identifier()))
 
 
-def unknown_to_hive(table: Table) -> str | None:
+def column_unknown_to_hive(table: Table) -> str | None:
     """Returns the column whose type Hive has no name for; None where there is none."""
     columns = (*table.columns, *table.partition_columns)
     return next((column.name for column in columns if _UNKNOWN_TYPE.search(column.type)), None)
@@ -104,7 +104,7 @@ def with_schema(definition: TableDefinition, data: DataFrame) -> TableDefinition
     return replace(definition, spark_table=_with(definition.spark_table, "StructType", schema))
 
 
-def taken_property(definition: TableDefinition, name: str) -> tuple[str | None, TableDefinition]:
+def pop_property(definition: TableDefinition, name: str) -> tuple[str | None, TableDefinition]:
     """Returns the value of a property, or None, and the definition without it."""
     properties = definition.spark_table.properties()
     if not properties.contains(name):
@@ -126,7 +126,7 @@ def _copied(spark_table: Any, is_replaced: Callable[[Any], bool], value: Any) ->
     )
 
 
-def is_own_kind(definition: TableDefinition) -> bool:
+def is_datasource_table(definition: TableDefinition) -> bool:
     """Tells whether it is a table of Spark's own kind, USING a format."""
     provider = definition.spark_table.provider()
     return bool(provider.isDefined()) and str(provider.get()).lower() != "hive"
@@ -138,7 +138,7 @@ def name_of(definition: TableDefinition) -> tuple[str, str]:
     return str(found.database().get()), str(found.table())
 
 
-def is_same(context: Context, definition: TableDefinition, table: Table) -> bool:
+def matches_definition(context: Context, definition: TableDefinition, table: Table) -> bool:
     """Tells whether a table that is there has the kind, the format, the columns, the properties and the place of a
     definition."""
     made = definition.spark_table
@@ -161,13 +161,13 @@ def is_same(context: Context, definition: TableDefinition, table: Table) -> bool
         return False
     if keys != [column.name for column in table.partition_columns]:
         return False
-    stored = None if is_own_kind(definition) else as_spark_stores_it(context, definition)
+    stored = None if is_datasource_table(definition) else to_hive_table(context, definition)
     if stored is None:
         return True
     return (stored.storage.input_format, stored.buckets) == (table.storage.input_format, table.buckets)
 
 
-def create_own_kind(context: Context, definition: TableDefinition, name: str) -> None:
+def create_datasource_table(context: Context, definition: TableDefinition, name: str) -> None:
     """Makes a table of Spark's own kind, without rows, under another name. Raises what Spark raises."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
     database, _ = name_of(definition)
@@ -183,7 +183,7 @@ def create_own_kind(context: Context, definition: TableDefinition, name: str) ->
     command.run(context.spark._jsparkSession)  # noqa: SLF001 - as above
 
 
-def rename_own_kind(context: Context, database: str, name: str, new_name: str) -> None:
+def rename_datasource_table(context: Context, database: str, name: str, new_name: str) -> None:
     """Renames it, with the path that Spark keeps in it. Raises TableExistsError where there is one of that name."""
     try:
         spark_sql(context, f"ALTER TABLE {quote(database)}.{quote(name)} RENAME TO {quote(database)}.{quote(new_name)}")
@@ -224,12 +224,12 @@ def _generated(metadata: Any) -> str:
     return f" GENERATED ALWAYS AS ({metadata.getString(key)})" if metadata.contains(key) else ""
 
 
-def relation_facts(spark: SparkSession, name: str) -> RelationFacts:
+def relation_metadata(spark: SparkSession, name: str) -> RelationMetadata:
     """Returns what is known of a table or view by its name as written. Raises AnalysisException where there is none."""
     state = _state(spark)
     table = state.catalog().getTempViewOrPermanentTableMetadata(state.sqlParser().parseTableIdentifier(name))
     keys = tuple(str(element).lower() for element in elements(table.partitionColumnNames()))
-    return RelationFacts(keys, _texts(table.properties()))
+    return RelationMetadata(keys, _texts(table.properties()))
 
 
 def database_of(context: Context, name: str) -> DatabaseDefinition:
@@ -256,7 +256,7 @@ def refresh(spark: Any, database: str, table: str) -> None:
     _state(spark).catalog().invalidateCachedTable(named(table, of))
 
 
-def as_spark_stores_it(context: Context, definition: TableDefinition) -> Table:
+def to_hive_table(context: Context, definition: TableDefinition) -> Table:
     """Returns Spark's conversion to a table of Hive's (HiveClientImpl.toHiveTable), brought over as Thrift bytes."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
     client = java_class(java, "org.apache.spark.sql.hive.client.HiveClientImpl$")

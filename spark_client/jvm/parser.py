@@ -13,14 +13,14 @@ from spark_client.jvm.plans import elements, frame_of, kind
 
 CATALOG_NAME = "catalog.name"
 # The values that a PARTITION clause names, as written, by column; None: NULL.
-GivenValues = Mapping[str, str | None]
+PartitionValues = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
     """ALTER TABLE … ADD [IF NOT EXISTS] PARTITION …; `has_location`: one of them says where it lies."""
 
-    partitions: tuple[GivenValues, ...]
+    partitions: tuple[PartitionValues, ...]
     if_not_exists: bool
     has_location: bool
 
@@ -29,7 +29,7 @@ class AddPartitions:
 class DropPartitions:
     """ALTER TABLE … DROP [IF EXISTS] PARTITION …"""
 
-    partitions: tuple[GivenValues, ...]
+    partitions: tuple[PartitionValues, ...]
     if_exists: bool
 
 
@@ -37,8 +37,8 @@ class DropPartitions:
 class RenamePartition:
     """ALTER TABLE … PARTITION … RENAME TO PARTITION …"""
 
-    old: GivenValues
-    new: GivenValues
+    old: PartitionValues
+    new: PartitionValues
 
 
 def identifier(context: Context, name: str) -> list[str]:
@@ -73,7 +73,7 @@ def default_format(context: Context) -> str:
     return f"STORED AS {context.spark.conf.get('hive.default.fileformat', 'PARQUET')}"
 
 
-def says_format(context: Context, text: str) -> bool:
+def names_format(context: Context, text: str) -> bool:
     """Tells whether a CREATE TABLE has a clause about its format: STORED AS, ROW FORMAT or USING."""
     said = parsed(context, text).tableSpec()
     return bool(said.provider().isDefined() or said.serde().isDefined())
@@ -84,7 +84,7 @@ def literal_value(context: Context, text: str) -> str:
     return str(_parser(context).parseExpression(text).value())
 
 
-def clause(context: Context, table: str, partition: str) -> tuple[GivenValues, ...]:
+def clause(context: Context, table: str, partition: str) -> tuple[PartitionValues, ...]:
     """Returns the values of each partition that a PARTITION clause names, as written with its brackets."""
     return add_partitions(context, f"ALTER TABLE {table} ADD PARTITION {partition}").partitions
 
@@ -109,13 +109,13 @@ def rename_partition(context: Context, text: str) -> RenamePartition:
     return RenamePartition(_given(getattr(plan, "from")().spec()), _given(plan.to().spec()))
 
 
-def shown_partitions(context: Context, text: str) -> GivenValues | None:
+def shown_partitions(context: Context, text: str) -> PartitionValues | None:
     """Returns the PARTITION clause of SHOW PARTITIONS, None where it has none."""
     pattern = parsed(context, text).pattern()
     return _given(pattern.get().spec()) if pattern.isDefined() else None
 
 
-def _given(spec: Any) -> GivenValues:
+def _given(spec: Any) -> PartitionValues:
     keys, found = spec.keysIterator(), {}
     while keys.hasNext():
         key = keys.next()

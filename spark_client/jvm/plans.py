@@ -26,7 +26,7 @@ def query_execution(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution()  # noqa: SLF001 - PySpark has no name for it
 
 
-def own_columns(frame: DataFrame) -> dict[str, Column]:
+def column_attributes(frame: DataFrame) -> dict[str, Column]:
     """Returns the columns of a frame by their names in lower case: themselves, whatever else is joined with it."""
     found = elements(analyzed_plan(frame).output())
     return {str(attribute.name()).lower(): versions.column_of(frame.sparkSession, attribute) for attribute in found}
@@ -39,7 +39,7 @@ def planned(spark: SparkSession, plan: Any) -> Any:
     return spark._jsparkSession.sessionState().executePlan(plan, skip)  # noqa: SLF001
 
 
-def queries_of(plan: Any) -> list[Any]:
+def command_queries(plan: Any) -> list[Any]:
     """Returns the logical plans of the queries under a command of ours; there are none in any other plan."""
     return list(elements(plan.innerChildren())) if kind(plan) == "Command" else []
 

@@ -25,7 +25,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged(Message):
+class PushedFilter(Message):
     """Of the texts of a partition column, those with which Spark's filters can be true (`kept`), or cannot."""
 
     column: str
@@ -39,10 +39,10 @@ class Scan(Message):
 
     `filters` are Catalyst's, as TreeNode.toJSON writes them, those on partitions first; `columns` the partition
     columns that each of these speaks of; `padded` columns are of type char(n); `keys` the partition columns. `judged`
-    and `state` come when it is asked again, with what Spark judged of an answer that asked for EngineEvaluation.
+    and `state` come when it is asked again, with what Spark judged of an answer that asked for EvaluationRequest.
     """
 
-    nested = {"judged": Judged}  # noqa: RUF012 - a class variable, see Message
+    nested = {"judged": PushedFilter}  # noqa: RUF012 - a class variable, see Message
 
     database: str
     table: str
@@ -52,7 +52,7 @@ class Scan(Message):
     serde: str | None
     bucketed: bool
     keys: Sequence[str]
-    judged: Sequence[Judged] | None = None
+    judged: Sequence[PushedFilter] | None = None
     state: Any = None
 
 
@@ -106,7 +106,7 @@ class ScanAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineFilters:
+class SparkEvaluatedFilters:
     """Positions of filters that only Spark can judge, and the texts of their columns, each ended by a NUL."""
 
     columns: Sequence[str]
@@ -115,10 +115,10 @@ class EngineFilters:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineEvaluation:
+class EvaluationRequest:
     """A scan is to be asked for again. Without `state`, partitions come and go: other values may be there, too."""
 
-    engine_filters: Sequence[EngineFilters]
+    engine_filters: Sequence[SparkEvaluatedFilters]
     state: object
 
 
@@ -165,7 +165,7 @@ class BucketFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPlain(Message):
+class CheckSparkReader(Message):
     """Whether a table of another format may be left to Spark's own reader."""
 
     database: str
@@ -174,7 +174,7 @@ class ReadPlain(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadData(Message):
+class CheckLoadData(Message):
     """Whether LOAD DATA may go on; `strict` is hive.strict.checks.bucketing."""
 
     database: str
@@ -262,7 +262,7 @@ class ChangeRows(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SplitJoin(Message):
+class SkewJoinHint(Message):
     """A join with the hint SKEW_JOIN of these names; the session and Spark's node come beside it."""
 
     tables: Sequence[str]
@@ -276,7 +276,7 @@ class ReadStatement(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnStatement:
+class ParsedStatement:
     """It may be ours. `pieces` of the text stand between its `markers`: names of parameters, None where it goes by
     position.
     """
@@ -286,11 +286,11 @@ class OwnStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnScript:
+class ParsedScript:
     """An SQL script, with SHOW TABLES LIKE a name in the place of each of our statements, which are kept by name."""
 
     script: str
-    statements: Mapping[str, OwnStatement]
+    statements: Mapping[str, ParsedStatement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +327,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach(Message):
+class MetastoreProbe(Message):
     """Whether a metastore answers."""
 
 
@@ -342,19 +342,19 @@ class LoadCapability(Message):
 REQUESTS: Mapping[str, type[Message]] = {
     "scan": Scan,
     "buckets": ChooseBucketFiles,
-    "plain": ReadPlain,
-    "load": LoadData,
+    "plain": CheckSparkReader,
+    "load": CheckLoadData,
     "check": CheckInsert,
     "insert": InsertAll,
     "create": CreateAsSelect,
     "truncate": Truncate,
     "change": ChangeRows,
-    "skew_join": SplitJoin,
+    "skew_join": SkewJoinHint,
     "read": ReadStatement,
     "resolve": ResolveStatement,
     "run": RunStatement,
     "explain": ExplainPlan,
-    "reach": Reach,
+    "probe": MetastoreProbe,
     "capability": LoadCapability,
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_client.jvm import Handlers
-from spark_client.jvm.plans import planned, queries_of
+from spark_client.jvm.plans import command_queries, planned
 from spark_client.jvm.requests import ExplainPlan, Explanation
 from spark_client.scan.report import report_of
 
@@ -26,7 +26,7 @@ def explain_handlers(session: Callable[[Any], SparkSession]) -> Handlers:
 def _sections(spark: SparkSession, plan: Any, mode: Any) -> Iterator[str]:
     """Nothing of it runs; the files of the scans, and of their whole tables, are listed."""
     execution = planned(spark, plan)
-    queries = queries_of(execution.analyzed())
+    queries = command_queries(execution.analyzed())
     for number, query in enumerate(queries, 1):
         below = planned(spark, query)
         title = "Query" if len(queries) == 1 else f"Query {number} of {len(queries)}"

@@ -9,17 +9,17 @@ from metastore.client.structs import ScanPartition, ScanPlan, ScanStorage
 from spark_client.errors import InvalidStatementError, UnreadableTableError, ValuesChangedError
 from spark_client.jvm import Handlers
 from spark_client.jvm.requests import (
+    CheckLoadData,
+    CheckSparkReader,
     ChooseBucketFiles,
-    EngineEvaluation,
-    EngineFilters,
-    Judged,
-    LoadData,
+    EvaluationRequest,
+    MetastoreProbe,
     PartitionBuckets,
-    Reach,
-    ReadPlain,
+    PushedFilter,
     Scan,
     ScanAnswer,
     ScannedPartition,
+    SparkEvaluatedFilters,
 )
 from spark_client.scan.buckets import bucketing, chosen_files, declaration
 from spark_client.scan.predicate import Term, conjunction, terms, texts_in, texts_not_in
@@ -38,12 +38,12 @@ class Planner:
         return {
             Scan: lambda request, _: self.scan(request),
             ChooseBucketFiles: lambda request, _: chosen_files(request),
-            ReadPlain: lambda request, _: self.check_plain(request),
-            LoadData: lambda request, _: self.check_load(request),
-            Reach: lambda _, __: self._metastore.check_reachable(),
+            CheckSparkReader: lambda request, _: self.check_plain(request),
+            CheckLoadData: lambda request, _: self.check_load(request),
+            MetastoreProbe: lambda _, __: self._metastore.check_reachable(),
         }
 
-    def scan(self, request: Scan) -> ScanAnswer | EngineEvaluation:
+    def scan(self, request: Scan) -> ScanAnswer | EvaluationRequest:
         """Returns the directories of each partition that may hold rows for which all filters are true.
 
         Or values of partition columns, for filters that only Spark can judge. It asks again with what it has `judged`
@@ -69,7 +69,7 @@ class Planner:
             buckets=None if buckets is None else declaration(buckets),
         )
 
-    def _values(self, request: Scan, known: Sequence[Term], *, at_rest: bool = True) -> EngineEvaluation:
+    def _values(self, request: Scan, known: Sequence[Term], *, at_rest: bool = True) -> EvaluationRequest:
         """Returns the values that Spark is to judge.
 
         `at_rest`: as long as partitions neither come nor go, the values are all that there are; else there is no
@@ -81,13 +81,13 @@ class Planner:
             for columns in groups
         ]
         evaluated = [
-            EngineFilters(columns, filters, "\0".join([*values.texts, ""]))
+            SparkEvaluatedFilters(columns, filters, "\0".join([*values.texts, ""]))
             for (columns, filters), values in zip(groups.items(), found, strict=True)
         ]
         # The first one's: whatever was read behind it must not have changed either.
-        return EngineEvaluation(evaluated, found[0].state if at_rest else None)
+        return EvaluationRequest(evaluated, found[0].state if at_rest else None)
 
-    def check_plain(self, request: ReadPlain) -> None:
+    def check_plain(self, request: CheckSparkReader) -> None:
         """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""
         for partition in self._metastore.plan_scan(request.database, request.table).partitions:
             if any(directory.location != partition.location for directory in partition.directories):
@@ -97,7 +97,7 @@ class Planner:
                     "be read from such directories: copy it with Hive into a table STORED AS PARQUET"
                 )
 
-    def check_load(self, request: LoadData) -> None:
+    def check_load(self, request: CheckLoadData) -> None:
         """Refuses LOAD DATA, whose files would lie beside the skew directories, or in no bucket."""
         table = self._metastore.get_table(request.database, request.table)
         if table.skew.directories:
@@ -124,7 +124,7 @@ def _engine_evaluated(known: Sequence[Term], columns: Sequence[Sequence[str]]) -
     return found
 
 
-def _term(judged: Judged) -> Term:
+def _term(judged: PushedFilter) -> Term:
     return (texts_in if judged.kept else texts_not_in)(judged.column, judged.texts)
 
 

@@ -22,7 +22,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class ScanStatistics:
     """How much there is to read. `directories` that do not exist, or are empty, count; so do buckets."""
 
     partitions: int
@@ -37,8 +37,8 @@ class TableScan:
     """One scan of a table: what is read, and what a scan of the whole table would read."""
 
     table: str
-    kept: Extent
-    total: Extent
+    kept: ScanStatistics
+    total: ScanStatistics
 
     def __str__(self) -> str:
         """Returns one line."""
@@ -109,7 +109,9 @@ def _asked(df: DataFrame) -> ScanReport:
         df.sparkSession.catalog.dropTempView(name)
     return ScanReport(
         tuple(
-            TableScan(row.table, *(Extent(**{count: row[of + count] for count in _COUNTS}) for of in ("", "all_")))
+            TableScan(
+                row.table, *(ScanStatistics(**{count: row[of + count] for count in _COUNTS}) for of in ("", "all_"))
+            )
             for row in rows
         )
     )
@@ -130,13 +132,13 @@ def _scan(node: Any) -> TableScan:
     index = node.relation().location()
     return TableScan(
         table=str(index.name()),
-        kept=_extent(index.measure(node.partitionFilters(), node.dataFilters())),
-        total=_extent(index.measureAll()),
+        kept=_statistics(index.measure(node.partitionFilters(), node.dataFilters())),
+        total=_statistics(index.measureAll()),
     )
 
 
-def _extent(measured: Mapping[str, int]) -> Extent:
-    return Extent(**{name: int(measured[name]) for name in _COUNTS})
+def _statistics(measured: Mapping[str, int]) -> ScanStatistics:
+    return ScanStatistics(**{name: int(measured[name]) for name in _COUNTS})
 
 
 def readable_size(size: int) -> str:

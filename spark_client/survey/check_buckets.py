@@ -16,7 +16,7 @@ from metastore.client.structs import Column, ScanPlan, Table, VisibleWrites
 from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch
 from metastore.domain.partition_names import value_path
 from metastore.domain.query_ids import is_hidden
-from spark_client.context import context_of, refuse_remote
+from spark_client.context import context_of, reject_remote
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 from spark_client.jvm.columns import file_schema
 from spark_client.jvm.files import Files
@@ -52,7 +52,7 @@ def check_buckets(spark: Any, table: str, *, rows: bool = False) -> tuple[Bucket
     `rows`: all rows are read as well, and each is looked for in its bucket. `spark` is a session of this library's.
     Raises InvalidInsertError for a table that has no buckets, or whose hashes nobody can compute.
     """
-    refuse_remote(spark, "check_buckets", "SHOW BUCKET PROBLEMS IN table")
+    reject_remote(spark, "check_buckets", "SHOW BUCKET PROBLEMS IN table")
     metastore = context_of(spark, "there is no metastore: start a session with spark_client.session(…)").metastore
     return problems_of(spark, metastore, table, rows=rows)
 

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField
 
 from metastore.domain.skew_limit import MAX_VALUES
-from spark_client.context import refuse_remote
+from spark_client.context import reject_remote
 from spark_client.errors import InvalidStatementError
-from spark_client.jvm.catalog import relation_facts
+from spark_client.jvm.catalog import relation_metadata
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
 from spark_client.table.sketch import DEFAULT_SHARE, Sketch
 from spark_client.table.skew_keys import is_simple
@@ -85,14 +85,14 @@ class _Source:
 
 
 def _source(data: DataFrame | str) -> _Source:
-    refuse_remote(data, "find_skew", "SHOW SKEW IN table (column), or of each column: SHOW SKEW IN table")
+    reject_remote(data, "find_skew", "SHOW SKEW IN table (column), or of each column: SHOW SKEW IN table")
     if isinstance(data, DataFrame):
         return _Source(data)
     spark = SparkSession.getActiveSession()
     if spark is None:
         raise InvalidStatementError(f"no session is active to read {data} in: make one with spark_client.session")
     frame = spark.table(data)
-    facts = relation_facts(spark, data)
+    facts = relation_metadata(spark, data)
     return _Source(frame, data, facts.partition_columns, facts.properties)
 
 

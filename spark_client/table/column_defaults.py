@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from metastore.client.structs import Table
-from spark_client.table.own_kind import fields_of
+from spark_client.table.datasource_tables import schema_fields
 
 _DEFAULT = "CURRENT_DEFAULT"
 _GENERATED = "GENERATION_EXPRESSION"
@@ -39,5 +39,5 @@ def identity_column(table: Table) -> str | None:
 
 
 def _metadata(table: Table, key: str) -> Mapping[str, Any]:
-    found = {field["name"].lower(): field.get("metadata", {}).get(key) for field in fields_of(table)}
+    found = {field["name"].lower(): field.get("metadata", {}).get(key) for field in schema_fields(table)}
     return {name: text for name, text in found.items() if text is not None}

@@ -12,7 +12,7 @@ from metastore.client.structs import PublishMode, PublishPartition, Skew, Table
 from spark_client.context import Context
 from spark_client.errors import PublishConflictError
 from spark_client.jvm.files import FILE_ERRORS, Files
-from spark_client.table.own_kind import declared_keys
+from spark_client.table.datasource_tables import partition_directory_keys
 from spark_client.table.paths import is_below, parent
 from spark_client.table.settings import is_in_place, lease_seconds
 from spark_client.table.skew_layout import FLAT, LAYOUT
@@ -147,7 +147,7 @@ class Commit:
             self._in_place,
             self._skews,
             write.batch.note if write.batch else {},
-            declared_keys(write.table),
+            partition_directory_keys(write.table),
         )
         placement = placer.plan(staged, self._granted(placer, staged), self._contents(placer.replaced(staged)))
         self._lease.share(placement.shared)

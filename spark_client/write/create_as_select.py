@@ -19,13 +19,13 @@ from spark_client.errors import (
     SparkClientError,
     TableExistsError,
 )
-from spark_client.jvm.catalog import TableDefinition, is_same, is_there, name_of, refresh
-from spark_client.table.own_kind import own_provider
+from spark_client.jvm.catalog import TableDefinition, matches_definition, name_of, refresh, table_exists
+from spark_client.table.datasource_tables import datasource_format
 from spark_client.write.drafts import new_table
 from spark_client.write.insert import insert_into
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.result import WriteResult
-from spark_client.write.writable import is_of_file_sink
+from spark_client.write.writable import is_written_by_file_sink
 
 
 def create_as_select(
@@ -59,7 +59,7 @@ def _created(
     replaces: bool,
     how: Mapping[str, Any],
 ) -> WriteResult | None:
-    was_there = is_there(context, definition)
+    was_there = table_exists(context, definition)
     if was_there and not replaces:
         if if_not_exists:
             return None
@@ -100,9 +100,9 @@ def _overwritten(
     there = context.metastore.get_table(database, name)
     if there.table_type.endswith("VIEW"):
         raise InvalidInsertError(f"{there.full_name} is a view: drop it first")
-    if own_provider(there) and is_of_file_sink(context, there):
+    if datasource_format(there) and is_written_by_file_sink(context, there):
         return None  # whose readers would look for the files of the stream
-    if is_same(context, definition, there):
+    if matches_definition(context, definition, there):
         result = insert_into(context, there.full_name, data, overwrite=True, whole=True, **how)
         refresh(context.spark, database, name)
         return result

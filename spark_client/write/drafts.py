@@ -11,12 +11,12 @@ from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.catalog import (
     TableDefinition,
-    as_spark_stores_it,
     check_location,
-    create_own_kind,
-    is_own_kind,
+    create_datasource_table,
+    is_datasource_table,
     name_of,
-    rename_own_kind,
+    rename_datasource_table,
+    to_hive_table,
 )
 from spark_client.jvm.files import Files
 from spark_client.write.placement import is_object_store
@@ -49,8 +49,8 @@ def new_table(context: Context, definition: TableDefinition, *, replaces: bool =
 
     Raises InvalidInsertError where its location is not empty.
     """
-    if not is_own_kind(definition):
-        table = as_spark_stores_it(context, definition)
+    if not is_datasource_table(definition):
+        table = to_hive_table(context, definition)
         _check_empty(context, table.full_name, table.location)
         return _HiveDraft(context, draft_of(context, table), table.name)
     database, name = name_of(definition)
@@ -108,10 +108,10 @@ class _OwnKindDraft:
     draft: str
 
     def create(self) -> None:
-        create_own_kind(self.context, self.definition, self.draft)
+        create_datasource_table(self.context, self.definition, self.draft)
 
     def rename(self) -> None:
-        rename_own_kind(self.context, self.database, self.draft, self.name)
+        rename_datasource_table(self.context, self.database, self.draft, self.name)
 
     def replace(self) -> None:
         # As its files stay, the path that Spark keeps stays right.

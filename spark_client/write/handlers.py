@@ -15,7 +15,7 @@ from metastore.client.structs import Column, Storage, Table
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm import Handlers, sessions
-from spark_client.jvm.catalog import definition_of, is_there, name_of, refresh, taken_property, with_schema
+from spark_client.jvm.catalog import name_of, pop_property, refresh, table_definition, table_exists, with_schema
 from spark_client.jvm.objects import members
 from spark_client.jvm.plans import elements, frame_of, kind
 from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
@@ -119,13 +119,13 @@ class WriteHandlers:
         """Spark's command. With saveAsTable the table may be there, and mode Append or Overwrite."""
         context = self._context()
         table = command.tableDesc() if kind(command) == "CreateHiveTableAsSelectCommand" else command.table()
-        definition, mode = definition_of(table), str(command.mode().name())
+        definition, mode = table_definition(table), str(command.mode().name())
         if request.dropped and mode == "Overwrite":
             with suppress(NoSuchTableError):  # where the metastore keeps nothing of what is dropped
                 context.metastore.undrop(*name_of(definition))
-        replaces, definition = taken_property(definition, _REPLACES)
+        replaces, definition = pop_property(definition, _REPLACES)
         if replaces:
-            if replaces != _OR_CREATES and not is_there(context, definition):
+            if replaces != _OR_CREATES and not table_exists(context, definition):
                 raise NoSuchTableError(f"table {definition.name} does not exist; createOrReplace() makes it")
             mode = "Overwrite"
         data = frame_of(context.spark, command.query()).toDF(*map(str, elements(command.outputColumnNames())))

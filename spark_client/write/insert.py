@@ -135,9 +135,9 @@ class _Running:
             else seen
         )
         # IF NOT EXISTS, or a batch that runs again: there is nothing to do.
-        self.is_there = insert.if_not_exists and self._write.static_partition in self._snapshot
+        self.table_exists = insert.if_not_exists and self._write.static_partition in self._snapshot
         if batch and (done := batch.done(context.metastore, table, self._spec.static)):
-            self.is_there = insert.overwrite or not self._spec.dynamic
+            self.table_exists = insert.overwrite or not self._spec.dynamic
             # A partition that the batch itself has dropped gets its rows again.
             self._rows = self._rows.filter(~in_partitions(table, partition_columns(table), done))
         self.overwrites = insert.overwrite
@@ -159,7 +159,7 @@ class _Running:
 
         `chosen`: the skew of new partitions that earlier INSERTs of the statement have chosen; it grows.
         """
-        if self.is_there:
+        if self.table_exists:
             return
         write, context, insert = self._write, self._context, self._insert
         what = "INSERT into" if insert.seen is None else "the change of"
@@ -227,12 +227,12 @@ class _Running:
 
 def _publish(context: Context, running: Sequence[_Running]) -> list[WriteResult]:
     """Makes all of them visible, and cleans up."""
-    bringing = [part for part in running if not part.is_there]
+    bringing = [part for part in running if not part.table_exists]
     with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(part.table for part in bringing))}"):
         placements = iter(publish(context, [part.commit for part in bringing]))
     results = []
     for part in running:
-        publications = () if part.is_there else next(placements).publications
+        publications = () if part.table_exists else next(placements).publications
         results.append(result_of(part.commit.query_id, publications, part.staged))
         part.__exit__()
     context.on_step("cleaned")

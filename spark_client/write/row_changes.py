@@ -22,7 +22,7 @@ from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, PublishConflictError, first_line
 from spark_client.jvm.columns import assigned
 from spark_client.jvm.files import Files
-from spark_client.jvm.plans import own_columns
+from spark_client.jvm.plans import column_attributes
 from spark_client.jvm.sql_text import quote
 from spark_client.table.column_defaults import column_defaults, generated_columns
 from spark_client.table.settings import is_in_place
@@ -130,7 +130,7 @@ class _Rows:
     ) -> None:
         self._context, self._table, self._change, self._seen, self._batch = context, table, change, seen, batch
         self._targets = [*table.columns, *table.partition_columns]
-        own = own_columns(change.target)
+        own = column_attributes(change.target)
         self._own = {column.name: own[column.name.lower()] for column in self._targets}
         # In the order in which _ACTION counts them, from 0.
         self._acting = change.of(*([MATCHED] if change.source is None or change.on is not None else []), BY_SOURCE)

@@ -18,8 +18,8 @@ from spark_client.jvm.columns import assigned
 from spark_client.jvm.plans import folded_constants
 from spark_client.jvm.sql_text import quote
 from spark_client.table.column_defaults import collations, column_defaults, generated_columns
+from spark_client.table.datasource_tables import schema_fields
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
-from spark_client.table.own_kind import fields_of
 from spark_client.table.partition_spec import PartitionSpec, place_columns
 
 _CHAR = re.compile(r"char\((\d+)\)")
@@ -97,7 +97,7 @@ def with_generated(table: Table, rows: DataFrame) -> DataFrame:
     types = {column.name.lower(): column.type for column in table.columns}
     computed = {}
     # The expressions have the case of names as they were declared, which the session may mind.
-    declared = {str(field["name"]).lower(): str(field["name"]) for field in fields_of(table)}
+    declared = {str(field["name"]).lower(): str(field["name"]) for field in schema_fields(table)}
     named = rows.toDF(*(declared.get(name.lower(), name) for name in rows.columns))
     for name in named.columns:
         if (text := generated.get(name.lower())) is not None:

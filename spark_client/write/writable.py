@@ -7,9 +7,9 @@ from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
 from spark_client.table.column_defaults import identity_column
+from spark_client.table.datasource_tables import datasource_format, with_spark_schema
 from spark_client.table.dependent import has_no_data, is_dependent
 from spark_client.table.directory_names import FUNCTION, has_own_names
-from spark_client.table.own_kind import as_spark_declares, own_provider
 from spark_client.table.properties import problem_of
 from spark_client.table.settings import PROVIDER
 from spark_client.write.staging import file_format
@@ -25,12 +25,12 @@ def writable_table(context: Context, name: str) -> Table:
     """
     database, _, plain_name = name.rpartition(".")
     found = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), plain_name)
-    table = as_spark_declares(found)
+    table = with_spark_schema(found)
     check_writable(table)
     return table
 
 
-def is_of_file_sink(context: Context, table: Table) -> bool:
+def is_written_by_file_sink(context: Context, table: Table) -> bool:
     """Tells whether Spark's file sink writes the table: readers see the rows of its stream alone."""
     return bool(Files(context.spark).existing([f"{(table.location or '').rstrip('/')}/{_OF_FILE_SINK}"]))
 
@@ -38,7 +38,7 @@ def is_of_file_sink(context: Context, table: Table) -> bool:
 def check_no_file_sink(context: Context, database: str, name: str) -> None:
     """Raises InvalidInsertError where Spark's file sink writes the table, if there is one: as CheckFileSinks.java."""
     table = context.metastore.get_table(database, name)
-    if own_provider(table) and is_of_file_sink(context, table):
+    if datasource_format(table) and is_written_by_file_sink(context, table):
         raise InvalidInsertError(
             f"{table.full_name} is written by Spark's file sink, and its readers would overlook other changes: make "
             "another table of it with CREATE TABLE AS SELECT, and change that"

@@ -19,7 +19,7 @@ from metastore.domain.buckets import NOT_BUCKETED, Buckets, bucket_of
 from spark_client import by_bucket, scan_report
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
-from spark_client.scan.report import Extent
+from spark_client.scan.report import ScanStatistics
 from spark_client.write.insert import insert_into
 from tests.spark.since import since
 from tests.spark.tables import ORC, columns, folder, frame, make_table
@@ -27,7 +27,7 @@ from tests.spark.tables import ORC, columns, folder, frame, make_table
 VERSION_2 = {"bucketing_version": "2"}
 
 
-def kept(df: DataFrame) -> Extent:
+def kept(df: DataFrame) -> ScanStatistics:
     (scan,) = scan_report(df).scans
     return scan.kept
 

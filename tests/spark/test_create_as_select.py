@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from spark_client import Session
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, PublishConflictError, SparkClientError, TableExistsError
-from spark_client.jvm.catalog import create_table_of
+from spark_client.jvm.catalog import parse_create_table
 from spark_client.write.create_as_select import create_as_select
 from tests.spark.tables import files_below, folder
 
@@ -102,7 +102,7 @@ def test_nobody_sees_it_before_its_rows_are_there(spark: Session, context: Conte
         seen.append([name for name in tables(spark, db) if name == "t"])
 
     watched = Context(context.spark, context.metastore, look)
-    definition = create_table_of(context, f"CREATE TABLE {db}.t (k int) PARTITIONED BY (p int) STORED AS PARQUET")
+    definition = parse_create_table(context, f"CREATE TABLE {db}.t (k int) PARTITIONED BY (p int) STORED AS PARQUET")
     result = create_as_select(watched, definition, spark.sql("SELECT 1, 2"))
     assert len(seen) > 3
     assert not any(seen)
@@ -119,7 +119,7 @@ def test_of_two_at_once_one_wins(spark: Session, context: Context, db: str) -> N
         if step == "published":
             spark.sql(f"CREATE TABLE {db}.t STORED AS PARQUET AS SELECT 'rival' k")
 
-    definition = create_table_of(context, f"CREATE TABLE {db}.t (k int) STORED AS PARQUET")
+    definition = parse_create_table(context, f"CREATE TABLE {db}.t (k int) STORED AS PARQUET")
     ours = Context(context.spark, context.metastore, rival)
     with pytest.raises((TableExistsError, PublishConflictError, InvalidInsertError), match="already exists"):
         create_as_select(ours, definition, spark.sql("SELECT 1"))

@@ -10,9 +10,9 @@ import pytest
 
 from spark_client.demo import flights
 from spark_client.demo.__main__ import show
+from spark_client.demo.console import DemoConsole
 from spark_client.demo.questions import Outcome, questions
-from spark_client.demo.screen import Screen
-from spark_client.scan.report import Extent, TableScan
+from spark_client.scan.report import ScanStatistics, TableScan
 from tests.fixtures.server import Server
 from tests.fixtures.sparks import environment
 
@@ -43,9 +43,9 @@ def test_every_answer_is_that_of_the_raw_csv(metastore_server: Server, tmp_path:
 
 def test_a_wrong_answer_is_shown_and_is_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     question = questions("ORD", "LAX", "ANC")[0]
-    scan = TableScan("demo.flights", Extent(1, 1, 1, 10), Extent(2, 2, 2, 20))
+    scan = TableScan("demo.flights", ScanStatistics(1, 1, 1, 10), ScanStatistics(2, 2, 2, 20))
     right, wrong = (Outcome(question, [(3, 1.5)], [(count, 1.5)], 0.1, 0.2, scan) for count in (3, 4))
-    assert (show(Screen(), [right]), show(Screen(), [right, wrong])) == (0, 1)
+    assert (show(DemoConsole(), [right]), show(DemoConsole(), [right, wrong])) == (0, 1)
     first, second = capsys.readouterr().out.split("All 1 answers are those of the raw CSV.")
     assert "✗" not in first
     assert "✗ dest = 'ORD': [(3, 1.5)], raw: [(4, 1.5)]" in second

@@ -20,9 +20,9 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError
-from spark_client.jvm.doors import start_connect, start_thrift
+from spark_client.jvm.servers import start_connect, start_thrift
 from spark_client.serve import serve
-from tests.fixtures.doors import IS_SPARK_4, Doors, connect_settings, serving
+from tests.fixtures.doors import IS_SPARK_4, Servers, connect_settings, serving
 from tests.fixtures.server import Server
 from tests.fixtures.sparks import python_of_client
 from tests.spark.since import since
@@ -33,16 +33,16 @@ PROMPT = re.compile(r"^(?:0: \S+> )+")
 
 
 @pytest.fixture(scope="module")
-def doors(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+def doors(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     with serving(metastore_server.uri, tmp_path_factory.mktemp("doors")) as served:
         yield served
 
 
-def test_it_says_where_it_serves(doors: Doors, metastore_server: Server) -> None:
+def test_it_says_where_it_serves(doors: Servers, metastore_server: Server) -> None:
     assert doors.line == f"spark is ready on {doors.connect}, {doors.thrift}, metastore {metastore_server.uri}\n"
 
 
-def test_nobody_comes_in_from_another_machine(doors: Doors) -> None:
+def test_nobody_comes_in_from_another_machine(doors: Servers) -> None:
     every = psutil.Process(doors.process.pid).children(recursive=True)
     open_ = {
         each.laddr.port: each.laddr.ip for process in every for each in process.net_connections() if not each.raddr
@@ -53,7 +53,7 @@ def test_nobody_comes_in_from_another_machine(doors: Doors) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_client_of_spark_connect(doors: Doors, tmp_path: Path) -> None:
+def test_a_client_of_spark_connect(doors: Servers, tmp_path: Path) -> None:
     table, script = unique("connect"), ROOT / "tests/spark/connect_client.py"
     command = [python_of_client(), "-P", str(script), doors.connect, table]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -82,7 +82,7 @@ def test_without_a_driver_the_import_says_what_can_be_done() -> None:
     assert re.match(r"ImportError: spark_client needs PySpark .*`metastore spark serve", ran.stderr.splitlines()[-1])
 
 
-def beeline(doors: Doors, *statements: str) -> tuple[list[list[str]], str]:
+def beeline(doors: Servers, *statements: str) -> tuple[list[list[str]], str]:
     """Rows of all statements, without their heads, and what it said."""
     jars = Path(pyspark.__file__).parent / "jars" / "*"
     java = str(Path(os.environ["JAVA_HOME"]) / "bin/java") if "JAVA_HOME" in os.environ else "java"
@@ -99,7 +99,7 @@ def beeline(doors: Doors, *statements: str) -> tuple[list[list[str]], str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_client_of_jdbc(doors: Doors) -> None:
+def test_a_client_of_jdbc(doors: Servers) -> None:
     table = unique("jdbc")
     rows, said = beeline(
         doors,
@@ -183,7 +183,7 @@ for doors in ({"connect": int(connect)}, {"thrift": int(thrift)}):
 
 @pytest.mark.slow
 def test_of_two_that_serve_on_one_port_the_second_is_told_in_one_line(
-    doors: Doors, metastore_server: Server, tmp_path: Path
+    doors: Servers, metastore_server: Server, tmp_path: Path
 ) -> None:
     ports = [address.rpartition(":")[2] for address in (doors.connect, doors.thrift)]
     command = [sys.executable, "-W", "ignore", "-c", SECOND, metastore_server.uri, *ports, *connect_settings()]
@@ -217,7 +217,7 @@ def test_a_signal_that_has_ended_java_before_ends_the_doors(monkeypatch: pytest.
 
 
 def test_missing_jars_are_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = import_module("spark_client.jvm.doors")
+    module = import_module("spark_client.jvm.servers")
     for name, start in (("_CONNECT", start_connect), ("_THRIFT", start_thrift)):
         monkeypatch.setattr(module, name, "org.nowhere.Server")
         with pytest.raises(

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from metastore.client import MetastoreClient
 from spark_client.context import Context
 from spark_client.errors import PublishConflictError
-from spark_client.jvm.plans import own_columns
+from spark_client.jvm.plans import column_attributes
 from spark_client.write.insert import insert_into
 from spark_client.write.row_changes import Change, Clause, change_rows
 from tests.spark.since import since
@@ -301,7 +301,7 @@ def test_a_partition_that_is_named_oddly_is_refused(spark: SparkSession, table_n
 def test_whoever_writes_meanwhile_makes_it_fail(spark: SparkSession, context: Context, table_name: str) -> None:
     make(spark, table_name, KINDS[0])
     target = spark.table(table_name)
-    change = Change(f"default.{table_name}", target, [Clause("matched", own_columns(target)["id"] == 1, None)])
+    change = Change(f"default.{table_name}", target, [Clause("matched", column_attributes(target)["id"] == 1, None)])
 
     def meet(step: str) -> None:
         if step == "staged":

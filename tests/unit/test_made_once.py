@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Barrier, BrokenBarrierError
 
-from spark_client.jvm.capabilities import made_once
+from spark_client.jvm.capabilities import once_per_gateway
 
 
 def test_threads_that_ask_at_once_get_the_same() -> None:
     inside = Barrier(2, timeout=0.2)
 
-    @made_once
+    @once_per_gateway
     def make(gateway: str) -> list[str]:
         with suppress(BrokenBarrierError):
             inside.wait()

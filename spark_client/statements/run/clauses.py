@@ -8,7 +8,7 @@ from metastore.client.structs import Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError, NoSuchTableError
-from spark_client.jvm.parser import GivenValues, catalog_name, clause, identifier, is_temporary
+from spark_client.jvm.parser import PartitionValues, catalog_name, clause, identifier, is_temporary
 from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.rows import normalise_static
 
@@ -43,7 +43,7 @@ def _table_of(context: Context, name: str, words: Sequence[str]) -> tuple[str, s
     return (words[0] if len(words) == 2 else context.spark.catalog.currentDatabase()), words[-1]
 
 
-def partition_values(context: Context, table: Table, spec: GivenValues) -> list[str]:
+def partition_values(context: Context, table: Table, spec: PartitionValues) -> list[str]:
     """Returns the values of a partition specification in the table's order, "" for those that are not given.
 
     They are as their types are written: `03` on INT is `3`. Raises InvalidInsertError for one that is none of its type.
@@ -60,7 +60,7 @@ def partition_values(context: Context, table: Table, spec: GivenValues) -> list[
     return [typed.get(name, "") for name in names]
 
 
-def whole_values(context: Context, table: Table, spec: GivenValues) -> Sequence[str]:
+def whole_values(context: Context, table: Table, spec: PartitionValues) -> Sequence[str]:
     """Returns them as `partition_values`. Raises InvalidStatementError where one is not given."""
     values = partition_values(context, table, spec)
     missing = [column.name for column, value in zip(table.partition_columns, values, strict=True) if not value]
@@ -78,7 +78,7 @@ def typed_values(context: Context, table: Table, name: str, partition: str) -> t
     return tuple(whole_values(context, table, clause(context, name, partition)[0]))
 
 
-def no_such_partition(table: Table, spec: GivenValues) -> NoSuchPartitionError:
+def no_such_partition(table: Table, spec: PartitionValues) -> NoSuchPartitionError:
     """Returns the error for a specification that no partition has."""
     shown = ", ".join(f"{key}={value}" for key, value in spec.items())
     return NoSuchPartitionError(f"{table.full_name} has no partition ({shown})")

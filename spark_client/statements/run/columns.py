@@ -21,7 +21,7 @@ from spark_client.statements.grammar.columns import AddColumns, ColumnStatement,
 from spark_client.statements.grammar.tokens import tokens
 from spark_client.statements.run.clauses import resolve_table
 from spark_client.table.column_defaults import generated_columns
-from spark_client.table.own_kind import as_spark_declares, own_provider
+from spark_client.table.datasource_tables import datasource_format, with_spark_schema
 from spark_client.table.properties import DROPPED
 from spark_client.table.settings import PROVIDER
 
@@ -68,13 +68,13 @@ def execute(context: Context, statement: ColumnStatement, _: str) -> DataFrame:
 
 
 def _table(context: Context, statement: ColumnStatement) -> Table:
-    return as_spark_declares(context.metastore.get_table(*resolve_table(context, statement.table)))
+    return with_spark_schema(context.metastore.get_table(*resolve_table(context, statement.table)))
 
 
 def _is_of(table: Table, formats: tuple[str, ...]) -> bool:
     """Tells whether it is a table of these input formats, or of Spark's own kind, which Parquet and ORC are alone."""
     if PROVIDER in table.parameters:
-        return own_provider(table) is not None and formats == _BY_NAME
+        return datasource_format(table) is not None and formats == _BY_NAME
     return table.storage.input_format.endswith(formats)
 
 

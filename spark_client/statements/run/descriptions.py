@@ -23,7 +23,7 @@ from spark_client.statements.grammar.descriptions import DescribeTable, ShowCrea
 from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.skew_rules import MARK, READ_BELOW
 from spark_client.table.bucket_rules import VERSION
-from spark_client.table.own_kind import own_provider
+from spark_client.table.datasource_tables import datasource_format
 from spark_client.table.properties import DROPPED
 from spark_client.table.settings import PROVIDER
 from spark_client.write.micro_batch import PREFIX
@@ -49,7 +49,7 @@ def columns(context: Context, statement: DescribeTable | ShowCreateTable) -> str
     except NoSuchTableError:
         return None
     if isinstance(statement, ShowCreateTable):
-        return _STATEMENT if _is_hive(table) or own_provider(table) else None
+        return _STATEMENT if _is_hive(table) or datasource_format(table) else None
     return _DESCRIPTION if _skew(context, statement, table).columns else None
 
 

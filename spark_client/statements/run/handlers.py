@@ -16,8 +16,8 @@ from spark_client.errors import MetastoreUnavailableError, SparkClientError
 from spark_client.jvm import Handlers
 from spark_client.jvm.plans import java_frame
 from spark_client.jvm.requests import (
-    OwnScript,
-    OwnStatement,
+    ParsedScript,
+    ParsedStatement,
     ReadStatement,
     ResolveStatement,
     RunStatement,
@@ -67,7 +67,7 @@ class StatementHandlers:
         """Returns them by the kinds of requests about statements."""
         return {ReadStatement: self._read, ResolveStatement: self._columns, RunStatement: self._run}
 
-    def _read(self, request: ReadStatement, session: Any) -> OwnStatement | OwnScript | None:
+    def _read(self, request: ReadStatement, session: Any) -> ParsedStatement | ParsedScript | None:
         context = self._context(session)
         with _kept():
             if is_script(request.text):
@@ -87,14 +87,14 @@ class StatementHandlers:
         return Context(self._session(session), self._metastore)
 
 
-def _own(context: Context, text: str) -> OwnStatement | None:
+def _own(context: Context, text: str) -> ParsedStatement | None:
     between, names = pieces(text)
-    return OwnStatement(between, names) if may_be_ours(context, PARAMETER.join(between)) else None
+    return ParsedStatement(between, names) if may_be_ours(context, PARAMETER.join(between)) else None
 
 
-def _script(context: Context, text: str) -> OwnScript | None:
+def _script(context: Context, text: str) -> ParsedScript | None:
     """Returns the script with names in the places of our statements; None where it has none."""
-    script, end, named = "", 0, dict[str, OwnStatement]()
+    script, end, named = "", 0, dict[str, ParsedStatement]()
     for start, stop in statements(text):
         statement = text[start:stop]
         if own := _own(context, statement):
@@ -102,4 +102,4 @@ def _script(context: Context, text: str) -> OwnScript | None:
             named[name] = own
             script += f"{text[end:start]}SHOW TABLES LIKE '{name}'"
             end = stop
-    return OwnScript(script + text[end:], named) if named else None
+    return ParsedScript(script + text[end:], named) if named else None

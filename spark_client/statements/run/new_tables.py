@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
-from spark_client.jvm.catalog import create_table_of
+from spark_client.jvm.catalog import parse_create_table
 from spark_client.jvm.parser import default_format
 from spark_client.jvm.plans import empty_frame
 from spark_client.jvm.sql_text import quote
@@ -30,7 +30,7 @@ def execute(context: Context, statement: CreateTableAsSelect, _: str) -> DataFra
     text = statement.definition(f"({given})")
     if not statement.has_format:
         text += f" {default_format(context)}"
-    definition = create_table_of(context, text)
+    definition = parse_create_table(context, text)
     if definition is None:
         raise InvalidStatementError(
             f"CREATE TABLE {statement.table} … AS SELECT with types of its own is for tables in Hive's layout; "

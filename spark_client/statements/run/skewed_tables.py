@@ -12,14 +12,14 @@ from metastore.client.structs import NOT_SKEWED, Table
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchTableError, TableExistsError
 from spark_client.jvm.catalog import (
-    as_spark_stores_it,
     check_location,
-    create_table_of,
-    is_there,
+    column_unknown_to_hive,
+    parse_create_table,
     refresh,
-    unknown_to_hive,
+    table_exists,
+    to_hive_table,
 )
-from spark_client.jvm.parser import default_format, says_format
+from spark_client.jvm.parser import default_format, names_format
 from spark_client.jvm.plans import empty_frame
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.skewed_tables import (
@@ -67,18 +67,18 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
 
     `inherited`: properties that it has unless the statement says others.
     """
-    definition = create_table_of(context, _with_format(context, statement.statement))
+    definition = parse_create_table(context, _with_format(context, statement.statement))
     if definition is None:
         raise InvalidStatementError(
             f"{statement.table} cannot be SKEWED BY {', '.join(statement.skewed_by.columns)}: that is for CREATE TABLE "
             "with columns and STORED AS PARQUET or STORED AS ORC, not for USING"
         )
-    if is_there(context, definition):
+    if table_exists(context, definition):
         if definition.if_not_exists:
             return
         raise TableExistsError(f"Table or view {definition.name} already exists")
-    table = as_spark_stores_it(context, definition)
-    if (unknown := unknown_to_hive(table)) is not None:
+    table = to_hive_table(context, definition)
+    if (unknown := column_unknown_to_hive(table)) is not None:
         raise InvalidStatementError(f"{definition.name}: column {unknown} has a type that Hive's tables do not have")
     table = replace(table, parameters={**inherited, **table.parameters})
     table = with_skew(context, table, statement.skewed_by)
@@ -92,7 +92,7 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
 
 def _with_format(context: Context, text: str) -> str:
     """Adds a format where there is neither STORED AS nor USING: Spark would take a data source, which has no skew."""
-    return text if says_format(context, text) else f"{text}\n{default_format(context)}"
+    return text if names_format(context, text) else f"{text}\n{default_format(context)}"
 
 
 def _source_of(context: Context, statement: CreateTableLike) -> Table | None:

@@ -12,9 +12,9 @@ from spark_client.jvm import requests
 from spark_client.jvm.requests import (
     REQUESTS,
     ChooseBucketFiles,
-    Judged,
     ListedDirectory,
     PartitionBuckets,
+    PushedFilter,
     Scan,
     ScanAnswer,
     ScannedPartition,
@@ -45,7 +45,7 @@ def test_what_is_nested_is_typed_too() -> None:
         "judged": [{"column": "ds", "texts": ["1"], "kept": True}],
     }
     found = requests.read(json.dumps(sent))
-    assert found == Scan("d", "t", [None], [["ds"]], [], "s", True, ["ds"], (Judged("ds", ["1"], True),))
+    assert found == Scan("d", "t", [None], [["ds"]], [], "s", True, ["ds"], (PushedFilter("ds", ["1"], True),))
     sent = {
         "request": "buckets",
         "database": "d",

@@ -202,7 +202,7 @@ public final class HiveTableIndex implements FileIndex {
     JsonNode answer = python.ask("scan", table.identifier(), request, null);
     while (answer.has("engine_filters")) {
       String zone = session.sessionState().conf().sessionLocalTimeZone();
-      EngineFilters engineFilters = new EngineFilters(table, zone, !answer.get("state").isNull());
+      SparkEvaluatedFilters engineFilters = new SparkEvaluatedFilters(table, zone, !answer.get("state").isNull());
       for (JsonNode question : answer.get("engine_filters")) engineFilters.judge(question, filters);
       request.put("judged", engineFilters.judged());
       request.put("state", answer.get("state"));

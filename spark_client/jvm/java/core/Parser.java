@@ -36,9 +36,9 @@ public final class Parser extends SparkSqlParser {
   private final Python python;
   /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
   private final Pattern look;
-  private final FirstRules first;
+  private final EarlyRules first;
 
-  Parser(Object session, ParserInterface delegate, Python python, Pattern look, FirstRules first) {
+  Parser(Object session, ParserInterface delegate, Python python, Pattern look, EarlyRules first) {
     this.session = session;
     this.delegate = delegate;
     this.python = python;
@@ -98,7 +98,7 @@ public final class Parser extends SparkSqlParser {
   public Seq parseMultipartIdentifier(String text) {
     Seq name = CatalogNames.own((SparkSession) session, super.parseMultipartIdentifier(text), 3);
     first.of(new UnresolvedRelation(name, CaseInsensitiveStringMap.empty(), false));
-    SavedOver.nameIsRead((SparkSession) session, name);
+    DroppedTables.nameIsRead((SparkSession) session, name);
     return name;
   }
 
@@ -204,7 +204,7 @@ public final class Parser extends SparkSqlParser {
     }
 
     public Object apply(Object session, Object delegate) {
-      return new Parser(session, (ParserInterface) delegate, python, look, new FirstRules(first, session));
+      return new Parser(session, (ParserInterface) delegate, python, look, new EarlyRules(first, session));
     }
   }
 }

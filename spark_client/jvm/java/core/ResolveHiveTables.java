@@ -56,15 +56,15 @@ public final class ResolveHiveTables extends Rule {
 
     private final SparkSession session;
     private final Python python;
-    private final CurrentTables current;
-    private final FileFormat parquet = new HiveFiles.Parquet(false);
-    private final FileFormat sparksParquet = new HiveFiles.Parquet(true);
-    private final FileFormat orc = new HiveFiles.Orc();
+    private final StaleRelations current;
+    private final FileFormat parquet = new HiveFileFormats.Parquet(false);
+    private final FileFormat sparksParquet = new HiveFileFormats.Parquet(true);
+    private final FileFormat orc = new HiveFileFormats.Orc();
 
     Replacement(SparkSession session, Python python) {
       this.session = session;
       this.python = python;
-      this.current = new CurrentTables(session);
+      this.current = new StaleRelations(session);
     }
 
     public boolean isDefinedAt(Object plan) {
@@ -76,7 +76,7 @@ public final class ResolveHiveTables extends Rule {
       if (inserts != null) return command(inserts, "INSERT");
       CatalogTable table = table(plan);
       if (table == null) return otherwise.apply(plan);
-      boolean remembered = plan instanceof LogicalRelation || SparkTables.of(target(plan)) != null;
+      boolean remembered = plan instanceof LogicalRelation || DatasourceTables.of(target(plan)) != null;
       LogicalPlan again = remembered ? current.again((LogicalPlan) plan, table) : null;
       if (again != null) return table(again) == null ? again : applyOrElse(again, otherwise);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
@@ -95,7 +95,7 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof CreateHiveTableAsSelectCommand || plan instanceof CreateDataSourceTableAsSelectCommand) {
         List queries = Scala.list(((LogicalPlan) plan).innerChildren());
         Map<String, Object> request = new HashMap<>();
-        request.put("dropped", SavedOver.dropped(table.identifier()));
+        request.put("dropped", DroppedTables.dropped(table.identifier()));
         return command(new Waiting(python, "create", table.identifier(), request, plan, queries), "CREATE TABLE AS SELECT");
       }
       if (RowChanges.table(plan) != null) {
@@ -118,7 +118,7 @@ public final class ResolveHiveTables extends Rule {
           written.partitionSpec().isEmpty() ? written.partitionSpec() : insert.partitionSpec();
       Map request = request(clause, insert.overwrite(), insert.ifPartitionNotExists());
       if (insert.overwrite() && insert.table() instanceof LogicalRelation) {
-        request.put("whole", SparkTables.overwritesAll((LogicalRelation) insert.table(), session));
+        request.put("whole", DatasourceTables.overwritesAll((LogicalRelation) insert.table(), session));
       }
       return insert(table, request, insert.query());
     }
@@ -145,7 +145,7 @@ public final class ResolveHiveTables extends Rule {
         CatalogTable table = ((HiveTableRelation) plan).tableMeta();
         return format(table) != null || skewed(table) ? table : null;
       }
-      if (plan instanceof LogicalRelation) return SparkTables.of(plan);
+      if (plan instanceof LogicalRelation) return DatasourceTables.of(plan);
       if (plan instanceof InsertIntoHiveTable) return writable(((InsertIntoHiveTable) plan).table());
       if (plan instanceof CreateHiveTableAsSelectCommand) {
         return writable(((CreateHiveTableAsSelectCommand) plan).tableDesc());
@@ -153,12 +153,12 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof CreateDataSourceTableAsSelectCommand) {
         CatalogTable table = ((CreateDataSourceTableAsSelectCommand) plan).table();
         boolean known = session.sessionState().conf().manageFilesourcePartitions();
-        return known && SparkTables.isNew(table) && !isMadeOver((CreateDataSourceTableAsSelectCommand) plan) ? table : null;
+        return known && DatasourceTables.isNew(table) && !isMadeOver((CreateDataSourceTableAsSelectCommand) plan) ? table : null;
       }
       if (plan instanceof InsertIntoStatement) {
         InsertIntoStatement insert = (InsertIntoStatement) plan;
         if (!insert.query().resolved()) return null;
-        if (!(insert.table() instanceof HiveTableRelation)) return SparkTables.of(insert.table());
+        if (!(insert.table() instanceof HiveTableRelation)) return DatasourceTables.of(insert.table());
         return writable(((HiveTableRelation) insert.table()).tableMeta());
       }
       if (plan instanceof LoadDataCommand) {
@@ -168,7 +168,7 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof TruncateTableCommand) {
         CatalogTable table = table(((TruncateTableCommand) plan).tableName());
         boolean hives = table.provider().equals(Option.apply("hive")) && format(table) != null;
-        return table.tableType().name().equals("MANAGED") && (hives || SparkTables.isOurs(table)) ? table : null;
+        return table.tableType().name().equals("MANAGED") && (hives || DatasourceTables.isOurs(table)) ? table : null;
       }
       return RowChanges.table(plan);
     }
@@ -198,7 +198,7 @@ public final class ResolveHiveTables extends Rule {
 
     /** Null for what Spark cannot read as plain files: other formats, and Hudi's, which has Parquet's serde. */
     private FileFormat format(CatalogTable table) {
-      String name = SparkTables.format(table);
+      String name = DatasourceTables.format(table);
       if (name == null) return null;
       return name.equals("orc") ? orc : parquet;
     }

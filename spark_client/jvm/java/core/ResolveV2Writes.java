@@ -90,7 +90,7 @@ public final class ResolveV2Writes extends Rule {
           RowChanges.name(table.identifier()) + " is a dependent table and has no data of its own; write to "
               + table.properties().apply(BASES));
     }
-    return table != null && SparkTables.isOfFiles(table) ? table : null;
+    return table != null && DatasourceTables.isOfFiles(table) ? table : null;
   }
 
   /** Refuses a stream of the rows of a table of Hive's, which Spark refuses in words about files. */
@@ -106,7 +106,7 @@ public final class ResolveV2Writes extends Rule {
       CatalogTable table = rule.found(rule.identifier(((UnresolvedRelation) node).multipartIdentifier()));
       if (table == null) return false;
       boolean dependent = table.properties().contains(DEPENDENT);
-      boolean hives = SparkTables.isOfFiles(table) && table.provider().equals(Option.apply("hive"));
+      boolean hives = DatasourceTables.isOfFiles(table) && table.provider().equals(Option.apply("hive"));
       if (!dependent && !hives) return false;
       RowChanges.refuse(
           RowChanges.name(table.identifier()) + " cannot be read as a stream, for Spark has no source of "
@@ -179,7 +179,7 @@ public final class ResolveV2Writes extends Rule {
   private TreeNode appended(CreateTable plan, CatalogTable table) {
     CatalogTable said = plan.tableDesc();
     boolean usual = said.provider().equals(Option.apply(session.sessionState().conf().defaultDataSourceName()));
-    if (!usual && !said.provider().equals(Option.apply(SparkTables.format(table)))) return plan;
+    if (!usual && !said.provider().equals(Option.apply(DatasourceTables.format(table)))) return plan;
     Object[] parts = new Object[said.productArity()];
     for (int i = 0; i < parts.length; i++) {
       Object part = said.productElement(i);

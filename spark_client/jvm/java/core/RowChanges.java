@@ -59,7 +59,7 @@ final class RowChanges {
     if (!(relation.relation() instanceof HadoopFsRelation) || relation.catalogTable().isEmpty()) return null;
     CatalogTable table = (CatalogTable) relation.catalogTable().get();
     if (((HadoopFsRelation) relation.relation()).location() instanceof HiveTableIndex) return table;
-    if (SparkTables.isOfFiles(table)) refuse(table);
+    if (DatasourceTables.isOfFiles(table)) refuse(table);
     return null;
   }
 

@@ -11,7 +11,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /** Notices what Spark 3.5 drops before saveAsTable writes in its place: there, nobody is asked before that. */
-public final class SavedOver implements ExternalCatalogEventListener {
+public final class DroppedTables implements ExternalCatalogEventListener {
   /** What a thread has dropped since a name was last read in it. */
   private static final ThreadLocal DROPPED = new ThreadLocal();
 
@@ -27,8 +27,8 @@ public final class SavedOver implements ExternalCatalogEventListener {
     DROPPED.remove();
     if (session.sessionState().catalog().isTempView(name)) return;
     List listeners = session.sharedState().externalCatalog().listeners();
-    for (Object each : listeners) if (each instanceof SavedOver) return;
-    session.sharedState().externalCatalog().addListener(new SavedOver());
+    for (Object each : listeners) if (each instanceof DroppedTables) return;
+    session.sharedState().externalCatalog().addListener(new DroppedTables());
   }
 
   /** Whether this thread has just dropped a table to save another one over it; answers so once. */

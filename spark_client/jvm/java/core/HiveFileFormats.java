@@ -19,7 +19,7 @@ import scala.collection.immutable.Seq;
  * Spark's readers for the files of Hive's tables. Columns go by their names in any case, whatever the session says: Hive
  * knows no case, and its writers and ours write small letters. The readers that tasks are sent are Spark's alone.
  */
-public final class HiveFiles {
+public final class HiveFileFormats {
   /** Of Parquet. */
   public static final class Parquet extends ParquetFileFormat {
     private final boolean sparks;
@@ -32,9 +32,9 @@ public final class HiveFiles {
     public Function1 buildReaderWithPartitionValues(
         SparkSession session, StructType data, StructType keys, StructType required, Seq filters, Map options,
         Configuration conf) {
-      if (!sparks) refuseRows(AnyCase.settings(session), required);
+      if (!sparks) refuseRows(CaseInsensitiveSession.settings(session), required);
       return new ParquetFileFormat().buildReaderWithPartitionValues(
-          AnyCase.of(session), data, keys, required, answerable(filters), options, conf);
+          CaseInsensitiveSession.of(session), data, keys, required, answerable(filters), options, conf);
     }
   }
 
@@ -44,7 +44,7 @@ public final class HiveFiles {
         SparkSession session, StructType data, StructType keys, StructType required, Seq filters, Map options,
         Configuration conf) {
       return new OrcFileFormat().buildReaderWithPartitionValues(
-          AnyCase.of(session), data, keys, required, answerable(filters), options, conf);
+          CaseInsensitiveSession.of(session), data, keys, required, answerable(filters), options, conf);
     }
   }
 

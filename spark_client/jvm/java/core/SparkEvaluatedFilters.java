@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.StructType;
  * Filters on partition columns that the metastore cannot judge. Spark evaluates them on the values that there are, so
  * that the metastore can leave out partitions by their values instead of telling of all that there are.
  */
-public final class EngineFilters {
+public final class SparkEvaluatedFilters {
   private static final char END = 0;
 
   private final CatalogTable table;
@@ -24,7 +24,7 @@ public final class EngineFilters {
   private final List<Map> judged = new ArrayList<>();
 
   /** `all`: the values are all that there are. */
-  public EngineFilters(CatalogTable table, String zone, boolean all) {
+  public SparkEvaluatedFilters(CatalogTable table, String zone, boolean all) {
     this.table = table;
     this.zone = zone;
     this.all = all;

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_client.demo.questions import Outcome
-from spark_client.scan.report import Extent, readable_size
+from spark_client.scan.report import ScanStatistics, readable_size
 
 _WIDTH = 100
 _BAR = 8
@@ -27,7 +27,7 @@ _BAR = 8
 _Item = TypeVar("_Item")
 
 
-class Screen:
+class DemoConsole:
     """Prints what happens, while it happens."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Screen:
         self.console.print(Padding(text, (0, 0, 1, 1)), width=_WIDTH)
 
 
-def _of(kept: Extent, total: Extent, what: str) -> Text:
+def _of(kept: ScanStatistics, total: ScanStatistics, what: str) -> Text:
     return Text.assemble(f"{getattr(kept, what):,}\n", (f"of {getattr(total, what):,}", "dim"))
 
 

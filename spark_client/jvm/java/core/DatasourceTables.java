@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /** Tables of Spark's own kind, USING parquet or orc. */
-final class SparkTables {
+final class DatasourceTables {
   private static final String MODE = "partitionOverwriteMode";
   private static final List<String> OF_FILES = Arrays.asList("hive", "parquet", "orc", "avro", "json", "csv", "text");
   /** Options by which Spark chooses among files. */

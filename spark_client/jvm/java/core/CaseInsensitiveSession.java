@@ -4,7 +4,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 
 /** A session that finds columns in any case. */
-final class AnyCase {
+final class CaseInsensitiveSession {
   /** The session, or, where it minds the case of names, one with all its other settings. */
   static SparkSession of(Object given) {
     SparkSession session = (SparkSession) given;

@@ -16,7 +16,7 @@ import scala.runtime.AbstractFunction1;
  * A rule that is applied before the analyzer asks the catalog: where no metastore answers, Python says so in one line.
  * Hive's own client would try for long, and say that it cannot be instantiated.
  */
-public final class Reachable extends Rule {
+public final class ProbeMetastore extends Rule {
   /** What the catalog is asked for. */
   private static final Pattern NAMES =
       Pattern.compile("(?:Unresolved(?:Relation|Table|View|TableOrView|Identifier|Namespace)|CurrentNamespace\\$?)");
@@ -29,14 +29,14 @@ public final class Reachable extends Rule {
   /** When it answered last. */
   private volatile long answered = System.nanoTime() - RECENTLY;
 
-  public Reachable(SparkSession session, Python python) {
+  public ProbeMetastore(SparkSession session, Python python) {
     this.session = session;
     this.python = python;
   }
 
   public TreeNode apply(TreeNode plan) {
     if (System.nanoTime() - answered < RECENTLY || !((LogicalPlan) plan).exists(new Asks())) return plan;
-    python.ask("reach", null, new HashMap<>(), null);
+    python.ask("probe", null, new HashMap<>(), null);
     answered = System.nanoTime();
     return plan;
   }

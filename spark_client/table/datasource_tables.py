@@ -22,18 +22,18 @@ _SERDES = {
     "parquet": "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
     "orc": "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
 }
-OWN_KINDS = frozenset(_SERDES)
+DATASOURCE_FORMATS = frozenset(_SERDES)
 
 
-def own_provider(table: Table) -> str | None:
+def datasource_format(table: Table) -> str | None:
     """Returns parquet or orc, for a table of that kind; None for others."""
     provider = table.parameters.get(PROVIDER, "").lower()
     return provider if provider in _SERDES else None
 
 
-def as_spark_declares(table: Table) -> Table:
+def with_spark_schema(table: Table) -> Table:
     """Returns a table of Spark's own kind with the columns and the serde that Spark has; any other as it is."""
-    provider = own_provider(table)
+    provider = datasource_format(table)
     if provider is None:
         return table
     known = {column.name: column for column in table.columns}
@@ -45,25 +45,27 @@ def as_spark_declares(table: Table) -> Table:
     return replace(table, columns=tuple(columns) or table.columns, storage=storage)
 
 
-def declared_keys(table: Table) -> Sequence[str]:
+def partition_directory_keys(table: Table) -> Sequence[str]:
     """Returns the names of the partition columns as their directories have them: Spark's with their case, Hive's in
     small letters."""
     declared = (
-        {str(field["name"]).lower(): str(field["name"]) for field in fields_of(table)} if own_provider(table) else {}
+        {str(field["name"]).lower(): str(field["name"]) for field in schema_fields(table)}
+        if datasource_format(table)
+        else {}
     )
     return [declared.get(column.name, column.name) for column in table.partition_columns]
 
 
 def _columns(table: Table) -> Iterator[Column]:
     keys = {column.name for column in table.partition_columns}
-    for sent in fields_of(table):
+    for sent in schema_fields(table):
         field = StructField.fromJson(dict(sent))
         if field.name.lower() not in keys:
             metadata = field.metadata or {}
             yield Column(field.name, metadata.get(CHAR_TYPE) or field.dataType.simpleString(), metadata.get("comment"))
 
 
-def fields_of(table: Table) -> Sequence[Mapping[str, Any]]:
+def schema_fields(table: Table) -> Sequence[Mapping[str, Any]]:
     """Returns the columns that Spark has written into the parameters of a table, as JSON; none where it has not."""
     parts = int(table.parameters.get(f"{_SCHEMA}.numParts", "0"))
     pieces = [table.parameters.get(f"{_SCHEMA}.part.{number}", "") for number in range(parts)]

@@ -10,10 +10,10 @@ import org.apache.spark.sql.execution.datasources.FindDataSourceTable;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A session remembers what Spark's own tables are like; another one may have put others into their places. */
-final class CurrentTables {
+final class StaleRelations {
   private final SparkSession session;
 
-  CurrentTables(SparkSession session) {
+  StaleRelations(SparkSession session) {
     this.session = session;
   }
 

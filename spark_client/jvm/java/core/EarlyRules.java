@@ -16,10 +16,10 @@ import scala.collection.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /** Rules that come before names are looked up, where Spark has no place for them: they are applied to what was parsed. */
-final class FirstRules extends AbstractPartialFunction {
+final class EarlyRules extends AbstractPartialFunction {
   private final List<Rule> rules = new ArrayList<>();
 
-  FirstRules(List builders, Object session) {
+  EarlyRules(List builders, Object session) {
     for (Object builder : builders) rules.add((Rule) ((Function1) builder).apply(session));
   }
 
