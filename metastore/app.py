@@ -16,8 +16,8 @@ from metastore.background.recovery import purging, recovery, renewal
 from metastore.background.registration import registration as register
 from metastore.background.timeouts import timeouts
 from metastore.background.timer import Timer
-from metastore.domain.budgets import parse_budgets
 from metastore.domain.privileges import Admins
+from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
 from metastore.handlers.catalogs import CatalogHandlers
 from metastore.handlers.cleaning import CleaningHandlers
@@ -56,10 +56,10 @@ from metastore.handlers.writes import WriteHandlers
 from metastore.identity import Identity
 from metastore.monitoring.board import Board, Place
 from metastore.monitoring.tracing import Spans
-from metastore.protocol.budgets import BudgetGuard
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
+from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
 from metastore.security.digest_md5 import secret_of
@@ -156,7 +156,7 @@ class Application:
         bound_s3(settings.s3_timeout)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
-        retention = Retention(timedelta(seconds=settings.undrop))
+        retention = Retention(timedelta(seconds=settings.drop_retention))
         files = self._store, self.journal, warehouse
         self._changing = *files, _now, retention
         self.databases = DatabaseService(*self._changing)
@@ -165,8 +165,8 @@ class Application:
         self._indexes = IndexService(*self._changing)
         self.undrop = UndropService(*files)
         self.partitions = PartitionReadService(self._store)
-        self.notifications = NotificationService(self._store, settings.event_time_to_live, rights)
-        self.cleaning = CleaningService(*files, timedelta(seconds=settings.clean_grace))
+        self.notifications = NotificationService(self._store, settings.event_retention, rights)
+        self.cleaning = CleaningService(*files, timedelta(seconds=settings.replaced_file_retention))
         timeout = timedelta(seconds=settings.txn_timeout)
         self._audit = _audit(settings, self._store)
         self._timers = self._background(settings, timeout)
@@ -174,24 +174,24 @@ class Application:
         self._delegation = self._authentication(settings)
         self.gate = make_gate(settings, self._delegation.secret)
         handlers = self._handlers(settings, warehouse, timeout)
-        self._spans = Spans(settings.traces, _version()) if settings.traces else None
+        self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
         self._records = _records(settings, place, self._spans)
         base = FacebookHandlers(_version(), self._store.answers)
         guard = Guard(rights, read_only=settings.read_only, trail=self._audit)
-        budgets = BudgetGuard(parse_budgets(settings.budgets)) if settings.budgets else None
-        self._dispatcher = Dispatcher(handlers, base, self._records, guard, budgets)
+        quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
+        self._dispatcher = Dispatcher(handlers, base, self._records, guard, quotas)
 
     def _background(self, settings: Settings, timeout: timedelta) -> tuple[Timer, ...]:
         return (
             *([tell_audit(self._audit)] if self._audit else []),
             timeouts(TimeoutService(self._store, timeout), timeout),
-            clean_events(self.notifications, settings.event_time_to_live),
-            clean_warehouse(self.cleaning, settings.clean_interval),
+            clean_events(self.notifications, settings.event_retention),
+            clean_warehouse(self.cleaning, settings.cleanup_interval),
             purging(self.undrop),
             recovery(self.journal),
             renewal(self.journal),
             Timer("undoing what nobody was told of", self._store.settle, _SETTLE_PAUSE),
-            clean_descriptors(DescriptorCleaningService(self._store), settings.clean_interval),
+            clean_descriptors(DescriptorCleaningService(self._store), settings.cleanup_interval),
             *([register(self._server)] if self._server else []),
         )
 
@@ -250,7 +250,7 @@ class Application:
             self._proxies.may_act,
             renew_interval=settings.token_renew_interval,
             max_lifetime=settings.token_max_lifetime,
-            per_owner=settings.tokens_per_owner,
+            per_owner=settings.max_tokens_per_owner,
         )
 
     def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
@@ -258,7 +258,7 @@ class Application:
         files = self._store, self.journal, warehouse
         partitions_write = PartitionWriteService(*self._changing)
         expressions, values = PartitionExpressionService(self._store), PartitionValueService(self._store)
-        follow = settings.dependencies_schema_change == "propagate"
+        follow = settings.dependent_schema_change == "propagate"
         alter = TableAlterService(*self._changing, follow_columns=follow)
         publishing = PublishingService(*self._changing)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
@@ -327,13 +327,13 @@ def _authorization(settings: Settings, store: Store, warehouse: Warehouse) -> Au
 def _audit(settings: Settings, store: Store) -> AuditService | None:
     if settings.audit == "off":
         return None
-    return AuditService(store, settings.audit_time_to_live if settings.audit == "table" else 0.0)
+    return AuditService(store, settings.audit_retention if settings.audit == "table" else 0.0)
 
 
 def _records(settings: Settings, place: Place | None, spans: Spans | None) -> CallRecords:
     if spans:
-        return TracedRecords(settings.slow_call, place, spans)
-    return CallRecords(settings.slow_call, place)
+        return TracedRecords(settings.slow_call_threshold, place, spans)
+    return CallRecords(settings.slow_call_threshold, place)
 
 
 def _now() -> int:

@@ -36,7 +36,7 @@ class Caller:
     client: str = ""  # of domain.client_kinds: told by its first message
     hive_version: int = 0  # whose client it is, where its calls tell: 2 or 3, what came before Hive 4
     meta_confs: dict[str, str] = field(default_factory=dict)  # what it has set, under Hive 3's names
-    max_partitions: int | None = None  # that a call may read, where there is a budget
+    max_partitions: int | None = None  # that a call may read, where there is a quota
     grants_cache: object = None  # what is remembered of its rights
     # Of the call that it makes now:
     database_seconds: float = 0.0  # with a connection to the database

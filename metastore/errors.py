@@ -102,8 +102,8 @@ class UnavailableError(MetastoreError):
     """The database, or a file system, does not answer or refuses."""
 
 
-class BudgetError(UnavailableError):
-    """A call is over a budget. The text says what would fit."""
+class QuotaExceededError(UnavailableError):
+    """A call is over a quota. The text says what would fit."""
 
 
 class ConnectionLostError(UnavailableError):

@@ -55,7 +55,7 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "address to listen on (0.0.0.0: all)")
     port: int = _setting(9083, "TCP port (0: any free one)", parse=int, low=0, high=65535)
-    listen: str = _setting(
+    listeners: str = _setting(
         "",
         "several addresses in place of the two above, with blanks between, each with what it asks where that differs: "
         "0.0.0.0:9083 127.0.0.1:9084?tls=off&authentication=none",
@@ -64,25 +64,25 @@ class Settings:
     tls_certificate: Path | None = _file("PEM file of the server's certificate, with its chain")  # noqa: RUF009 - a field
     tls_key: Path | None = _file("PEM file of its key (unset: in the same file)")  # noqa: RUF009 - a field
     tls_client_certificates: str = _setting("off", "off, optional or required: whether clients show certificates")
-    tls_client_authorities: Path | None = _file("PEM file of the authorities that sign these")  # noqa: RUF009 - a field
-    tls_user: str = _setting(
+    tls_client_ca: Path | None = _file("PEM file of the authorities that sign these")  # noqa: RUF009 - a field
+    tls_user_pattern: str = _setting(
         r"(?:.*,)?CN=([^,+\\]+)(?:,.*)?",
         "regular expression that matches a client's certificate's subject (CN=alice,O=Example); its group is the user",
     )
     authentication: str = _setting(
         "none", "none, or how clients may prove who they are: tls-certificate, kerberos, token, password, jwt"
     )
-    password_without_tls: bool = _setting(
+    allow_password_without_tls: bool = _setting(
         default=False, help_text="whether passwords are taken without TLS, too: true or false", parse=_boolean
     )
     proxy_users: str = _setting(
         "", "who may act for others, with blanks between: trino?users=*&hosts=10.0.0.0/8 kyuubi?groups=analysts"
     )
-    groups: str = _setting(
+    group_mapping: str = _setting(
         "none", "where groups of users lie whose names are proved: none, system, ldap, or a file: group: user, user"
     )
     kerberos_keytab: Path | None = _file("keytab with the server's keys")  # noqa: RUF009 - a field
-    kerberos_rules: str = _setting(
+    kerberos_auth_to_local: str = _setting(
         "DEFAULT", "how principals become users, in the form of hadoop.security.auth_to_local"
     )
     kerberos_protection: str = _setting(
@@ -92,28 +92,30 @@ class Settings:
         86_400.0, "seconds a delegation token lives unless it is renewed", parse=float, low=1, high=_AGE
     )
     token_max_lifetime: float = _setting(604_800.0, "seconds it lives at most", parse=float, low=1, high=_AGE)
-    tokens_per_owner: int = _setting(10_000, "delegation tokens that one owner may have", parse=int, low=1)
+    max_tokens_per_owner: int = _setting(10_000, "delegation tokens that one owner may have", parse=int, low=1)
     password_file: Path | None = _file("file of users and hashes of their passwords: metastore users add")  # noqa: RUF009 - a field
     ldap_url: str = _setting("", "directory that knows the users: ldaps://host")
     ldap_user_dn: str = _setting("", "their names there: uid={user},ou=people,dc=example")
-    ldap_authorities: Path | None = _file("PEM file of the authorities of its certificate")  # noqa: RUF009 - a field
+    ldap_ca: Path | None = _file("PEM file of the authorities of its certificate")  # noqa: RUF009 - a field
     ldap_group_base: str = _setting("", "where groups lie in it (unset: none)")
     ldap_group_filter: str = _setting("(|(memberUid={user})(member={dn}))", "which are a user's")
     jwt_keys: str = _setting("", "key sets (JWKS) that sign JWTs: https URLs or files, with commas between")
     jwt_issuer: str = _setting("", "issuer that a JWT must have")
     jwt_audience: str = _setting("", "audience that a JWT must have")
-    jwt_user: str = _setting("sub", "claim of a JWT that names the user")
+    jwt_user_claim: str = _setting("sub", "claim of a JWT that names the user")
     database_url: str | None = _setting(
         None,
         "PostgreSQL as postgresql://user:password@host:port/database (unset: embedded, in the data folder)",
         shown=False,
     )
-    database_wait: float = _seconds(60.0, "that `serve` waits at its start for a database that does not answer", low=0)
+    database_startup_timeout: float = _seconds(
+        60.0, "that `serve` waits at its start for a database that does not answer", low=0
+    )
     data_dir: Path = _setting(  # noqa: RUF009 - it returns a dataclass field
         _UNSET, "folder of the embedded PostgreSQL and of the default warehouse", parse=Path
     )
     warehouse: str = _setting("", "path or URI below which databases and managed tables live")
-    locations: str = _setting(
+    allowed_locations: str = _setting(
         "",
         "paths or URIs, with commas between, below which the server keeps data beside the warehouse (unset: where "
         "databases lie)",
@@ -125,11 +127,11 @@ class Settings:
     )
     max_threads: int = _setting(64, "calls in flight per worker", parse=int, low=1, high=1024)
     max_calls_per_address: int = _setting(48, "calls in flight per worker from one address", parse=int, low=1)
-    budgets: str = _setting(
+    quotas: str = _setting(
         "", "what users and kinds of clients may ask for: `user *: calls=100 partitions=5000 bytes=64M; client java: …`"
     )
-    max_wait: float = _seconds(20.0, "a call may wait for a thread or for memory before it is refused")
-    memory: int = _setting(
+    queue_timeout: float = _seconds(20.0, "a call may wait for a thread or for memory before it is refused")
+    memory_limit: int = _setting(
         400 * 2**20,
         "most resident memory of a worker, bytes: what would take more waits or is refused",
         parse=int,
@@ -143,7 +145,9 @@ class Settings:
     )
     read_timeout: float = _seconds(30.0, "a client may take to send a message")
     write_timeout: float = _seconds(60.0, "a client may take to read its reply")
-    min_rate: int = _setting(64 * 2**10, "bytes a second of a message or reply that extend these two", parse=int, low=1)
+    min_transfer_rate: int = _setting(
+        64 * 2**10, "bytes a second of a message or reply that extend these two", parse=int, low=1
+    )
     drain_timeout: float = _seconds(20.0, "that calls in flight have to finish after SIGTERM", low=0)
     pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
     pool_timeout: float = _seconds(60.0, "a call may wait for a connection to the database")
@@ -151,30 +155,30 @@ class Settings:
     statement_timeout: float = _seconds(300.0, "one SQL statement may take")
     s3_timeout: float = _seconds(15.0, "a host of S3 may take to answer a request", low=0.1)
     txn_timeout: float = _seconds(300.0, "a lock or transaction lives without a heartbeat")
-    event_time_to_live: float = _setting(
+    event_retention: float = _setting(
         86_400.0, "seconds an event stays in the notification log", parse=float, low=1, high=_AGE
     )
-    clean_interval: float = _setting(
+    cleanup_interval: float = _setting(
         600.0, "seconds between two runs of cleaning in the background", parse=float, low=1, high=86_400
     )
-    clean_grace: float = _setting(
+    replaced_file_retention: float = _setting(
         3600.0,
         "seconds that files stay which were replaced, for readers that have begun",
         parse=float,
         low=0,
         high=_AGE,
     )
-    undrop: float = _setting(
+    drop_retention: float = _setting(
         86_400.0,
         "seconds in which what was dropped can be taken back (0: it is gone at once)",
         parse=float,
         low=0,
         high=_AGE,
     )
-    dependencies_schema_change: str = _setting(
+    dependent_schema_change: str = _setting(
         "propagate",
         "what a change of a table's columns does to its dependent tables: propagate or refuse",
-        choices=("propagate", "refuse"),
+        choices=("propagate", "reject"),
     )
     authorization: str = _setting(
         "off", "off, or grants: what is not granted is refused, and not shown", choices=("off", "grants")
@@ -188,7 +192,7 @@ class Settings:
         "off, log (a line of the log per change and refusal), or table (kept there, too)",
         choices=("off", "log", "table"),
     )
-    audit_time_to_live: float = _setting(
+    audit_retention: float = _setting(
         7_776_000.0, "seconds a line stays in the table of the audit trail", parse=float, low=1, high=_AGE
     )
     http_host: str = _setting("127.0.0.1", "address of the HTTP port (0.0.0.0: all)")
@@ -200,8 +204,8 @@ class Settings:
         help_text="whether /metrics has the figures under Hive's names, too: true or false",
         parse=_boolean,
     )
-    traces: str = _setting("", "where spans of calls are sent, OTLP over HTTP: http://host:4318/v1/traces")
-    slow_call: float = _seconds(1.0, "after which a call is logged as slow, with its SQL", low=0.001)
+    traces_endpoint: str = _setting("", "where spans of calls are sent, OTLP over HTTP: http://host:4318/v1/traces")
+    slow_call_threshold: float = _seconds(1.0, "after which a call is logged as slow, with its SQL", low=0.001)
     log_format: str = _setting("text", "text, or json: an object a line", parse=str.lower, choices=("text", "json"))
     log_level: str = _setting(
         "INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper, choices=("DEBUG", "INFO", "WARNING", "ERROR")
@@ -237,8 +241,8 @@ class Settings:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """What `locations` names."""
-        return tuple(_absolute(part.strip()) for part in self.locations.split(",") if part.strip())
+        """The paths and URIs of `allowed_locations`."""
+        return tuple(_absolute(part.strip()) for part in self.allowed_locations.split(",") if part.strip())
 
     @property
     def embedded(self) -> bool:

@@ -68,7 +68,7 @@ def _reached(address: Address) -> Finding:
     try:
         _connected(address, _LOOK).close()
     except OSError as error:
-        return False, f"nobody listens: {error}; is the server started, and METASTORE_LISTEN right?"
+        return False, f"nobody listens: {error}; is the server started, and METASTORE_LISTENERS right?"
     with ThreadPoolExecutor(len(_PROBES)) as pool:
         heard = list(pool.map(lambda probe: _heard(address, *probe), _PROBES))
     if any(first.startswith(_ANSWERS) for first in heard):

@@ -84,7 +84,7 @@ def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
     "--grace",
     metavar="SECONDS",
     type=SECONDS,
-    help="for how long files stay to which nothing refers  [the server's METASTORE_CLEAN_GRACE]",
+    help="for how long files stay to which nothing refers  [the server's METASTORE_REPLACED_FILE_RETENTION]",
 )
 @click.option("--unregistered", is_flag=True, help="also what no write registered: older clients, a lost database")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)

@@ -25,11 +25,11 @@ _SKEW: Final = ("skewedColNames", "skewedColValues")
 def history(uri: str, name: str, at: str | None) -> str:
     """Prints the changes of DATABASE.TABLE, the oldest first, or its definition at a moment; returns the summary.
 
-    The log reaches back as far as METASTORE_EVENT_TIME_TO_LIVE. Raises NotFoundError, InvalidInputError.
+    The log reaches back as far as METASTORE_EVENT_RETENTION. Raises NotFoundError, InvalidInputError.
     """
     events = list(_events(uri, *split_table(name.lower())))
     if not events:
-        raise NotFoundError(f"the notification log, of METASTORE_EVENT_TIME_TO_LIVE, says nothing of {name}")
+        raise NotFoundError(f"the notification log, of METASTORE_EVENT_RETENTION, says nothing of {name}")
     if at is None:
         rows = [(_time(event), event.eventType, _user(event), change) for event in events for change in _changes(event)]
         print_table(f"History of {name}", ("time (UTC)", "event", "by", "change"), rows)

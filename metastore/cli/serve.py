@@ -19,8 +19,8 @@ import click
 from metastore.app import make_application
 from metastore.cli.database import opened
 from metastore.cli.pages import show
-from metastore.domain.budgets import parse_budgets
 from metastore.domain.events import EventType
+from metastore.domain.quotas import parse_quotas
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.identity import Identity, RefusedError
 from metastore.monitoring.board import Board
@@ -59,9 +59,9 @@ def serve(settings: Settings) -> int:
     configure(settings.log_level, settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     transport = _transport(settings)
-    parse_budgets(settings.budgets)
-    if settings.traces:
-        Spans(settings.traces, version("metastore")).close()  # each worker has its own
+    parse_quotas(settings.quotas)
+    if settings.traces_endpoint:
+        Spans(settings.traces_endpoint, version("metastore")).close()  # each worker has its own
     Warehouse(settings.warehouse, settings.roots).check()
     with opened(settings, make=True) as (url, postgres):
         _wait_for_schema(settings, url)
@@ -97,7 +97,7 @@ def _http_port(settings: Settings) -> AbstractContextManager[socket.socket | Non
 
 def _wait_for_schema(settings: Settings, url: str) -> None:
     """Makes or checks the schema, once the database answers; raises UnavailableError if it does not in time."""
-    deadline = time.monotonic() + settings.database_wait
+    deadline = time.monotonic() + settings.database_startup_timeout
     said = 0.0
     while True:
         try:
@@ -142,7 +142,7 @@ def _doors(settings: Settings) -> tuple[Door, ...]:
     certificate = None
     if settings.tls_certificate and any(listener.tls != "off" for listener in found):
         try:
-            certificate = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_authorities)
+            certificate = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
         except CertificateError as error:
             raise ConfigurationError(str(error)) from error
     return tuple(

@@ -15,7 +15,7 @@ from thrift.Thrift import TException, TType
 
 from metastore.context import Caller
 from metastore.domain.client_kinds import kind_of
-from metastore.errors import BudgetError, MetastoreError
+from metastore.errors import MetastoreError, QuotaExceededError
 from metastore.monitoring.board import OUTCOMES, Place
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
 from metastore.protocol.exceptions import text_of, told_as
@@ -137,7 +137,7 @@ def outcome_of(error: Exception | None) -> int:
     """Returns the outcome of a call that was worked on."""
     if error is None:
         return OK
-    if isinstance(error, BudgetError):
+    if isinstance(error, QuotaExceededError):
         return REFUSED
     return DECLARED if isinstance(error, MetastoreError | TException | TExceptionBase) else FAILED
 

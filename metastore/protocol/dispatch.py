@@ -23,12 +23,12 @@ from metastore.errors import (
 )
 from metastore.identity import Identity
 from metastore.protocol.before_hive_4 import LEFT, answered_by, note_hive, refused_by
-from metastore.protocol.budgets import BudgetGuard
 from metastore.protocol.call_record import REFUSED, CallRecords, let_go, outcome_of, subject_of
 from metastore.protocol.encoding import write_result
 from metastore.protocol.exceptions import Declared, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.methods import Method, served
+from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.reading import read_arguments
 from metastore.protocol.rights.guard import Guard
 
@@ -97,12 +97,12 @@ class Dispatcher:
         base: FacebookHandlers,
         records: CallRecords,
         guard: Guard | None = None,
-        budgets: BudgetGuard | None = None,
+        quotas: QuotaGuard | None = None,
     ) -> None:
         """Raises ConfigurationError where a served method declares no rights."""
         guard = guard or Guard()
         self._base = base
-        self._budgets = budgets
+        self._quotas = quotas
         self._records = records
         self._connections = itertools.count(1)
         self._calls = {
@@ -154,13 +154,13 @@ class Dispatcher:
         size = getattr(iprot.trans, "consumed", 0)
         self._base.count(name)
         number = self._records.begin(peer, name, sequence, partial(call.subject, arguments), started)
-        if self._budgets and not wrong:
-            wrong = self._budgets.before(peer, call.method, arguments, size)
+        if self._quotas and not wrong:
+            wrong = self._quotas.before(peer, call.method, arguments, size)
         answer, error = (call.failed(wrong), wrong) if wrong else self._result(call, arguments, peer)
-        if self._budgets:
-            self._budgets.end(peer)
-        if self._budgets and not error:
-            error = self._budgets.after(peer, call.method, answer)
+        if self._quotas:
+            self._quotas.end(peer)
+        if self._quotas and not error:
+            error = self._quotas.after(peer, call.method, answer)
             answer = call.failed(error) if error else answer
         try:
             if isinstance(error, ConnectionClosedError):
@@ -175,8 +175,8 @@ class Dispatcher:
 
     def closed(self, peer: Caller) -> None:
         """Its connection is over."""
-        if self._budgets:
-            self._budgets.closed(peer)
+        if self._quotas:
+            self._quotas.closed(peer)
 
     def _not_served(
         self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, name: str, sequence: int, started: float

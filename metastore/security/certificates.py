@@ -32,9 +32,9 @@ class Certificates:
         try:
             self._rule = re.compile(rule)
         except re.error as error:
-            raise ConfigurationError(f"tls_user is {rule!r}, which is no regular expression: {error}") from error
+            raise ConfigurationError(f"tls_user_pattern {rule!r} is not a regular expression: {error}") from error
         if self._rule.groups != 1:
-            raise ConfigurationError(f"tls_user is {rule!r}, but must have one group, the user's name: CN=([^,]+).*")
+            raise ConfigurationError(f"tls_user_pattern {rule!r} must have one group, the user name: CN=([^,]+).*")
 
     def identity(self, certificate: dict[str, Any]) -> Identity:
         """Tells whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises RefusedError.
@@ -46,7 +46,7 @@ class Certificates:
         name = subject(certificate)
         found = self._rule.fullmatch(name)
         if not found or not found[1]:
-            raise RefusedError(f"No user has the certificate {name}: METASTORE_TLS_USER does not match")
+            raise RefusedError(f"No user has the certificate {name}: METASTORE_TLS_USER_PATTERN does not match")
         return Identity(found[1], CERTIFICATE)
 
 

@@ -56,7 +56,7 @@ class Gate:
         if self._bearer is None:
             raise RefusedError("This metastore takes no JWT: METASTORE_AUTHENTICATION does not name jwt")
         if not (encrypted or self._without_tls):
-            raise RefusedError("This metastore takes JWTs over https only (METASTORE_PASSWORD_WITHOUT_TLS=false)")
+            raise RefusedError("This metastore takes JWTs over https only (METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)")
         return self._bearer(token)
 
 
@@ -65,14 +65,14 @@ def make_gate(settings: Settings, secret: Secret) -> Gate:
     methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
     mechanisms: dict[str, tuple[frozenset[str], Begin]] = {}
     if KERBEROS in methods:
-        kerberos = Kerberos(settings.kerberos_keytab, settings.kerberos_rules, settings.kerberos_protection)
+        kerberos = Kerberos(settings.kerberos_keytab, settings.kerberos_auth_to_local, settings.kerberos_protection)
         mechanisms["GSSAPI"] = frozenset((KERBEROS,)), lambda _methods, _encrypted: kerberos.begin()
     if TOKEN in methods:
         mechanisms["DIGEST-MD5"] = frozenset((TOKEN,)), lambda _methods, _encrypted: DigestMd5(secret)
     tokens = None
     checks: dict[str, list[Check]] = {PASSWORD: [], JWT: []}
     if JWT in methods:
-        tokens = JsonWebTokens(settings.jwt_keys, settings.jwt_issuer, settings.jwt_audience, settings.jwt_user)
+        tokens = JsonWebTokens(settings.jwt_keys, settings.jwt_issuer, settings.jwt_audience, settings.jwt_user_claim)
         checks[JWT].append(tokens.check)
     if PASSWORD in methods:
         checks[PASSWORD] += _password_checks(settings)
@@ -80,14 +80,14 @@ def make_gate(settings: Settings, secret: Secret) -> Gate:
 
         def plain(allowed: frozenset[str], encrypted: bool) -> Mechanism:
             chosen = [check for method in (JWT, PASSWORD) if method in allowed for check in checks[method]]
-            return Plain(chosen, encrypted=encrypted, without_tls=settings.password_without_tls)
+            return Plain(chosen, encrypted=encrypted, without_tls=settings.allow_password_without_tls)
 
         mechanisms["PLAIN"] = frozenset(checks), plain
     return Gate(
-        Certificates(settings.tls_user),
+        Certificates(settings.tls_user_pattern),
         mechanisms,
         tokens.identity if tokens else None,
-        without_tls=settings.password_without_tls,
+        without_tls=settings.allow_password_without_tls,
     )
 
 
@@ -96,7 +96,7 @@ def directory(settings: Settings) -> Directory:
     return Directory(
         settings.ldap_url,
         settings.ldap_user_dn,
-        authorities=settings.ldap_authorities,
+        authorities=settings.ldap_ca,
         group_base=settings.ldap_group_base,
         group_filter=settings.ldap_group_filter,
     )

@@ -23,20 +23,20 @@ _MOST_KEPT: Final = 10_000  # users
 
 
 class Groups:
-    """What METASTORE_GROUPS names: none, system, ldap, or a file with lines `group: user, user`."""
+    """What METASTORE_GROUP_MAPPING names: none, system, ldap, or a file with lines `group: user, user`."""
 
     def __init__(self, settings: Settings) -> None:
         """Raises ConfigurationError."""
         self._kept: dict[str, tuple[float, list[str]]] = {}
         self._look_up: Callable[[str], list[str]]
-        if settings.groups == "none":
+        if settings.group_mapping == "none":
             self._look_up = lambda _: []
-        elif settings.groups == "system":
+        elif settings.group_mapping == "system":
             self._look_up = _of_system
-        elif settings.groups == "ldap":
+        elif settings.group_mapping == "ldap":
             self._look_up = directory(settings).groups
         else:
-            self._look_up = _GroupFile(Path(settings.groups).expanduser()).of
+            self._look_up = _GroupFile(Path(settings.group_mapping).expanduser()).of
 
     def of(self, user: str) -> list[str]:
         """Returns the names of the user's groups, not older than a minute. May take its time."""

@@ -35,10 +35,10 @@ class ShortNames:
             if found:
                 if re.search(r"[@/]", found):
                     raise RefusedError(
-                        f"A rule of METASTORE_KERBEROS_RULES makes no short name of {principal}: {found}"
+                        f"A rule of METASTORE_KERBEROS_AUTH_TO_LOCAL makes no short name of {principal}: {found}"
                     )
                 return found
-        raise RefusedError(f"No rule of METASTORE_KERBEROS_RULES applies to {principal}")
+        raise RefusedError(f"No rule of METASTORE_KERBEROS_AUTH_TO_LOCAL applies to {principal}")
 
     def _parsed(self, text: str) -> re.Match[str] | None:
         if text == "DEFAULT":
@@ -50,7 +50,7 @@ class ShortNames:
             re.compile(found["match"] or "")
             re.compile(found["old"] or "")
         except re.error as error:
-            raise ConfigurationError(f"kerberos_rules: {text!r} cannot be read: {error}") from error
+            raise ConfigurationError(f"kerberos_auth_to_local: {text!r} cannot be read: {error}") from error
         return found
 
 

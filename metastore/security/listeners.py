@@ -38,12 +38,12 @@ class Listener:
 
 
 def listeners(settings: Settings) -> tuple[Listener, ...]:
-    """Returns the listeners of METASTORE_LISTEN, else the one of METASTORE_HOST and METASTORE_PORT. Raises
+    """Returns the listeners of METASTORE_LISTENERS, else the one of METASTORE_HOST and METASTORE_PORT. Raises
     ConfigurationError.
 
     One is `host:port`, with settings of its own behind a question mark: `127.0.0.1:9084?tls=off&authentication=none`.
     """
-    texts = settings.listen.split() or [f"{_bracketed(settings.host)}:{settings.port}"]
+    texts = settings.listeners.split() or [f"{_bracketed(settings.host)}:{settings.port}"]
     found = tuple(_listener(settings, text) for text in texts)
     for listener in found:
         _check(settings, listener)
@@ -81,11 +81,11 @@ def _listener(settings: Settings, text: str) -> Listener:
     except ValueError:
         host = port = None
     if not host or port is None or url.path or "@" in address:
-        raise ConfigurationError(f"listen: {text!r} is no address; write host:port, or host:port?tls=off")
+        raise ConfigurationError(f"listeners: {text!r} is no address; write host:port, or host:port?tls=off")
     own = {name.replace("-", "_"): value for name, value in parse_qsl(query, keep_blank_values=True)}
     if unknown := set(own) - set(_OWN):
         raise ConfigurationError(
-            f"listen: a listener has no setting {', '.join(sorted(unknown))}; it may have {', '.join(_OWN)}"
+            f"listeners: a listener has no setting {', '.join(sorted(unknown))}; it may have {', '.join(_OWN)}"
         )
     values = {name: own.get(name, getattr(settings, name)) for name in _OWN}
     return Listener(
@@ -101,16 +101,14 @@ def _check(settings: Settings, listener: Listener) -> None:
     certificates = listener.tls_client_certificates
     if listener.tls != "off" and settings.tls_certificate is None:
         raise ConfigurationError(f"tls is {listener.tls}, which needs the server's certificate: set tls_certificate")
-    if certificates != "off" and (listener.tls == "off" or settings.tls_client_authorities is None):
-        raise ConfigurationError(
-            f"tls_client_certificates is {certificates}, which needs tls, and tls_client_authorities"
-        )
+    if certificates != "off" and (listener.tls == "off" or settings.tls_client_ca is None):
+        raise ConfigurationError(f"tls_client_certificates is {certificates}, which needs tls, and tls_client_ca")
     if CERTIFICATE in listener.authentication and certificates == "off":
         raise ConfigurationError(f"authentication by {CERTIFICATE} needs tls_client_certificates=optional or required")
-    if PASSWORD in listener.authentication and listener.tls == "off" and not settings.password_without_tls:
+    if PASSWORD in listener.authentication and listener.tls == "off" and not settings.allow_password_without_tls:
         raise ConfigurationError(
             "authentication by password needs tls=allowed or required; passwords in plain text are taken only with "
-            "password_without_tls=true"
+            "allow_password_without_tls=true"
         )
 
 

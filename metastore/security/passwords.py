@@ -41,7 +41,7 @@ class Plain:
         if not (encrypted or without_tls):
             raise RefusedError(
                 "This metastore takes passwords over TLS only: set hive.metastore.use.SSL=true "
-                "(METASTORE_PASSWORD_WITHOUT_TLS=false)"
+                "(METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)"
             )
         self.identity: Identity | None = None
         self._checks = checks

@@ -130,7 +130,9 @@ class Admission:
             limit, setting = f"max_threads={options.max_threads} calls are in flight", "METASTORE_MAX_THREADS"
         else:
             return self._memory.refusal
-        return f"The call was not begun within {options.max_wait:g} s: {limit} in this worker ({setting}); try again"
+        return (
+            f"The call was not begun within {options.queue_timeout:g} s: {limit} in this worker ({setting}); try again"
+        )
 
     def _has_room(self, address: Address, connection: Connection) -> bool:
         if connection.needs and time.monotonic() < connection.not_before:

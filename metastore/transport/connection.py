@@ -126,16 +126,16 @@ class Connection:
             return True
 
     def stalled(self, now: float) -> float:
-        """Seconds since the client took as much of the reply that it is sent as is asked for (`min_rate`)."""
+        """Seconds since the client took as much of the reply that it is sent as is asked for (`min_transfer_rate`)."""
         return now - self._moved if self._replied else 0.0
 
     def overdue(self, now: float) -> str | None:
         """Tells why the connection has to end now, if it has to."""
         options, writer = self._options, self._dialogue.writer if self._dialogue else None
-        if self._begun and now - self._begun > options.read_timeout + self._reader.size / options.min_rate:
+        if self._begun and now - self._begun > options.read_timeout + self._reader.size / options.min_transfer_rate:
             return f"a message not complete after {options.read_timeout:g} s"
         taken = max(0, writer.sent - _IN_BUFFERS) if writer else 0
-        if self._replied and now - self._replied > options.write_timeout + taken / options.min_rate:
+        if self._replied and now - self._replied > options.write_timeout + taken / options.min_transfer_rate:
             return f"a reply not taken after {options.write_timeout:g} s"
         return None
 
@@ -326,7 +326,7 @@ class Connection:
             self._message_end = MessageEnd(dialogue.wire_format, reader.start)
             return self._collect()
         except OverBudgetError as error:
-            if error.may_come and time.monotonic() - self._begun < self._options.max_wait:
+            if error.may_come and time.monotonic() - self._begun < self._options.queue_timeout:
                 self.needs, self.not_before = error.needs, time.monotonic() + _PAUSE
                 reader.anew()
                 return Step.CALL
@@ -344,7 +344,7 @@ class Connection:
         if writer and writer.pending:
             writer.send()
             now = time.monotonic()
-            if not self._replied or writer.sent - self._taken > self._options.min_rate * (now - self._moved):
+            if not self._replied or writer.sent - self._taken > self._options.min_transfer_rate * (now - self._moved):
                 self._moved, self._taken = now, writer.sent
             self._replied = self._replied or now
             if writer.pending:

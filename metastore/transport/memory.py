@@ -90,7 +90,7 @@ class Memory:
     def refusal(self) -> str:
         """What a client is told."""
         return (
-            f"The server has no memory for this call now: memory={self._limit} bytes a worker (METASTORE_MEMORY); "
+            f"No memory for this call now: the limit is {self._limit} bytes a worker (METASTORE_MEMORY_LIMIT); "
             "send or ask for less at once, or try again later"
         )
 

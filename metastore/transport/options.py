@@ -20,7 +20,7 @@ class TransportOptions:
         max_connections_per_address: the same, of one address.
         max_threads: calls that a worker works on at once. Messages that arrive and replies that leave need no thread.
         max_calls_per_address: the same, of one address; those of several addresses come in turn.
-        max_wait: seconds that a call waits for a thread or for memory, before it is refused.
+        queue_timeout: seconds that a call waits for a thread or for memory, before it is refused.
         memory: resident memory of a worker, bytes; what would need more waits or is refused. One address may
             take three quarters of what there is for requests and replies; several share it.
         max_message_bytes: size of the largest message that is read, its frame included.
@@ -28,7 +28,7 @@ class TransportOptions:
             is a few hundred in memory; this keeps one field from asking for all of it.
         read_timeout: seconds for the whole of a message, from its first byte. Between messages there is no limit.
         write_timeout: seconds for the whole of a reply.
-        min_rate: bytes a second that extend both: a large message on a slow line is no fault.
+        min_transfer_rate: bytes a second that extend both: a large message on a slow line is no fault.
         drain_timeout: seconds that calls in flight have to finish after SIGTERM.
         hung_after: seconds without a sign of life, after which a worker is killed, and another one started.
         spare_thread_timeout: seconds after which a thread that had nothing to do ends, if another one waits.
@@ -42,9 +42,9 @@ class TransportOptions:
     max_connections_per_address: int = 8_000
     max_threads: int = 64
     max_calls_per_address: int = 48
-    max_wait: float = 20.0
-    memory: int = 400 * 2**20
-    min_rate: int = 64 * 2**10
+    queue_timeout: float = 20.0
+    memory_limit: int = 400 * 2**20
+    min_transfer_rate: int = 64 * 2**10
     max_message_bytes: int = 100 * 2**20
     max_container_length: int = 1_000_000
     read_timeout: float = 30.0

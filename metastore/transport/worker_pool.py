@@ -44,7 +44,7 @@ class WorkerPool:
     def __init__(self, options: TransportOptions, open_session: SessionFactory) -> None:
         self._options = options
         self._open_session = open_session
-        self._memory = Memory(options.memory)
+        self._memory = Memory(options.memory_limit)
         self._admission = Admission(options, self._memory)
         self._epoll = select.epoll()
         self._bell = os.eventfd(1)  # can always be read: rings whenever it is armed
@@ -123,7 +123,7 @@ class WorkerPool:
         """Ends what takes too long, refuses what has waited too long, gives memory back. Called again and again."""
         now = time.monotonic()
         with self._lock:
-            late = list(self._queue.take_late(now - self._options.max_wait))
+            late = list(self._queue.take_late(now - self._options.queue_timeout))
             left = self._queue.take_left(now - _SECONDS_UNTIL_LEFT)
             self._admission.forget_old_guesses(now)
             self._weigh(now)
@@ -132,7 +132,7 @@ class WorkerPool:
                 del self._for_memory[connection]
                 self._arm(connection, Step.READ)
             for connection, since in list(self._for_memory.items()):
-                if now - since > self._options.max_wait:
+                if now - since > self._options.queue_timeout:
                     del self._for_memory[connection]
                     connection.busy = True
                     late.append(connection)

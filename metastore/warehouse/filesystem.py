@@ -70,13 +70,14 @@ class Warehouse:
         the warehouse's Python package is there is checked.
         """
         for root in (self.root, *self.roots.all[1:]):
-            setting = "warehouse" if root == self.root else "locations"
+            setting = "warehouse" if root == self.root else "allowed_locations"
             try:
                 _require_kind(root, may_be_missing=root != self.root)
                 if root == self.root and paths.parse(root).scheme == "file":
                     self._require_writable(root)
             except UnavailableError as error:
-                mend = f"choose another with --{setting} or METASTORE_{setting.upper()}"
+                option = setting.replace("_", "-")
+                mend = f"choose another with --{option} or METASTORE_{setting.upper()}"
                 raise ConfigurationError(f"{setting} {error}; {mend}") from error
 
     def _require_writable(self, root: str) -> None:

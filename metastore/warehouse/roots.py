@@ -15,7 +15,7 @@ from typing import Final
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.warehouse import paths
 
-SETTING: Final = "METASTORE_LOCATIONS"
+SETTING: Final = "METASTORE_ALLOWED_LOCATIONS"
 # `file:`, and what the extras of pyproject.toml bring: s3, gcs, azure, hdfs.
 SERVED: Final = ("file", "s3", "gs", "abfs", "hdfs")
 _AUTHORITY: Final = frozenset(f"{ascii_letters}{digits}.-_:@[]")

@@ -122,7 +122,7 @@ def settings_of(folder: Path, issuer: Issuer, keytab: str | None) -> dict[str, s
     return {
         "authentication": ",".join(methods),
         "password_file": str(folder / "users"),
-        "password_without_tls": "true",
+        "allow_password_without_tls": "true",
         "jwt_keys": str(issuer.path),
         "jwt_issuer": ISSUER,
         "jwt_audience": AUDIENCE,

@@ -64,7 +64,7 @@ def test_hdfs(
         cluster = mini_cluster(HADOOP, tmp_path, getpass.getuser())
         with cluster as hdfs:
             monkeypatch.setenv("PYTHONPATH", str(hdfs.site))
-            with running(database_url, tmp_path, "--locations", hdfs.uri) as server:
+            with running(database_url, tmp_path, "--allowed-locations", hdfs.uri) as server:
                 try_writing(report, server.uri, f"{hdfs.uri}/warehouse", {})
     except UnavailableError as error:
         report.missing = str(error)

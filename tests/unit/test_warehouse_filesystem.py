@@ -131,7 +131,9 @@ def test_a_warehouse_in_which_nothing_can_be_deleted_is_one_line(location: str) 
 
 @pytest.mark.parametrize("location", ["nosuchscheme://a/b", "http://127.0.0.1:1/data"])
 def test_so_is_another_root_that_no_storage_serves(location: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=f"^locations {location}: .*; choose another with --locations or "):
+    with pytest.raises(
+        ConfigurationError, match=f"^allowed_locations {location}: .*; choose another with --allowed-locations or "
+    ):
         Warehouse(str(tmp_path), [str(tmp_path), "gs://bucket/x", location]).check()
 
 

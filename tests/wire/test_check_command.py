@@ -96,7 +96,7 @@ def test_rows_of_a_table_without_buckets_are_refused(
 
 def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Server], database_url: str) -> None:
     """Everything that may be wrong, told first, then mended where that is safe."""
-    server = start_metastore(database_url, "--locations", "")
+    server = start_metastore(database_url, "--allowed-locations", "")
     with connected(server) as client:
         client.create_database(Database("db"))
         for name, keys in (("days", [("ds", "string")]), ("plain", [])):

@@ -272,7 +272,9 @@ def test_several_cleaners_share_the_work(metastore_client: Any, metastore_server
 
 
 def test_the_background_cleans_by_itself(start_metastore: Any, database_url: str, root: str) -> None:
-    servers = [start_metastore(database_url, "--clean-interval", "1", "--clean-grace", "0") for _ in range(2)]
+    servers = [
+        start_metastore(database_url, "--cleanup-interval", "1", "--replaced-file-retention", "0") for _ in range(2)
+    ]
     with connected(servers[0]) as client:
         name = new_table(client, [("ds", "string")], sd=descriptor(root))
         write = client.begin_write(BeginWriteRequest(*name)).queryId

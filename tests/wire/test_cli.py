@@ -87,7 +87,7 @@ def test_wrong_usage_is_one_line(arguments: list[str], text: str, one_line: Call
         (["serve", "--workers", "0"], ["workers is 0"]),
         (["serve", "--database-url", "mysql://a:secret@h/d"], ["mysql://a:***@h/d", "postgresql://"]),
         (
-            ["serve", "--database-wait", "0", "--database-url", "postgresql://a:secret@127.0.0.1:1/d"],
+            ["serve", "--database-startup-timeout", "0", "--database-url", "postgresql://a:secret@127.0.0.1:1/d"],
             ["127.0.0.1:1", "is PostgreSQL running"],
         ),
         (["db", "upgrade", "--database-url", "postgresql://a:secret@127.0.0.1:1/d"], ["127.0.0.1:1"]),

@@ -58,7 +58,10 @@ class House:
         self.write: str | None = None
         self.is_published = False
         settings = Settings(
-            warehouse=str(self.warehouse), locations=str(folder), database_url=database_url, undrop=undrop
+            warehouse=str(self.warehouse),
+            allowed_locations=str(folder),
+            database_url=database_url,
+            drop_retention=undrop,
         )
         self.application = Application(settings, database_url, self.step)
         self.application.databases.bootstrap()

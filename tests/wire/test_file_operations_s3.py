@@ -49,7 +49,9 @@ def keys(bucket: Any) -> set[str]:
 
 
 def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastore: Callable[..., Server]) -> None:
-    server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--locations", "", "--undrop", "0")
+    server = start_metastore(
+        database_url, "--warehouse", "s3a://bucket/w", "--allowed-locations", "", "--drop-retention", "0"
+    )
     with connected(server) as client:
         client.create_database(Database("db"))
         for name in ("days", "more"):
@@ -79,7 +81,7 @@ def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastor
 
 
 def test_what_is_dropped_comes_back(bucket: Any, database_url: str, start_metastore: Callable[..., Server]) -> None:
-    server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--locations", "")
+    server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--allowed-locations", "")
     with connected(server) as client:
         client.create_database(Database("db"))
         client.create_table(table("db", "days", KEYS))

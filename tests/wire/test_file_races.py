@@ -65,7 +65,7 @@ def pair(
     request: pytest.FixtureRequest, make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
     """What is dropped is gone, or can be taken back."""
-    url, undrop = make_database(), ("--undrop", request.param)
+    url, undrop = make_database(), ("--drop-retention", request.param)
     with ExitStack() as started:
         first = started.enter_context(running(url, tmp_path_factory.mktemp("first"), *undrop))
         more = (*undrop, "--warehouse", first.warehouse)

@@ -90,7 +90,9 @@ class House:
         for place in ("t/ds=1", "more", "gone", "plain"):
             (self.outside / place).mkdir(parents=True)
             (self.outside / place / "rows").write_text("12345")
-        settings = Settings(warehouse=str(self.warehouse), locations="", database_url=database_url, undrop=3600)
+        settings = Settings(
+            warehouse=str(self.warehouse), allowed_locations="", database_url=database_url, drop_retention=3600
+        )
         self.on_step: Callable[[str], object] = lambda _: None
         self.application = Application(settings, database_url, lambda step: self.on_step(step))
         self.application.databases.bootstrap()

@@ -78,7 +78,7 @@ def confined(
     (tmp_path / "outside" / "precious").write_text("12345")
     monkeypatch.setenv("HOME", str(tmp_path / "outside" / "home"))
     monkeypatch.chdir(tmp_path / "outside")
-    return start_metastore(database_url, "--locations", "")
+    return start_metastore(database_url, "--allowed-locations", "")
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_a_link_that_comes_later_leads_nowhere(
     undrop: str, database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
 ) -> None:
     """What was a directory when it was registered, or what it lies in, is a link by now."""
-    server = start_metastore(database_url, "--locations", "", "--undrop", undrop)
+    server = start_metastore(database_url, "--allowed-locations", "", "--drop-retention", undrop)
     path, outside = Path(server.warehouse.removeprefix("file:")), tmp_path / "outside"
     (outside / "t" / "ds=1").mkdir(parents=True)
     (outside / "t" / "ds=1" / "rows").write_text("rows")
@@ -234,11 +234,11 @@ def test_a_link_that_comes_later_leads_nowhere(
 
 def test_a_refusal_names_the_location_the_rule_and_the_setting(client: Any) -> None:
     with pytest.raises(
-        MetaException, match=r"location file:/etc/x is outside of file:/.*/warehouse.*METASTORE_LOCATIONS"
+        MetaException, match=r"location file:/etc/x is outside of file:/.*/warehouse.*METASTORE_ALLOWED_LOCATIONS"
     ):
         client.create_table(table("db", "t", sd=descriptor("/etc/x")))
     with pytest.raises(
-        MetaException, match=r"location ftp://h/x is not served: its scheme is ftp.*METASTORE_LOCATIONS"
+        MetaException, match=r"location ftp://h/x is not served: its scheme is ftp.*METASTORE_ALLOWED_LOCATIONS"
     ):
         client.create_table(table("db", "t", parameters=PURGED, sd=descriptor("ftp://h/x")))
 
@@ -308,10 +308,10 @@ def test_places_of_databases_are_roots_where_none_are_named(
     database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
 ) -> None:
     place = tmp_path / "place"
-    with connected(start_metastore(database_url, "--locations", str(place))) as client:
+    with connected(start_metastore(database_url, "--allowed-locations", str(place))) as client:
         client.create_database(Database("d", None, str(place)))
     warehouse = tmp_path / "warehouse"
-    options = ("--locations", "", "--warehouse", str(warehouse))
+    options = ("--allowed-locations", "", "--warehouse", str(warehouse))
     with connected(start_metastore(database_url, *options)) as client:
         client.create_table(table("d", "t"))
         assert (place / "t").is_dir()
@@ -327,8 +327,8 @@ def test_places_of_databases_are_roots_where_none_are_named(
         assert not (warehouse / "inside.db").exists()
         client.create_database(Database("inside"))
         client.create_database(Database("d", None, str(place)))
-    elsewhere = start_metastore(database_url, "--locations", str(tmp_path / "other"))
-    with connected(elsewhere) as client, pytest.raises(MetaException, match="METASTORE_LOCATIONS"):
+    elsewhere = start_metastore(database_url, "--allowed-locations", str(tmp_path / "other"))
+    with connected(elsewhere) as client, pytest.raises(MetaException, match="METASTORE_ALLOWED_LOCATIONS"):
         client.create_table(table("d", "t"))
 
 

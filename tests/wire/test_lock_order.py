@@ -59,7 +59,9 @@ class Two:
     """Two servers on one database and warehouse."""
 
     def __init__(self, url: str, folder: Path, undrop: float) -> None:
-        settings = Settings(warehouse=str(folder / "w"), locations=str(folder), database_url=url, undrop=undrop)
+        settings = Settings(
+            warehouse=str(folder / "w"), allowed_locations=str(folder), database_url=url, drop_retention=undrop
+        )
         self.servers = [Application(settings, url), Application(settings, url)]
         self.servers[0].databases.bootstrap()
 

@@ -102,7 +102,7 @@ def test_all_comes_back(name: str, house: House) -> None:
     house.agrees()
     house.call("clean", CleanRequest(graceMillis=0))
     assert [place for place in house.disk() if "_versions" in place] == [], "what had replaced it goes"
-    with pytest.raises(NotFoundError, match=r"can be taken back: it was not dropped within METASTORE_UNDROP"):
+    with pytest.raises(NotFoundError, match=r"can be taken back: it was not dropped within METASTORE_DROP_RETENTION"):
         house.undrop(*wanted)
 
 
@@ -192,7 +192,7 @@ def test_tables_of_a_database(house: House) -> None:
 
 @pytest.mark.parametrize("how", ["context", "property", "setting"])
 def test_purged(how: str, database_url: str, tmp_path: Path) -> None:
-    house = House(database_url, tmp_path, **({"undrop": 0.0} if how == "setting" else {}))
+    house = House(database_url, tmp_path, **({"drop_retention": 0.0} if how == "setting" else {}))
     if how == "property":
         for name in ("plain", "days"):
             changed = house.call("get_table", "db", name).decode()

@@ -57,7 +57,7 @@ class DelegationService:
             if work.issued_tokens.count(owner) >= self._per_owner:
                 raise InvalidOperationError(
                     f"{owner} has {self._per_owner} delegation tokens, as many as one may have "
-                    "(METASTORE_TOKENS_PER_OWNER): cancel some, or wait until some expire"
+                    "(METASTORE_MAX_TOKENS_PER_OWNER): cancel some, or wait until some expire"
                 )
             sequence, now = work.issued_tokens.next()
             expires, latest = (

@@ -12,7 +12,7 @@ from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
 from metastore.domain.skew_directories import default_directory
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.rules.lookup import missing_table, required
-from metastore.services.rules.partition_conditions import check_partition_budget
+from metastore.services.rules.partition_conditions import check_partition_quota
 from metastore.services.rules.tables import VIEW
 from metastore.services.service import Service
 from metastore.storage.queries.filters import scan_condition
@@ -37,7 +37,7 @@ class ScanService(Service):
                 raise InvalidOperationError(f"{table} is a view: scan the tables that its text reads")
             if stored.ref.keys:
                 condition = scan_condition(predicate, stored.ref.keys)
-                check_partition_budget(work, stored.ref, condition)
+                check_partition_quota(work, stored.ref, condition)
                 rows, writes = work.partitions.select_scan(stored.ref, condition)
                 # Asked behind them: what is as it was, has not changed in between.
                 if state is not None and work.partition_values.state(stored.ref) != state:

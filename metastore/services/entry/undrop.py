@@ -294,6 +294,6 @@ def _nothing(wanted: UndropTarget) -> NotFoundError:
     name = f"{wanted.table}@{wanted.partition}" if wanted.partition else str(wanted.table).rstrip(".")
     number = f" with the number {wanted.number}" if wanted.number is not None else ""
     return NotFoundError(
-        f"nothing of {name}{number} can be taken back: it was not dropped within METASTORE_UNDROP, or was purged "
-        "(metastore dropped lists what can be)"
+        f"nothing of {name}{number} can be taken back: it was not dropped within METASTORE_DROP_RETENTION, or was "
+        "purged (`metastore dropped` lists the candidates)"
     )

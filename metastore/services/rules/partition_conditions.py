@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metastore.context import caller
 from metastore.domain.filters import check_columns, parse_filter
 from metastore.encoding.binary import EncodedList
-from metastore.errors import BudgetError, InvalidInputError
+from metastore.errors import InvalidInputError, QuotaExceededError
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import filter_condition, values_condition
 from metastore.storage.references import TableRef
@@ -38,15 +38,15 @@ def by_filter(table: TableRef, text: str | None) -> Condition | None:
 def select_affordable(
     work: UnitOfWork, table: TableRef, condition: Condition | None, limit: int | None
 ) -> EncodedList[Partition]:
-    """Reads the partitions. Raises BudgetError as `check_partition_budget`."""
-    check_partition_budget(work, table, condition, limit)
+    """Reads the partitions. Raises QuotaExceededError as `check_partition_quota`."""
+    check_partition_quota(work, table, condition, limit)
     return work.partitions.select(table, condition, limit)
 
 
-def check_partition_budget(
+def check_partition_quota(
     work: UnitOfWork, table: TableRef, condition: Condition | None, limit: int | None = None
 ) -> None:
-    """Raises BudgetError where the caller has a budget, and the condition finds more within the limit."""
+    """Raises QuotaExceededError where the caller has a quota, and the condition finds more within the limit."""
     current = caller.get()
     most = current.max_partitions if current else None
     if most is None or (limit is not None and limit <= most):
@@ -55,6 +55,6 @@ def check_partition_budget(
     if count > most:
         newest = work.partition_values.newest(table, condition, most)
         fits = f"narrow the filter with  {newest[0]}  ({newest[1]} partitions)" if newest else "name them one by one"
-        raise BudgetError(
-            f"{table.name}: {count} partitions are asked for, one call may read {most} (METASTORE_BUDGETS): {fits}"
+        raise QuotaExceededError(
+            f"{table.name}: {count} partitions are asked for, one call may read {most} (METASTORE_QUOTAS): {fits}"
         )

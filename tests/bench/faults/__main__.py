@@ -124,7 +124,16 @@ def house(s3: bool, undrop: str, *, swallows: bool = False) -> Iterator[tuple[Ru
         stack.enter_context(patch.dict(os.environ, {} if swallows else {FAULTS: str(control)}))
         program = "metastore.cli" if swallows else "tests.bench.faults.server"
         stack.enter_context(patch.object(servers, "PROGRAM", program))
-        options = ("--warehouse", disk.uri, "--locations", "", "--undrop", undrop, "--log-level", "ERROR")
+        options = (
+            "--warehouse",
+            disk.uri,
+            "--allowed-locations",
+            "",
+            "--drop-retention",
+            undrop,
+            "--log-level",
+            "ERROR",
+        )
         server = stack.enter_context(running(swallower.url if swallower else url, folder, *options))
         yield RunningHouse(server.port, url, disk), control, swallower
 
@@ -224,9 +233,9 @@ def race(rounds: int, undrop: str, only: tuple[str, ...]) -> None:
         options = (
             "--warehouse",
             str(folder / "warehouse"),
-            "--locations",
+            "--allowed-locations",
             "",
-            "--undrop",
+            "--drop-retention",
             undrop,
             "--log-level",
             "ERROR",

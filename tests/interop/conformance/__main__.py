@@ -98,7 +98,7 @@ def _server(template: str, folder: Path) -> Iterator[Server]:
     ).connect() as made:
         made.execute(text(f"CREATE DATABASE {database.database} TEMPLATE {url.database}"))
     address = database.render_as_string(hide_password=False)
-    with running(address, folder, "--locations", f"{folder},{tempfile.gettempdir()}") as server:
+    with running(address, folder, "--allowed-locations", f"{folder},{tempfile.gettempdir()}") as server:
         yield server
 
 

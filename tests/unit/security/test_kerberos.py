@@ -47,13 +47,13 @@ def test_short_names(rules: str, principal: str, user: str) -> None:
     ],
 )
 def test_who_has_no_short_name_is_refused(rules: str, principal: str) -> None:
-    with pytest.raises(RefusedError, match="METASTORE_KERBEROS_RULES"):
+    with pytest.raises(RefusedError, match="METASTORE_KERBEROS_AUTH_TO_LOCAL"):
         ShortNames(rules).user(principal, "OURS")
 
 
 @pytest.mark.parametrize("rules", ["RULE:nonsense", "default", "RULE:[1:$1](", "RULE:[1:$1](()s/a/b/"])
 def test_rules_that_cannot_be_read_are_told(rules: str) -> None:
-    with pytest.raises(ConfigurationError, match="kerberos_rules"):
+    with pytest.raises(ConfigurationError, match="kerberos_auth_to_local"):
         ShortNames(rules)
 
 

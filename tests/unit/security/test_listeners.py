@@ -12,7 +12,7 @@ from metastore.security.certificates import Certificates, subject
 from metastore.security.listeners import listeners, warnings
 from metastore.settings import Settings
 
-PEM: dict[str, Any] = {"tls_certificate": Path("chain.pem"), "tls_client_authorities": Path("ca.pem")}
+PEM: dict[str, Any] = {"tls_certificate": Path("chain.pem"), "tls_client_ca": Path("ca.pem")}
 
 
 def test_one_listener_by_default() -> None:
@@ -22,7 +22,7 @@ def test_one_listener_by_default() -> None:
 
 def test_several_with_settings_of_their_own() -> None:
     text = "0.0.0.0:9083 [::1]:9084?tls=off&authentication=none"
-    outer, inner = listeners(Settings(listen=text, tls="required", authentication="password,jwt", **PEM))
+    outer, inner = listeners(Settings(listeners=text, tls="required", authentication="password,jwt", **PEM))
     assert (outer.host, outer.port, outer.tls) == ("0.0.0.0", 9083, "required")
     assert outer.authentication == {"password", "jwt"}
     assert (inner.host, inner.port, inner.tls, inner.authentication) == ("::1", 9084, "off", frozenset())
@@ -31,16 +31,16 @@ def test_several_with_settings_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"listen": "nonsense"}, "is no address"),
-        ({"listen": "host:99999"}, "is no address"),
-        ({"listen": "host:1/path"}, "is no address"),
-        ({"listen": "host:1?color=red"}, "no setting color"),
-        ({"listen": "host:1?tls=maybe"}, "off, allowed or required"),
+        ({"listeners": "nonsense"}, "is no address"),
+        ({"listeners": "host:99999"}, "is no address"),
+        ({"listeners": "host:1/path"}, "is no address"),
+        ({"listeners": "host:1?color=red"}, "no setting color"),
+        ({"listeners": "host:1?tls=maybe"}, "off, allowed or required"),
         ({"tls": "required"}, "set tls_certificate"),
         ({"authentication": "magic"}, "must be none, or some of"),
         ({"authentication": "none,jwt"}, "must be none, or some of"),
         ({"authentication": "tls-certificate", "tls": "required", **PEM}, "tls_client_certificates=optional"),
-        ({"authentication": "password"}, "password_without_tls"),
+        ({"authentication": "password"}, "allow_password_without_tls"),
         ({"tls_client_certificates": "required"}, "needs tls"),
     ],
 )
@@ -61,7 +61,7 @@ def test_what_does_not_go_together_is_told(settings: dict[str, Any], text: str) 
     ],
 )
 def test_who_listens_to_others_without_asking_is_warned(listen: str, authentication: str, heard: list[str]) -> None:
-    found = listeners(Settings(listen=listen, authentication=authentication, **PEM))
+    found = listeners(Settings(listeners=listen, authentication=authentication, **PEM))
     told = list(warnings(found))
     assert len(told) == len(heard)
     assert all(name in text for name, text in zip(heard, told, strict=True))
@@ -86,7 +86,7 @@ def test_subjects_are_written_as_rfc_4514_has_them(names: tuple[tuple[str, str],
 def test_a_name_that_looks_like_a_subject_is_nobodys() -> None:
     from metastore.identity import RefusedError
 
-    rule = Certificates(Settings().tls_user)
+    rule = Certificates(Settings().tls_user_pattern)
     assert rule.identity(certificate(("commonName", "alice"), ("organizationalUnitName", "x"))).user == "alice"
     for name in ("a,CN=root", "x+CN=root", ""):
         with pytest.raises(RefusedError):
@@ -97,5 +97,5 @@ def test_a_name_that_looks_like_a_subject_is_nobodys() -> None:
 
 @pytest.mark.parametrize("rule", ["(", "CN=.*", "(a)(b)"])
 def test_a_rule_that_cannot_be_used_is_told(rule: str) -> None:
-    with pytest.raises(ConfigurationError, match="tls_user"):
+    with pytest.raises(ConfigurationError, match="tls_user_pattern"):
         Certificates(rule)

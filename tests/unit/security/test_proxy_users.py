@@ -52,19 +52,19 @@ def test_what_is_no_rule_is_told(rules: str) -> None:
 def test_groups_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "groups"
     path.write_text("# who is in which\nanalysts: alice, bob\nengineers: bob\n")
-    groups = Groups(Settings(groups=str(path)))
+    groups = Groups(Settings(group_mapping=str(path)))
     assert (groups.of("alice"), groups.of("bob"), groups.of("carol")) == (["analysts"], ["analysts", "engineers"], [])
     path.write_text("nonsense\n")
     with pytest.raises(ConfigurationError, match=":1 is no line of groups"):
-        Groups(Settings(groups=str(path)))
+        Groups(Settings(group_mapping=str(path)))
     with pytest.raises(ConfigurationError, match="cannot be read"):
-        Groups(Settings(groups=str(tmp_path / "none")))
+        Groups(Settings(group_mapping=str(tmp_path / "none")))
 
 
 def test_a_file_of_groups_that_is_broken_later_gives_none(tmp_path: Path) -> None:
     path = tmp_path / "groups"
     path.write_text("analysts: alice\n")
-    groups = Groups(Settings(groups=str(path)))
+    groups = Groups(Settings(group_mapping=str(path)))
     path.unlink()
     assert groups.of("alice") == []
 
@@ -79,7 +79,7 @@ def test_a_file_of_passwords_that_is_broken_later_lets_nobody_in(tmp_path: Path)
 
 
 def test_groups_of_the_system() -> None:
-    groups = Groups(Settings(groups="system"))
+    groups = Groups(Settings(group_mapping="system"))
     assert len(groups.of(getpass.getuser())) == len(set(os.getgrouplist(getpass.getuser(), os.getgid())))
     assert groups.of("nobody of this name") == []
 

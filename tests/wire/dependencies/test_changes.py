@@ -64,7 +64,7 @@ def test_changes_are_told(client: Any, database: str) -> None:
 
 
 def test_a_change_of_columns_may_be_refused(database_url: str, start_metastore: Callable[..., Server]) -> None:
-    server = start_metastore(database_url, "--dependencies-schema-change", "refuse")
+    server = start_metastore(database_url, "--dependent-schema-change", "reject")
     with connected(server) as client:
         database = new_database(client)
         client.create_table(table(database, "t", [DS, HR]))

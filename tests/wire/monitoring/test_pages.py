@@ -39,7 +39,7 @@ def seen(database_url: str, start_metastore: Start, tmp_path: Path) -> tuple[Ser
     """A server with two workers, a certificate, and its HTTP port; a millisecond is slow there."""
     certificate = tmp_path / "certificate.pem"
     trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
-    options = ["--http-port", "0", "--slow-call", "0.001", "--metrics-hive-names", "true", "--tls", "allowed"]
+    options = ["--http-port", "0", "--slow-call-threshold", "0.001", "--metrics-hive-names", "true", "--tls", "allowed"]
     server = start_metastore(database_url, "--workers", "2", "--tls-certificate", str(certificate), *options)
     found = HTTP.search(server.ready)
     assert found

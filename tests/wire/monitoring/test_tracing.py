@@ -61,7 +61,7 @@ def collector() -> Iterator[Collector]:
 
 
 def test_each_call_is_a_span(database_url: str, start_metastore: Start, collector: Collector) -> None:
-    server = start_metastore(database_url, "--traces", collector.url)
+    server = start_metastore(database_url, "--traces-endpoint", collector.url)
     with connected(server) as client:
         client.set_ugi("alice", [])
         database, name = new_table(client)
@@ -90,7 +90,7 @@ def test_nobody_waits_for_a_collector_that_is_not_there(
     database_url: str, start_metastore: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # who ends tries for so many seconds to send what is left
-    server = start_metastore(database_url, "--traces", "http://127.0.0.1:1/v1/traces")
+    server = start_metastore(database_url, "--traces-endpoint", "http://127.0.0.1:1/v1/traces")
     with connected(server) as client:
         assert client.get_all_databases() == ["default"]
 

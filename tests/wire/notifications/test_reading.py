@@ -153,7 +153,7 @@ def test_old_events_go_and_who_missed_them_finds_a_gap(fresh_metastore_server: S
 
 
 def test_a_server_cleans_by_itself(database_url: str, start_metastore: Callable[..., Server]) -> None:
-    server = start_metastore(database_url, "--event-time-to-live", "1")
+    server = start_metastore(database_url, "--event-retention", "1")
     with connected(server) as client:
         new_table(client)
         deadline = time.monotonic() + 60

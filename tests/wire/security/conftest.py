@@ -71,7 +71,7 @@ def host_pem(authority: Authority) -> Pem:
 def tls_options(host_pem: Pem, authority: Authority) -> list[str]:
     """What a server with a certificate is told, also to look at clients' ones."""
     files = ["--tls-certificate", str(host_pem.chain), "--tls-key", str(host_pem.key)]
-    return [*files, "--tls-client-authorities", str(authority.pem)]
+    return [*files, "--tls-client-ca", str(authority.pem)]
 
 
 @pytest.fixture(scope="module")

@@ -148,10 +148,10 @@ def test_an_owner_has_so_many_tokens_and_no_more(
     start_metastore: Callable[..., Server], database_url: str, realm: Any, environment: Any
 ) -> None:
     options = ["--authentication", "kerberos,token", "--kerberos-keytab", realm.keytab]
-    strict = start_metastore(database_url, *options, "--tokens-per-owner", "2")
+    strict = start_metastore(database_url, *options, "--max-tokens-per-owner", "2")
     with ticket_of(realm, "trino"), client(strict, kerberos="hive") as found:
         had = [found.methods.get_delegation_token("trino", "trino") for _ in range(2)]
-        with pytest.raises(errors.MetastoreRefusedError, match=r"trino has 2 .* \(METASTORE_TOKENS_PER_OWNER\)"):
+        with pytest.raises(errors.MetastoreRefusedError, match=r"trino has 2 .* \(METASTORE_MAX_TOKENS_PER_OWNER\)"):
             found.methods.get_delegation_token("trino", "trino")
         found.methods.cancel_delegation_token(had[0])
         assert found.methods.get_delegation_token("trino", "trino")

@@ -36,7 +36,7 @@ def bearer(token: str) -> Identity:
 
 
 GATE = Gate(
-    Certificates(Settings().tls_user),
+    Certificates(Settings().tls_user_pattern),
     {
         "PLAIN": (frozenset(METHODS), lambda _m, _e: Plain([check], encrypted=True, without_tls=True)),
         "DIGEST-MD5": (frozenset(METHODS), lambda _m, _e: DigestMd5(secret)),

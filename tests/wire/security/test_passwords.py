@@ -33,7 +33,7 @@ def password_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server], tls_options: list[str], password_file: Path) -> Server:
     options = ["--authentication", "password", "--password-file", str(password_file)]
-    return start("--tls", "allowed", "--listen", "127.0.0.1:0", *options, *tls_options)
+    return start("--tls", "allowed", "--listeners", "127.0.0.1:0", *options, *tls_options)
 
 
 def test_the_right_password_proves_the_name(server: Server, authority: Authority) -> None:
@@ -91,7 +91,7 @@ def test_a_user_that_is_added_may_come_in_and_a_removed_one_not(start: Callable[
     assert path.stat().st_mode & 0o777 == 0o600
     assert "builder" not in path.read_text()
     assert run("list") == "bob\n"
-    options = ["--authentication", "password", "--password-file", str(path), "--password-without-tls", "true"]
+    options = ["--authentication", "password", "--password-file", str(path), "--allow-password-without-tls", "true"]
     server = start(*options)
 
     def comes_in(user: str, password: str) -> bool:
@@ -144,7 +144,14 @@ def test_what_is_no_exchange_is_told(plain_server: Server, said: bytes, told: by
 
 @pytest.fixture(scope="module")
 def plain_server(start: Callable[..., Server], password_file: Path) -> Server:
-    options = ["--authentication", "password", "--password-file", str(password_file), "--password-without-tls", "true"]
+    options = [
+        "--authentication",
+        "password",
+        "--password-file",
+        str(password_file),
+        "--allow-password-without-tls",
+        "true",
+    ]
     return start(*options)
 
 
@@ -183,8 +190,8 @@ def test_proxy_users_act_for_others_and_only_they(start: Callable[..., Server], 
     for user in ("trino", "alice"):
         PasswordFile(path).add(user, user)
     groups.write_text("analysts: bob\nengines: trino\n")
-    options = ["--authentication", "password", "--password-file", str(path), "--password-without-tls", "true"]
-    server = start(*options, "--groups", str(groups), "--proxy-users", "trino?groups=analysts&hosts=127.0.0.0/8")
+    options = ["--authentication", "password", "--password-file", str(path), "--allow-password-without-tls", "true"]
+    server = start(*options, "--group-mapping", str(groups), "--proxy-users", "trino?groups=analysts&hosts=127.0.0.0/8")
 
     def connected(user: str) -> MetastoreClient:
         return connect(server.uri, credentials=Credentials(user=user, password=user))

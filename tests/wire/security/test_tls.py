@@ -225,7 +225,7 @@ def test_an_expired_certificate_is_refused(asking: Server, authority: Authority)
 def test_a_subject_that_the_rule_does_not_match_is_told(asking: Server, authority: Authority) -> None:
     with (
         client_of(asking, **showing(authority, authority.issue("nameless.example"))) as client,
-        pytest.raises(errors.MetastoreRefusedError, match="METASTORE_TLS_USER does not match"),
+        pytest.raises(errors.MetastoreRefusedError, match="METASTORE_TLS_USER_PATTERN does not match"),
     ):
         client.get_database("default")
 
@@ -234,7 +234,7 @@ def test_listeners_have_settings_of_their_own(
     start: Callable[..., Server], tls_options: list[str], authority: Authority
 ) -> None:
     text = "127.0.0.1:0 127.0.0.1:0?tls=off"
-    server = start("--tls", "required", "--listen", text, *tls_options)
+    server = start("--tls", "required", "--listeners", text, *tls_options)
     ports = [int(port) for port in re.findall(r"thrift://127\.0\.0\.1:(\d+)", server.ready)]
     assert len(ports) == 2
     assert ports[0] == server.port

@@ -41,7 +41,7 @@ def test_a_large_text_is_refused_before_it_is_copied() -> None:
     memory = Resident(100_000_000)
     memory._most = 160_000_000  # there is room, but not for what becomes of so large a text
     reader = of_bytes(30_000_000, memory)
-    with pytest.raises(OverBudgetError, match="METASTORE_MEMORY") as refused:
+    with pytest.raises(OverBudgetError, match="METASTORE_MEMORY_LIMIT") as refused:
         reader.readAll(30_000_000)
     assert not refused.value.may_come
     reader.again()
@@ -62,7 +62,7 @@ def test_threads_take_shorter_turns_beside_large_calls() -> None:
 
 def test_memory_is_looked_at_while_a_large_message_is_decoded() -> None:
     reader = of_bytes(2**18, Memory(1))
-    with pytest.raises(OverBudgetError, match="METASTORE_MEMORY"):
+    with pytest.raises(OverBudgetError, match="METASTORE_MEMORY_LIMIT"):
         reader.readAll(2**17)
 
 

@@ -149,7 +149,7 @@ class Blocking(EchoSession):
 @pytest.fixture
 def pool() -> Iterator[WorkerPool]:
     """With memory for all calls, whatever the process has taken."""
-    made = WorkerPool(TransportOptions(memory=2**50), lambda peer, *_, **__: Blocking(peer))
+    made = WorkerPool(TransportOptions(memory_limit=2**50), lambda peer, *_, **__: Blocking(peer))
     made.start()
     yield made
     assert made.drain(PATIENCE) == 0

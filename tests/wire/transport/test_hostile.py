@@ -225,7 +225,7 @@ def test_who_takes_a_reply_too_slowly_counts_as_not_taking_it(monkeypatch: pytes
         ours.settimeout(0)
         theirs.settimeout(20)
         theirs.sendall(call("large 5000000"))
-        connection = Connection(ours, "test", TransportOptions(min_rate=10_000), EchoSession, Memory(2**40))
+        connection = Connection(ours, "test", TransportOptions(min_transfer_rate=10_000), EchoSession, Memory(2**40))
         assert connection.receive() is Step.CALL
         assert connection.call() is Step.WRITE
         for bytes_a_second, seconds in ((1_000, 3), (100_000, 0)):

@@ -98,7 +98,7 @@ def test_begun_messages_need_no_threads(serve_echo: ServeEcho) -> None:
 
 def test_replies_that_nobody_reads_need_no_threads_and_bounded_memory(serve_echo: ServeEcho) -> None:
     limit = 250 * 2**20
-    server = serve_echo(workers=1, max_threads=4, memory=limit, max_wait=5)
+    server = serve_echo(workers=1, max_threads=4, memory_limit=limit, queue_timeout=5)
     ours = server.client(source="127.0.0.2")
     process = psutil.Process(int(ours.getOption("pid")))
     for _ in range(40):
@@ -125,14 +125,14 @@ def test_a_reader_that_takes_a_byte_now_and_then_is_left(serve_echo: ServeEcho) 
 def test_elements_are_counted_by_what_they_take(serve_echo: ServeEcho) -> None:
     """An empty struct is a byte on the wire, and 130 in memory."""
     limit = 150 * 2**20
-    server = serve_echo(workers=1, memory=limit)
+    server = serve_echo(workers=1, memory_limit=limit)
     client = server.client()
     process = psutil.Process(int(client.getOption("pid")))
     count = 900_000
     parts = b"\x0c\x00\x01\x0f\x00\x03\x0c" + count.to_bytes(4, "big") + bytes(count) + b"\x00\x00"
     for _ in range(3):
         client.socket.sendall(strict("add_partitions_req", parts))
-        assert b"METASTORE_MEMORY" in client.socket.recv(4096)
+        assert b"METASTORE_MEMORY_LIMIT" in client.socket.recv(4096)
         assert process.memory_info().rss < limit
     assert client.getOption("echo still here") == "still here"
     assert eventually(lambda: process.memory_info().rss < limit * 0.7), "it goes back"
@@ -167,7 +167,7 @@ def test_what_a_list_is_said_to_have_must_be_there(serve_echo: ServeEcho) -> Non
 
 
 def test_addresses_come_in_turn_and_who_waits_too_long_is_told_the_limit(serve_echo: ServeEcho, tmp_path: Path) -> None:
-    server = serve_echo(workers=1, max_threads=4, max_calls_per_address=2, max_wait=0.5)
+    server = serve_echo(workers=1, max_threads=4, max_calls_per_address=2, queue_timeout=0.5)
     blocked = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -185,7 +185,7 @@ def test_addresses_come_in_turn_and_who_waits_too_long_is_told_the_limit(serve_e
 def test_a_large_call_that_waits_too_long_after_a_small_one_is_told_the_limit(
     serve_echo: ServeEcho, tmp_path: Path, wire_format: str
 ) -> None:
-    server = serve_echo(workers=1, max_threads=1, max_wait=0.5)
+    server = serve_echo(workers=1, max_threads=1, queue_timeout=0.5)
     client = server.client(wire_format)
     assert client.getOption("echo small") == "small"
     blocked = BlockedCall(server, tmp_path)

@@ -1,4 +1,4 @@
-"""Who asks for more than its budget allows is told so, and what would fit."""
+"""Who asks for more than its quota allows is told so, and what would fit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TTransportBase
 
 from metastore.context import Caller
-from metastore.domain.budgets import Budget, Budgets
 from metastore.domain.client_kinds import OTHER
+from metastore.domain.quotas import Quota, Quotas
 from metastore.domain.read_methods import is_read
-from metastore.errors import BudgetError
+from metastore.errors import QuotaExceededError
 from metastore.protocol.call_record import rows_of
 from metastore.protocol.encoding import write_result
 from metastore.protocol.methods import Method
@@ -23,7 +23,7 @@ _FREE: Final = {"heartbeat", "heartbeat_txn_range", "unlock", "commit_txn", "abo
 """What ends or keeps something that others wait for."""
 _GIVEN: Final = ("parts", "new_parts", "names", "part_names", "partNames", "partitions", "partitionNames")
 _MOST_BUCKETS: Final = 10_000
-_SETTING: Final = "METASTORE_BUDGETS"
+_SETTING: Final = "METASTORE_QUOTAS"
 
 
 class _Bucket:
@@ -45,55 +45,57 @@ class _Bucket:
         return 0.0
 
 
-class BudgetGuard:
+class QuotaGuard:
     """Of one process: each worker grants for itself the calls of a second, those at once, and connections."""
 
-    def __init__(self, budgets: Budgets) -> None:
-        self._budgets = budgets
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
         self._lock = threading.Lock()
         self._buckets: dict[str, _Bucket] = {}
         self._calls: dict[str, set[int]] = {}  # by who is limited: connections with a call in flight
         self._connections: dict[str, set[int]] = {}  # the same: those that have called
 
-    def before(self, peer: Caller, method: Method, arguments: Any, size: int) -> BudgetError | None:
-        """Returns the refusal of a call with a request of `size` bytes, if it is over a budget."""
+    def before(self, peer: Caller, method: Method, arguments: Any, size: int) -> QuotaExceededError | None:
+        """Returns the refusal of a call with a request of `size` bytes, if it is over a quota."""
         mine = self._of(peer)
-        peer.max_partitions = min((budget.partitions for _, budget in mine if budget.partitions), default=None)
+        peer.max_partitions = min((quota.partitions for _, quota in mine if quota.partitions), default=None)
         if method.domain in _FREE_DOMAINS or method.name in _FREE:
             return None
-        for who, budget in mine:
-            if budget.calls and (wait := self._take(who, budget.calls)):
-                return BudgetError(
-                    f"{who} may make {budget.calls} calls a second ({_SETTING}): try again in {max(wait, 0.1):.1f} s, "
+        for who, quota in mine:
+            if quota.calls and (wait := self._take(who, quota.calls)):
+                return QuotaExceededError(
+                    f"{who} may make {quota.calls} calls a second ({_SETTING}): try again in {max(wait, 0.1):.1f} s, "
                     f"or ask for more with one call"
                 )
-            given = _given(arguments) if budget.partitions or budget.bytes else 0
-            if budget.partitions and given > budget.partitions:
-                return BudgetError(
-                    f"{method.name} names {given} partitions, {who} may name {budget.partitions} in a call "
-                    f"({_SETTING}): make calls of {budget.partitions} each"
+            given = _given(arguments) if quota.partitions or quota.bytes else 0
+            if quota.partitions and given > quota.partitions:
+                return QuotaExceededError(
+                    f"{method.name} names {given} partitions, {who} may name {quota.partitions} in a call "
+                    f"({_SETTING}): make calls of {quota.partitions} each"
                 )
-            if budget.bytes and size > budget.bytes:
-                fits = f": make calls of {max(1, given * budget.bytes // size)} partitions each" if given > 1 else ""
-                return BudgetError(
-                    f"{method.name} comes with {size} bytes, {who} may send {budget.bytes} in a call ({_SETTING}){fits}"
+            if quota.bytes and size > quota.bytes:
+                fits = f": make calls of {max(1, given * quota.bytes // size)} partitions each" if given > 1 else ""
+                return QuotaExceededError(
+                    f"{method.name} comes with {size} bytes, {who} may send {quota.bytes} in a call ({_SETTING}){fits}"
                 )
         return self._begin(peer.connection, mine)
 
-    def _begin(self, connection: int, mine: list[tuple[str, Budget]]) -> BudgetError | None:
+    def _begin(self, connection: int, mine: list[tuple[str, Quota]]) -> QuotaExceededError | None:
         with self._lock:
-            for who, budget in mine:
+            for who, quota in mine:
                 for what, most, held in (
-                    ("connections", budget.connections, self._connections),
-                    ("calls at once", budget.at_once, self._calls),
+                    ("connections", quota.connections, self._connections),
+                    ("calls at once", quota.concurrent, self._calls),
                 ):
                     others = held.get(who, ())
                     if most and len(others) >= most and connection not in others:
-                        return BudgetError(f"{who} may have {most} {what} in a worker ({_SETTING}): try again later")
-            for who, budget in mine:
-                if budget.connections:
+                        return QuotaExceededError(
+                            f"{who} may have {most} {what} in a worker ({_SETTING}): try again later"
+                        )
+            for who, quota in mine:
+                if quota.connections:
                     self._connections.setdefault(who, set()).add(connection)
-                if budget.at_once:
+                if quota.concurrent:
                     self._calls.setdefault(who, set()).add(connection)
         return None
 
@@ -114,9 +116,9 @@ class BudgetGuard:
                 if not held[who]:
                     del held[who]
 
-    def after(self, peer: Caller, method: Method, result: Any) -> BudgetError | None:
-        """Returns the refusal of a call's answer, if it is over a budget. Only reads are refused so late."""
-        most = min(((budget.bytes, who) for who, budget in self._of(peer) if budget.bytes), default=None)
+    def after(self, peer: Caller, method: Method, result: Any) -> QuotaExceededError | None:
+        """Returns the refusal of a call's answer, if it is over a quota. Only reads are refused so late."""
+        most = min(((quota.bytes, who) for who, quota in self._of(peer) if quota.bytes), default=None)
         if most is None or result is None or not is_read(method.name):
             return None
         counted = _Counter()
@@ -125,17 +127,17 @@ class BudgetGuard:
             return None
         count = rows_of(getattr(result, "success", None)) or 0
         fits = f" ask for {max(1, count * most[0] // counted.size)} of the {count} at once" if count > 1 else ""
-        return BudgetError(
+        return QuotaExceededError(
             f"the answer to {method.name} has {counted.size} bytes, {most[1]} may have {most[0]} in a call "
             f"({_SETTING}):{fits or ' ask for less at once'}"
         )
 
-    def _of(self, peer: Caller) -> list[tuple[str, Budget]]:
+    def _of(self, peer: Caller) -> list[tuple[str, Quota]]:
         user = peer.user or peer.peer.rpartition(":")[0]
         client = peer.client or OTHER
         return [
-            (f"user {user}", self._budgets.of_user(user)),
-            (f"client {client}", self._budgets.of_client(client)),
+            (f"user {user}", self._quotas.of_user(user)),
+            (f"client {client}", self._quotas.of_client(client)),
         ]
 
     def _take(self, who: str, rate: int) -> float:

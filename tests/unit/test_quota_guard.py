@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from metastore.context import Caller
-from metastore.domain.budgets import parse_budgets
-from metastore.protocol import budgets
-from metastore.protocol.budgets import BudgetGuard
+from metastore.domain.quotas import parse_quotas
+from metastore.protocol import quotas
 from metastore.protocol.methods import served
+from metastore.protocol.quotas import QuotaGuard
 from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import get_all_databases_args, unlock_args
 
 CALL, UNLOCK = served()["get_all_databases"], served()["unlock"]
@@ -16,8 +16,8 @@ CALL, UNLOCK = served()["get_all_databases"], served()["unlock"]
 
 def test_calls_come_back_with_time_and_each_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(budgets.time, "monotonic", lambda: clock[0])
-    guard = BudgetGuard(parse_budgets("user *: calls=2; client java: calls=3"))
+    monkeypatch.setattr(quotas.time, "monotonic", lambda: clock[0])
+    guard = QuotaGuard(parse_quotas("user *: calls=2; client java: calls=3"))
 
     def granted(peer: Caller, count: int) -> int:
         return sum(guard.before(peer, CALL, get_all_databases_args(), 10) is None for _ in range(count))
@@ -35,18 +35,18 @@ def test_calls_come_back_with_time_and_each_has_its_own(monkeypatch: pytest.Monk
 
 
 def test_calls_at_once_and_connections_are_those_that_are_there() -> None:
-    guard = BudgetGuard(parse_budgets("user alice: at_once=2 connections=3"))
+    guard = QuotaGuard(parse_quotas("user alice: concurrent=2 connections=3"))
     peers = [Caller("h:1", user="alice", connection=number) for number in range(4)]
 
     def refusal(peer: Caller) -> str:
         return str(guard.before(peer, CALL, get_all_databases_args(), 10) or "")
 
     assert [refusal(peer) for peer in peers[:2]] == ["", ""]
-    assert refusal(peers[2]).startswith("user alice may have 2 calls at once in a worker (METASTORE_BUDGETS)")
+    assert refusal(peers[2]).startswith("user alice may have 2 calls at once in a worker (METASTORE_QUOTAS)")
     guard.end(peers[0])
     assert refusal(peers[2]) == ""
     guard.end(peers[1])
-    assert refusal(peers[3]).startswith("user alice may have 3 connections in a worker (METASTORE_BUDGETS)")
+    assert refusal(peers[3]).startswith("user alice may have 3 connections in a worker (METASTORE_QUOTAS)")
     guard.closed(peers[0])
     assert refusal(peers[3]) == ""
     for peer in peers:
@@ -56,8 +56,8 @@ def test_calls_at_once_and_connections_are_those_that_are_there() -> None:
 
 
 def test_it_does_not_remember_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "_MOST_BUCKETS", 3)
-    guard = BudgetGuard(parse_budgets("user *: calls=2"))
+    monkeypatch.setattr(quotas, "_MOST_BUCKETS", 3)
+    guard = QuotaGuard(parse_quotas("user *: calls=2"))
     for number in range(10):
         guard.before(Caller("h:1", user=str(number)), CALL, get_all_databases_args(), 10)
     assert len(guard._buckets) == 3

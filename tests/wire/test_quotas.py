@@ -1,4 +1,4 @@
-"""Budgets: what is over one is refused, with what would fit; others do not notice."""
+"""Quotas: what is over one is refused, with what would fit; others do not notice."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from thrift_idl.gen.metastore.ttypes import ScanRequest
 
 DAYS = [f"2026-01-{day:02}" for day in range(1, 11)]
 KEYS = [("ds", "string"), ("hour", "int")]
-BUDGETS = "user *: partitions=25 bytes=20K; user quick: calls=1; user free: calls=1000; client pyiceberg: partitions=5"
+QUOTAS = "user *: partitions=25 bytes=20K; user quick: calls=1; user free: calls=1000; client pyiceberg: partitions=5"
 
 
 @pytest.fixture(scope="module")
 def server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(make_database(), tmp_path_factory.mktemp("budgets"), "--budgets", BUDGETS) as server:
+    with running(make_database(), tmp_path_factory.mktemp("quotas"), "--quotas", QUOTAS) as server:
         yield server
 
 
