@@ -1,6 +1,7 @@
-"""Every setting of the server, its unit, its default and its limits. The only reader of the environment.
+"""Every setting of the server: help text, unit, default and limits. Only this module reads the server's environment.
 
-Standard library only, so that it can be imported before the server's packages are known to be there.
+`docs/reference/settings.md` has the same texts; a test compares them. The module needs the standard library only, so
+that the command line can import it before it knows whether the server's packages are installed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from metastore.errors import ConfigurationError
 PREFIX: Final = "METASTORE_"
 _DRIVER: Final = "postgresql+psycopg2"
 _UNSET: Final = Path()
-_AGE: Final = 3_153_600_000  # seconds: a hundred years
+_CENTURY: Final = 3_153_600_000  # in seconds
+_DAY: Final = 86_400
 
 
 def _setting(
@@ -25,25 +27,38 @@ def _setting(
     help_text: str,
     *,
     parse: Callable[[str], Any] = str,
+    unit: str = "",
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),
     shown: bool = True,
 ) -> Any:
-    metadata = {"help": help_text, "parse": parse, "low": low, "high": high, "choices": choices}
+    metadata = {"help": help_text, "unit": unit, "parse": parse, "low": low, "high": high, "choices": choices}
     return field(default=default, repr=shown, metadata=metadata)
 
 
-def _seconds(default: float, what: str, low: float = 0.1) -> Any:
-    return _setting(default, f"seconds {what}", parse=float, low=low, high=86_400)
+def _count(default: int, help_text: str, *, low: int = 1, high: int | None = None) -> Any:
+    return _setting(default, help_text, parse=int, low=low, high=high)
 
 
-def _file(what: str) -> Any:
-    return _setting(None, what, parse=Path)
+def _bytes(default: int, help_text: str, *, low: int, high: int | None = None, unit: str = "bytes") -> Any:
+    return _setting(default, help_text, parse=int, unit=unit, low=low, high=high)
+
+
+def _seconds(default: float, help_text: str, *, low: float = 0.1, high: float = _DAY) -> Any:
+    return _setting(default, help_text, parse=float, unit="seconds", low=low, high=high)
+
+
+def _file(help_text: str) -> Any:
+    return _setting(None, help_text, parse=Path)
+
+
+def _flag(help_text: str) -> Any:
+    return _setting(default=False, help_text=help_text, parse=_boolean)
 
 
 def _boolean(text: str) -> bool:
-    """Raises ValueError."""
+    """Parses `true` or `false`, in any case. Raises ValueError for any other text."""
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
@@ -51,168 +66,224 @@ def _boolean(text: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a server is told at its start. `METASTORE_<FIELD>` in the environment sets a field."""
+    """Settings of one server. `METASTORE_<FIELD>` in the environment sets a field."""
 
-    host: str = _setting("127.0.0.1", "address to listen on (0.0.0.0: all)")
-    port: int = _setting(9083, "TCP port (0: any free one)", parse=int, low=0, high=65535)
+    # Connections and listeners
+    host: str = _setting("127.0.0.1", "IP address or host name to listen on. 0.0.0.0 listens on all interfaces.")
+    port: int = _setting(9083, "TCP port of the Thrift listener. 0 picks a free port.", parse=int, low=0, high=65535)
     listeners: str = _setting(
         "",
-        "several addresses in place of the two above, with blanks between, each with what it asks where that differs: "
-        "0.0.0.0:9083 127.0.0.1:9084?tls=off&authentication=none",
+        "Several listeners instead of host and port, separated by blanks. Options after `?` override the general "
+        "settings: 0.0.0.0:9083 127.0.0.1:9084?tls=off&authentication=none",
     )
-    tls: str = _setting("off", "off, allowed or required: whether clients speak TLS")
-    tls_certificate: Path | None = _file("PEM file of the server's certificate, with its chain")  # noqa: RUF009 - a field
-    tls_key: Path | None = _file("PEM file of its key (unset: in the same file)")  # noqa: RUF009 - a field
-    tls_client_certificates: str = _setting("off", "off, optional or required: whether clients show certificates")
-    tls_client_ca: Path | None = _file("PEM file of the authorities that sign these")  # noqa: RUF009 - a field
+    http_host: str = _setting("127.0.0.1", "IP address of the HTTP listener. 0.0.0.0 listens on all interfaces.")
+    http_port: int | None = _setting(
+        None,
+        "TCP port of the HTTP listener, which serves /metrics and /health. 0 picks a free port. Unset: no HTTP "
+        "listener.",
+        parse=int,
+        low=0,
+        high=65535,
+    )
+    workers: int = _count(2, "Number of worker processes.", high=256)
+    read_timeout: float = _seconds(
+        30.0,
+        "Maximum time to receive one message, in seconds, plus the size of the message divided by min_transfer_rate.",
+    )
+    write_timeout: float = _seconds(
+        60.0, "Maximum time to send one reply, in seconds, plus the size of the reply divided by min_transfer_rate."
+    )
+    min_transfer_rate: int = _bytes(
+        64 * 2**10,
+        "Minimum transfer rate of a message or reply, in bytes per second. Slower connections are closed.",
+        low=1,
+        unit="bytes per second",
+    )
+    drain_timeout: float = _seconds(
+        20.0, "Time for running calls to finish after SIGTERM, in seconds. Then the server closes them.", low=0
+    )
+
+    # TLS
+    tls: str = _setting("off", "TLS on the Thrift listener: off, allowed (plain connections too) or required.")
+    tls_certificate: Path | None = _file("PEM file of the server certificate and its chain.")  # noqa: RUF009 - a field
+    tls_key: Path | None = _file("PEM file of the private key. Unset: the key is in the certificate file.")  # noqa: RUF009 - a field
+    tls_client_certificates: str = _setting("off", "Client certificates: off, optional or required.")
+    tls_client_ca: Path | None = _file("PEM file of the CA certificates that sign client certificates.")  # noqa: RUF009 - a field
     tls_user_pattern: str = _setting(
         r"(?:.*,)?CN=([^,+\\]+)(?:,.*)?",
-        "regular expression that matches a client's certificate's subject (CN=alice,O=Example); its group is the user",
+        "Regular expression for the subject of a client certificate, such as CN=alice,O=Example. Its group captures "
+        "the user name.",
     )
+
+    # Authentication
     authentication: str = _setting(
-        "none", "none, or how clients may prove who they are: tls-certificate, kerberos, token, password, jwt"
+        "none",
+        "Accepted authentication methods, separated by commas: tls-certificate, kerberos, token, password, jwt. none: "
+        "no authentication; clients state their user name.",
     )
-    allow_password_without_tls: bool = _setting(
-        default=False, help_text="whether passwords are taken without TLS, too: true or false", parse=_boolean
-    )
+    allow_password_without_tls: bool = _flag("Accept passwords and JWTs on connections without TLS: true or false.")
     proxy_users: str = _setting(
-        "", "who may act for others, with blanks between: trino?users=*&hosts=10.0.0.0/8 kyuubi?groups=analysts"
+        "",
+        "Users that may act for other users, separated by blanks, each with the users or groups they may impersonate "
+        "and the hosts they may connect from: trino?users=*&hosts=10.0.0.0/8 kyuubi?groups=analysts",
     )
     group_mapping: str = _setting(
-        "none", "where groups of users lie whose names are proved: none, system, ldap, or a file: group: user, user"
+        "none",
+        "Source of the groups of authenticated users: none, system, ldap, or the path of a file with lines "
+        "`group: user, user`.",
     )
-    kerberos_keytab: Path | None = _file("keytab with the server's keys")  # noqa: RUF009 - a field
+    kerberos_keytab: Path | None = _file("Keytab with the keys of the server's principal.")  # noqa: RUF009 - a field
     kerberos_auth_to_local: str = _setting(
-        "DEFAULT", "how principals become users, in the form of hadoop.security.auth_to_local"
+        "DEFAULT", "Rules that map principals to user names, in the syntax of hadoop.security.auth_to_local."
     )
     kerberos_protection: str = _setting(
-        "authentication,integrity,privacy", "what is offered of these, as in hadoop.rpc.protection"
+        "authentication,integrity,privacy",
+        "SASL protection levels that the server offers, as in hadoop.rpc.protection.",
     )
-    token_renew_interval: float = _setting(
-        86_400.0, "seconds a delegation token lives unless it is renewed", parse=float, low=1, high=_AGE
+    token_renew_interval: float = _seconds(
+        86_400.0, "Lifetime of a delegation token after each renewal, in seconds.", low=1, high=_CENTURY
     )
-    token_max_lifetime: float = _setting(604_800.0, "seconds it lives at most", parse=float, low=1, high=_AGE)
-    max_tokens_per_owner: int = _setting(10_000, "delegation tokens that one owner may have", parse=int, low=1)
-    password_file: Path | None = _file("file of users and hashes of their passwords: metastore users add")  # noqa: RUF009 - a field
-    ldap_url: str = _setting("", "directory that knows the users: ldaps://host")
-    ldap_user_dn: str = _setting("", "their names there: uid={user},ou=people,dc=example")
-    ldap_ca: Path | None = _file("PEM file of the authorities of its certificate")  # noqa: RUF009 - a field
-    ldap_group_base: str = _setting("", "where groups lie in it (unset: none)")
-    ldap_group_filter: str = _setting("(|(memberUid={user})(member={dn}))", "which are a user's")
-    jwt_keys: str = _setting("", "key sets (JWKS) that sign JWTs: https URLs or files, with commas between")
-    jwt_issuer: str = _setting("", "issuer that a JWT must have")
-    jwt_audience: str = _setting("", "audience that a JWT must have")
-    jwt_user_claim: str = _setting("sub", "claim of a JWT that names the user")
+    token_max_lifetime: float = _seconds(
+        604_800.0, "Maximum lifetime of a delegation token, in seconds.", low=1, high=_CENTURY
+    )
+    max_tokens_per_owner: int = _count(10_000, "Maximum number of unexpired delegation tokens of one owner.")
+    password_file: Path | None = _file("File of user names and password hashes, written by `metastore users add`.")  # noqa: RUF009 - a field
+    ldap_url: str = _setting("", "URL of the LDAP server that checks passwords: ldaps://host")
+    ldap_user_dn: str = _setting("", "Template for the DN of a user: uid={user},ou=people,dc=example")
+    ldap_ca: Path | None = _file("PEM file of the CA certificates that sign the LDAP server's certificate.")  # noqa: RUF009 - a field
+    ldap_group_base: str = _setting("", "Base DN of groups in LDAP. Unset: no groups are read.")
+    ldap_group_filter: str = _setting("(|(memberUid={user})(member={dn}))", "LDAP filter for the groups of a user.")
+    jwt_keys: str = _setting(
+        "", "JSON Web Key Sets (JWKS) that verify JWTs: https URLs or file paths, separated by commas."
+    )
+    jwt_issuer: str = _setting("", "Required issuer (`iss`) of a JWT. Unset: any issuer.")
+    jwt_audience: str = _setting("", "Required audience (`aud`) of a JWT. Unset: any audience.")
+    jwt_user_claim: str = _setting("sub", "JWT claim that holds the user name.")
+
+    # Authorization
+    authorization: str = _setting(
+        "off",
+        "off: every client may do everything. grants: clients may do only what they were granted, and other objects "
+        "are hidden.",
+        choices=("off", "grants"),
+    )
+    admins: str = _setting(
+        "", "Users with the role admin, separated by commas. Groups are prefixed with @. Unset: no administrators."
+    )
+    read_only: bool = _flag("Reject all calls that change anything: true or false.")
+    audit: str = _setting(
+        "off",
+        "Audit trail of changes and denials: off, log (one log line each), or table (log lines and rows in the "
+        "database).",
+        choices=("off", "log", "table"),
+    )
+
+    # Database
     database_url: str | None = _setting(
         None,
-        "PostgreSQL as postgresql://user:password@host:port/database (unset: embedded, in the data folder)",
+        "URL of the PostgreSQL database: postgresql://user:password@host:port/database. Unset: an embedded PostgreSQL "
+        "in data_dir.",
         shown=False,
     )
     database_startup_timeout: float = _seconds(
-        60.0, "that `serve` waits at its start for a database that does not answer", low=0
+        60.0, "Time that `metastore serve` waits for an unreachable database at startup, in seconds.", low=0
     )
+    pool_size: int = _count(8, "Database connections per worker.", high=1000)
+    pool_timeout: float = _seconds(60.0, "Maximum time that a call waits for a database connection, in seconds.")
+    lock_timeout: float = _seconds(30.0, "Maximum time that a statement waits for a database lock, in seconds.")
+    statement_timeout: float = _seconds(300.0, "Maximum run time of one SQL statement, in seconds.")
+
+    # Warehouse and files
     data_dir: Path = _setting(  # noqa: RUF009 - it returns a dataclass field
-        _UNSET, "folder of the embedded PostgreSQL and of the default warehouse", parse=Path
+        _UNSET, "Directory of the embedded PostgreSQL and of the default warehouse.", parse=Path
     )
-    warehouse: str = _setting("", "path or URI below which databases and managed tables live")
+    warehouse: str = _setting("", "Path or URI of the warehouse, where databases and managed tables are stored.")
     allowed_locations: str = _setting(
         "",
-        "paths or URIs, with commas between, below which the server keeps data beside the warehouse (unset: where "
-        "databases lie)",
+        "Paths or URIs outside the warehouse where the server may create and delete files, separated by commas. Unset: "
+        "the locations of existing databases.",
     )
-    workers: int = _setting(2, "worker processes", parse=int, low=1, high=256)
-    max_connections: int = _setting(10_000, "client connections per worker", parse=int, low=1)
-    max_connections_per_address: int = _setting(
-        8000, "client connections per worker from one address", parse=int, low=1
-    )
-    max_threads: int = _setting(64, "calls in flight per worker", parse=int, low=1, high=1024)
-    max_calls_per_address: int = _setting(48, "calls in flight per worker from one address", parse=int, low=1)
-    quotas: str = _setting(
-        "", "what users and kinds of clients may ask for: `user *: calls=100 partitions=5000 bytes=64M; client java: …`"
-    )
-    queue_timeout: float = _seconds(20.0, "a call may wait for a thread or for memory before it is refused")
-    memory_limit: int = _setting(
-        400 * 2**20,
-        "most resident memory of a worker, bytes: what would take more waits or is refused",
-        parse=int,
-        low=150 * 2**20,
-    )
-    max_message_bytes: int = _setting(
-        100 * 2**20, "largest message accepted, bytes", parse=int, low=1024, high=2**31 - 1
-    )
-    max_container_length: int = _setting(
-        1_000_000, "elements of one list, set or map of a message", parse=int, low=1000, high=2**31 - 1
-    )
-    read_timeout: float = _seconds(30.0, "a client may take to send a message")
-    write_timeout: float = _seconds(60.0, "a client may take to read its reply")
-    min_transfer_rate: int = _setting(
-        64 * 2**10, "bytes a second of a message or reply that extend these two", parse=int, low=1
-    )
-    drain_timeout: float = _seconds(20.0, "that calls in flight have to finish after SIGTERM", low=0)
-    pool_size: int = _setting(8, "database connections per worker", parse=int, low=1, high=1000)
-    pool_timeout: float = _seconds(60.0, "a call may wait for a connection to the database")
-    lock_timeout: float = _seconds(30.0, "a statement may wait for a lock of the database")
-    statement_timeout: float = _seconds(300.0, "one SQL statement may take")
-    s3_timeout: float = _seconds(15.0, "a host of S3 may take to answer a request", low=0.1)
-    txn_timeout: float = _seconds(300.0, "a lock or transaction lives without a heartbeat")
-    event_retention: float = _setting(
-        86_400.0, "seconds an event stays in the notification log", parse=float, low=1, high=_AGE
-    )
-    cleanup_interval: float = _setting(
-        600.0, "seconds between two runs of cleaning in the background", parse=float, low=1, high=86_400
-    )
-    replaced_file_retention: float = _setting(
-        3600.0,
-        "seconds that files stay which were replaced, for readers that have begun",
-        parse=float,
-        low=0,
-        high=_AGE,
-    )
-    drop_retention: float = _setting(
-        86_400.0,
-        "seconds in which what was dropped can be taken back (0: it is gone at once)",
-        parse=float,
-        low=0,
-        high=_AGE,
-    )
+    s3_timeout: float = _seconds(15.0, "Maximum time for an S3 endpoint to answer a request, in seconds.")
     dependent_schema_change: str = _setting(
         "propagate",
-        "what a change of a table's columns does to its dependent tables: propagate or refuse",
+        "Effect of a column change on dependent tables: propagate (apply it to them as well) or reject.",
         choices=("propagate", "reject"),
     )
-    authorization: str = _setting(
-        "off", "off, or grants: what is not granted is refused, and not shown", choices=("off", "grants")
+
+    # Retention
+    event_retention: float = _seconds(
+        86_400.0, "Time that events stay in the notification log, in seconds.", low=1, high=_CENTURY
     )
-    admins: str = _setting("", "users, and groups with @ before them, with commas between, who have the role admin")
-    read_only: bool = _setting(
-        default=False, help_text="whether calls that change anything are refused: true or false", parse=_boolean
+    drop_retention: float = _seconds(
+        86_400.0,
+        "Time for which dropped, truncated and overwritten data can be restored, in seconds. 0 deletes it immediately.",
+        low=0,
+        high=_CENTURY,
     )
-    audit: str = _setting(
-        "off",
-        "off, log (a line of the log per change and refusal), or table (kept there, too)",
-        choices=("off", "log", "table"),
+    replaced_file_retention: float = _seconds(
+        3600.0,
+        "Time that replaced files are kept for queries that have already started, in seconds.",
+        low=0,
+        high=_CENTURY,
     )
-    audit_retention: float = _setting(
-        7_776_000.0, "seconds a line stays in the table of the audit trail", parse=float, low=1, high=_AGE
+    audit_retention: float = _seconds(
+        7_776_000.0, "Time that rows of the audit table are kept, in seconds.", low=1, high=_CENTURY
     )
-    http_host: str = _setting("127.0.0.1", "address of the HTTP port (0.0.0.0: all)")
-    http_port: int | None = _setting(
-        None, "HTTP port for /metrics and /health (0: any free one; unset: none)", parse=int, low=0, high=65535
+    cleanup_interval: float = _seconds(600.0, "Interval between two background cleanups, in seconds.", low=1)
+    txn_timeout: float = _seconds(
+        300.0, "Time after which a lock or transaction without a heartbeat expires, in seconds."
     )
-    metrics_hive_names: bool = _setting(
-        default=False,
-        help_text="whether /metrics has the figures under Hive's names, too: true or false",
-        parse=_boolean,
+
+    # Limits
+    max_connections: int = _count(10_000, "Maximum number of client connections per worker.")
+    max_connections_per_address: int = _count(
+        8000, "Maximum number of client connections per worker from one IP address."
     )
-    traces_endpoint: str = _setting("", "where spans of calls are sent, OTLP over HTTP: http://host:4318/v1/traces")
-    slow_call_threshold: float = _seconds(1.0, "after which a call is logged as slow, with its SQL", low=0.001)
-    log_format: str = _setting("text", "text, or json: an object a line", parse=str.lower, choices=("text", "json"))
+    max_threads: int = _count(64, "Maximum number of concurrent calls per worker.", high=1024)
+    max_calls_per_address: int = _count(48, "Maximum number of concurrent calls per worker from one IP address.")
+    queue_timeout: float = _seconds(
+        20.0, "Maximum time that a call waits for a thread or for memory, in seconds. Then it is rejected."
+    )
+    memory_limit: int = _bytes(
+        400 * 2**20,
+        "Memory limit of a worker, in bytes. Calls that would exceed it are queued, then rejected.",
+        low=150 * 2**20,
+    )
+    max_message_bytes: int = _bytes(
+        100 * 2**20, "Maximum size of a message from a client, in bytes.", low=1024, high=2**31 - 1
+    )
+    max_container_length: int = _count(
+        1_000_000,
+        "Maximum number of elements of a list, set or map in a message.",
+        low=1000,
+        high=2**31 - 1,
+    )
+    quotas: str = _setting(
+        "",
+        "Quotas of users and client kinds, separated by semicolons: `user *: calls=100 partitions=5000 bytes=64M; "
+        "client java: …`. Unset: no quotas.",
+    )
+
+    # Observability
+    metrics_hive_names: bool = _flag("Also export metrics under the names that Hive uses: true or false.")
+    traces_endpoint: str = _setting(
+        "", "OTLP/HTTP endpoint that receives a span per call: http://host:4318/v1/traces. Unset: no tracing."
+    )
+    slow_call_threshold: float = _seconds(
+        1.0, "Duration after which a call is logged as slow, with its SQL, in seconds.", low=0.001
+    )
+    log_format: str = _setting(
+        "text", "Log format: text, or json (one object per line).", parse=str.lower, choices=("text", "json")
+    )
     log_level: str = _setting(
-        "INFO", "DEBUG, INFO, WARNING or ERROR", parse=str.upper, choices=("DEBUG", "INFO", "WARNING", "ERROR")
+        "INFO",
+        "Minimum severity of log messages: DEBUG, INFO, WARNING or ERROR.",
+        parse=str.upper,
+        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
     )
 
     def __post_init__(self) -> None:
-        """Raises ConfigurationError where a value is out of its limits."""
+        """Resolves relative paths and the default directories. Raises ConfigurationError for a value out of range."""
         data_dir = (_default_data_dir() if self.data_dir == _UNSET else self.data_dir).expanduser().absolute()
         object.__setattr__(self, "data_dir", data_dir)
         object.__setattr__(self, "warehouse", _absolute(self.warehouse or str(data_dir / "warehouse")))
@@ -224,7 +295,11 @@ class Settings:
     def from_environment(
         cls, overrides: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
     ) -> Settings:
-        """Reads `METASTORE_*`; `overrides` (by field name, None = not given) win. Raises ConfigurationError."""
+        """Reads the variables `METASTORE_*` of `environment` (default: of this process).
+
+        `overrides` maps field names to values that take precedence; None means that an option is absent. Raises
+        ConfigurationError for a value that cannot be parsed or is out of range.
+        """
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for setting in fields(cls):
@@ -235,46 +310,46 @@ class Settings:
                     values[setting.name] = setting.metadata["parse"](text)
                 except ValueError:
                     kind = "true or false" if setting.metadata["parse"] is _boolean else "a number"
-                    raise ConfigurationError(f"{variable} is {text!r}, but must be {kind}") from None
+                    raise ConfigurationError(f"{variable} is {text!r}; it must be {kind}") from None
         values.update({name: value for name, value in (overrides or {}).items() if value is not None})
         return cls(**values)
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The paths and URIs of `allowed_locations`."""
+        """The paths and URIs of `allowed_locations`, absolute."""
         return tuple(_absolute(part.strip()) for part in self.allowed_locations.split(",") if part.strip())
 
     @property
     def embedded(self) -> bool:
-        """True where PostgreSQL is our own, in the data folder."""
+        """True if the server runs its own PostgreSQL in `data_dir`."""
         return self.database_url is None
 
     @property
     def safe_url(self) -> str:
-        """The database as it may be shown: without its password."""
+        """The database URL for logs and messages, without its password."""
         return safe_url(self.database_url) if self.database_url else f"embedded PostgreSQL in {self.data_dir}"
 
 
 def _check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
-    """Raises ConfigurationError where a value is not one of the choices, or too low or too high."""
+    """Raises ConfigurationError if the value is not one of the choices, or is out of range."""
     low, high, choices = limits["low"], limits["high"], limits["choices"]
     if choices and value not in choices:
-        raise ConfigurationError(f"{name} is {value!r}, but must be {', '.join(choices[:-1])} or {choices[-1]}")
+        raise ConfigurationError(f"{name} is {value!r}; it must be {', '.join(choices[:-1])} or {choices[-1]}")
     if value is not None and not ((low is None or low <= value) and (high is None or value <= high)):
         allowed = f"from {low} to {high}" if high is not None else f"{low} or more"
-        raise ConfigurationError(f"{name} is {value}, but must be {allowed}")
+        raise ConfigurationError(f"{name} is {value}; it must be {allowed}")
 
 
 def database_url(text: str) -> str:
-    """Returns a PostgreSQL URL with the driver that we ship. Raises ConfigurationError for any other.
+    """Returns a PostgreSQL URL with the psycopg2 driver. Raises ConfigurationError for any other database.
 
-    Several hosts may be written as libpq has them, `h1:5432,h2:5433`, or as parameters; that one is taken which takes
-    writes, unless `target_session_attrs` says something else.
+    Several hosts may be given as in libpq: `h1:5432,h2:5433`, or as URL parameters. libpq then connects to the first
+    host that accepts writes, unless the URL sets `target_session_attrs`.
     """
     scheme, separator, rest = text.partition("://")
     if not separator or scheme.partition("+")[0] not in ("postgresql", "postgres"):
         raise ConfigurationError(
-            f"database URL {safe_url(text)!r} is not PostgreSQL's; write postgresql://user:password@host:5432/database"
+            f"database URL {safe_url(text)!r} is not a PostgreSQL URL; write postgresql://user:password@host:5432/database"
         )
     before, at, hosts = rest.partition("/")[0].rpartition("@")
     path = rest[len(before + at + hosts) :]
@@ -290,26 +365,29 @@ def database_url(text: str) -> str:
     return f"{_DRIVER}://{rest}"
 
 
-def foreign_environment() -> dict[str, str]:
-    """Returns the environment without our settings: for a child that is given its own."""
+def environment_without_settings() -> dict[str, str]:
+    """Returns the environment without the server's settings, for a child process that gets settings of its own."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
 
 
 def safe_url(url: str) -> str:
-    """`url` with its password replaced by ***, wherever it stands. Hides too much rather than too little."""
+    """Returns `url` with `***` instead of passwords, in the authority or in parameters.
+
+    The patterns are greedy: they may hide more than the password, never less.
+    """
     url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url, flags=re.DOTALL)
     return re.sub(r"((?:^|[?&\s])(?:ssl)?password=)[^&\s]*", r"\1***", url, flags=re.IGNORECASE)
 
 
 def _absolute(warehouse: str) -> str:
-    """Resolves a relative path from where the server starts; a URI stays as it is."""
+    """Resolves a relative path against the working directory. URIs stay unchanged."""
     return warehouse if re.match(r"[A-Za-z][\w+.-]*:", warehouse) else str(Path(warehouse).expanduser().absolute())
 
 
 def _default_data_dir() -> Path:
-    """Returns the XDG base directory of the user's data."""
+    """Returns `metastore` in the XDG data directory of the user."""
     base = os.environ.get("XDG_DATA_HOME")
     try:
         return Path(base or Path.home() / ".local" / "share") / "metastore"
     except RuntimeError:
-        raise ConfigurationError("the user has no home folder; set METASTORE_DATA_DIR to a folder") from None
+        raise ConfigurationError("The user has no home directory. Set METASTORE_DATA_DIR.") from None

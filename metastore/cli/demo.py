@@ -16,7 +16,7 @@ import click
 
 from metastore.cli.spark import require_java, require_packages
 from metastore.errors import ConfigurationError
-from metastore.settings import foreign_environment
+from metastore.settings import environment_without_settings
 
 _STOP_SECONDS: Final = 60
 
@@ -52,7 +52,12 @@ def _server(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "metastore.cli", "serve", "--port", "0", "--data-dir", str(folder)]
     with log.open("w") as errors:
         server = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True, env=foreign_environment()
+            command,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+            env=environment_without_settings(),
         )
     with server:
         try:
