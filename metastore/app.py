@@ -62,8 +62,8 @@ from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
+from metastore.security.authenticator import make_authenticator
 from metastore.security.digest_md5 import secret_of
-from metastore.security.gate import make_gate
 from metastore.security.groups import Groups
 from metastore.security.proxy_users import ProxyUsers
 from metastore.services.authorization.authorization import Authorization
@@ -172,7 +172,7 @@ class Application:
         self._timers = self._background(settings, timeout)
         self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
         self._delegation = self._authentication(settings)
-        self.gate = make_gate(settings, self._delegation.secret)
+        self.authenticator = make_authenticator(settings, self._delegation.secret)
         handlers = self._handlers(settings, warehouse, timeout)
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
         self._records = _records(settings, place, self._spans)

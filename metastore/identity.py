@@ -22,7 +22,7 @@ class Identity:
     real_user: str | None = None
 
 
-class RefusedError(Exception):
+class AuthenticationFailedError(Exception):
     """Somebody does not come in. The text is told to the client: it says what to do, and holds no secret."""
 
 
@@ -38,10 +38,10 @@ class Mechanism(Protocol):
         """Whether what follows is wrapped."""
 
     def step(self, response: bytes) -> bytes:
-        """Takes what the client says; returns what to answer. Raises RefusedError."""
+        """Takes what the client says; returns what to answer. Raises AuthenticationFailedError."""
 
     def wrap(self, data: bytes) -> bytes:
         """Protects what is sent."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """Returns what was protected by the client. Raises RefusedError for what was not, or was changed."""
+        """Verifies and decodes one protected piece. Raises AuthenticationFailedError if it is not intact."""

@@ -22,23 +22,23 @@ from metastore.cli.pages import show
 from metastore.domain.events import EventType
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import ConfigurationError, UnavailableError
-from metastore.identity import Identity, RefusedError
+from metastore.identity import AuthenticationFailedError, Identity
 from metastore.monitoring.board import Board
 from metastore.monitoring.logs import configure
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.exceptions import all_told
 from metastore.protocol.methods import served
-from metastore.security.gate import make_gate
+from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
-from metastore.security.listeners import listeners, warnings
+from metastore.security.listener_settings import listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
 from metastore.settings import Settings
 from metastore.storage.repositories.servers import Registration
-from metastore.transport.door import Door
-from metastore.transport.listener import BindError, listen
+from metastore.transport.bind import BindError, listen
+from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.server import serve as serve_sockets
-from metastore.transport.supervisor import Companion
+from metastore.transport.supervisor import BackgroundProcess
 from metastore.transport.tls import Certificate, CertificateError
 from metastore.warehouse.filesystem import Warehouse
 from migrations import runner
@@ -65,16 +65,20 @@ def serve(settings: Settings) -> int:
     Warehouse(settings.warehouse, settings.roots).check()
     with opened(settings, make=True) as (url, postgres):
         _wait_for_schema(settings, url)
-        companions = [Companion("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
+        background = [BackgroundProcess("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
         board = _board(settings) if settings.http_port is not None else None
         application = partial(make_application, settings, url, board, _registration(settings))
         try:
             with _http_port(settings) as http:
                 if http and board:
-                    certificate = next((door.certificate for door in transport.doors if door.certificate), None)
-                    companions.append(Companion("HTTP port", partial(show, settings, url, board, certificate, http)))
+                    certificate = next(
+                        (listener.certificate for listener in transport.listeners if listener.certificate), None
+                    )
+                    background.append(
+                        BackgroundProcess("HTTP port", partial(show, settings, url, board, certificate, http))
+                    )
                 ready = partial(_ready, settings, http)
-                return serve_sockets(transport, application, ready, companions)
+                return serve_sockets(transport, application, ready, background)
         except BindError as error:
             raise ConfigurationError(str(error)) from error
 
@@ -126,18 +130,20 @@ def _upgrade(url: str) -> None:
 
 def _transport(settings: Settings) -> TransportOptions:
     """Raises ConfigurationError."""
-    shared = {field.name for field in fields(TransportOptions)} & {field.name for field in fields(Settings)}
-    return TransportOptions(**{name: getattr(settings, name) for name in shared}, doors=_doors(settings))
+    shared = {field.name for field in fields(TransportOptions)} & {field.name for field in fields(Settings)} - {
+        "listeners"
+    }
+    return TransportOptions(**{name: getattr(settings, name) for name in shared}, listeners=_listeners(settings))
 
 
-def _doors(settings: Settings) -> tuple[Door, ...]:
+def _listeners(settings: Settings) -> tuple[Listener, ...]:
     """Returns what is listened on. Raises ConfigurationError."""
     found = listeners(settings)
     for warning in warnings(found):
         log.warning("%s", warning)
     if settings.authorization != "off" and not all(listener.authentication for listener in found):
         log.warning("rights are asked of whatever name a client says: set METASTORE_AUTHENTICATION, too")
-    make_gate(settings, _no_token)  # the workers make theirs: what is wrong with them is told now
+    make_authenticator(settings, _no_token)  # the workers make theirs: what is wrong with them is told now
     ProxyUsers(settings.proxy_users, Groups(settings).of)
     certificate = None
     if settings.tls_certificate and any(listener.tls != "off" for listener in found):
@@ -146,7 +152,7 @@ def _doors(settings: Settings) -> tuple[Door, ...]:
         except CertificateError as error:
             raise ConfigurationError(str(error)) from error
     return tuple(
-        Door(
+        Listener(
             host=listener.host,
             port=listener.port,
             tls=listener.tls,
@@ -159,7 +165,7 @@ def _doors(settings: Settings) -> tuple[Door, ...]:
 
 
 def _no_token(_: bytes) -> tuple[bytes, Identity]:
-    raise RefusedError("no token is shown before the start")
+    raise AuthenticationFailedError("no token is shown before the start")
 
 
 def _ready(settings: Settings, http: socket.socket | None, found: Sequence[tuple[str, int]]) -> None:

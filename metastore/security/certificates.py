@@ -8,7 +8,7 @@ import time
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError
-from metastore.identity import CERTIFICATE, Identity, RefusedError
+from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity
 
 _SHORT: Final = {
     "commonName": "CN",
@@ -37,16 +37,18 @@ class Certificates:
             raise ConfigurationError(f"tls_user_pattern {rule!r} must have one group, the user name: CN=([^,]+).*")
 
     def identity(self, certificate: dict[str, Any]) -> Identity:
-        """Tells whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises RefusedError.
+        """Tells whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises AuthenticationFailedError.
 
         A resumed session brings its certificate along: whether it is still valid is looked at here, too.
         """
         if ssl.cert_time_to_seconds(certificate["notAfter"]) < time.time():
-            raise RefusedError("The client's certificate has expired")
+            raise AuthenticationFailedError("The client's certificate has expired")
         name = subject(certificate)
         found = self._rule.fullmatch(name)
         if not found or not found[1]:
-            raise RefusedError(f"No user has the certificate {name}: METASTORE_TLS_USER_PATTERN does not match")
+            raise AuthenticationFailedError(
+                f"No user has the certificate {name}: METASTORE_TLS_USER_PATTERN does not match"
+            )
         return Identity(found[1], CERTIFICATE)
 
 

@@ -11,14 +11,14 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
-from metastore.identity import Identity, RefusedError
+from metastore.identity import AuthenticationFailedError, Identity
 
 REALM: Final = "default"
 # Nothing that has matched is given back: else somebody who is not known could have it tried for minutes.
 _DIRECTIVE: Final = re.compile(r'\s*+([a-zA-Z-]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^,\s"]*+))\s*+(?:,|$)')
 
 Secret = Callable[[bytes], tuple[bytes, Identity]]
-"""The secret (`secret_of`) behind an identifier, and whose token it is. Raises RefusedError."""
+"""The secret (`secret_of`) behind an identifier, and whose token it is. Raises AuthenticationFailedError."""
 
 
 def secret_of(identifier: bytes, password: bytes) -> bytes:
@@ -39,7 +39,7 @@ class DigestMd5:
         self._challenged = False
 
     def step(self, response: bytes) -> bytes:
-        """Raises RefusedError."""
+        """Raises AuthenticationFailedError."""
         if not self._challenged:
             self._challenged = True
             return f'realm="{REALM}",nonce="{self._nonce}",charset=utf-8,algorithm=md5-sess,qop="auth"'.encode()
@@ -48,13 +48,15 @@ class DigestMd5:
         try:
             identifier = base64.b64decode(said["username"], validate=True)
         except (binascii.Error, ValueError):
-            raise RefusedError("DIGEST-MD5: the user name is no token's identifier") from None
+            raise AuthenticationFailedError("DIGEST-MD5: the user name is no token's identifier") from None
         secret, identity = self._secret(identifier)
         expected = self._response(secret, said, f"AUTHENTICATE:{said['digest-uri']}")
         if not hmac.compare_digest(expected, said["response"].lower()):
-            raise RefusedError("DIGEST-MD5: digest response format violation. Mismatched response.")
+            raise AuthenticationFailedError("DIGEST-MD5: digest response format violation. Mismatched response.")
         if said.get("authzid", "") not in ("", said["username"], identity.user):
-            raise RefusedError(f"{identity.user} may not come in as somebody else: leave the authorization id empty")
+            raise AuthenticationFailedError(
+                f"{identity.user} may not come in as somebody else: leave the authorization id empty"
+            )
         self.identity = identity
         return f"rspauth={self._response(secret, said, ':' + said['digest-uri'])}".encode()
 
@@ -66,13 +68,15 @@ class DigestMd5:
     def _check(self, said: dict[str, str]) -> None:
         for name in ("username", "nonce", "nc", "cnonce", "digest-uri", "response"):
             if name not in said:
-                raise RefusedError(f"DIGEST-MD5: the response has no {name}")
+                raise AuthenticationFailedError(f"DIGEST-MD5: the response has no {name}")
         if said["nonce"] != self._nonce or said["nc"] != "00000001" or said.get("realm", "") != REALM:
-            raise RefusedError("DIGEST-MD5: the response is not to this challenge")
+            raise AuthenticationFailedError("DIGEST-MD5: the response is not to this challenge")
         if said.get("qop", "auth") != "auth":
-            raise RefusedError("No common protection layer between client and server: tokens have qop=auth")
+            raise AuthenticationFailedError(
+                "No common protection layer between client and server: tokens have qop=auth"
+            )
         if not said["response"].isascii():
-            raise RefusedError("DIGEST-MD5: the response is no digest")
+            raise AuthenticationFailedError("DIGEST-MD5: the response is no digest")
 
     def _response(self, secret: bytes, said: dict[str, str], a2: str) -> str:
         a1 = secret + f":{said['nonce']}:{said['cnonce']}".encode()
@@ -87,17 +91,17 @@ def _hex(data: bytes) -> str:
 
 
 def _directives(response: bytes) -> dict[str, str]:
-    """Raises RefusedError for what is no list of directives, or has one twice."""
+    """Raises AuthenticationFailedError for what is no list of directives, or has one twice."""
     try:
         text = response.decode()
     except UnicodeDecodeError:
-        raise RefusedError("DIGEST-MD5: the response is not UTF-8") from None
+        raise AuthenticationFailedError("DIGEST-MD5: the response is not UTF-8") from None
     found: dict[str, str] = {}
     at = 0
     while at < len(text):
         match = _DIRECTIVE.match(text, at)
         if not match or match[1].lower() in found:
-            raise RefusedError("DIGEST-MD5: the response is malformed")
+            raise AuthenticationFailedError("DIGEST-MD5: the response is malformed")
         quoted = match[2]
         found[match[1].lower()] = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else match[3]
         at = match.end()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from metastore.errors import ConfigurationError
-from metastore.security.gate import directory
+from metastore.security.authenticator import directory
 from metastore.settings import Settings
 
 log = logging.getLogger("metastore.security")

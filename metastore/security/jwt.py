@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from metastore.errors import ConfigurationError
-from metastore.identity import JWT, Identity, RefusedError
+from metastore.identity import JWT, AuthenticationFailedError, Identity
 
 log = logging.getLogger("metastore.security")
 
@@ -40,7 +40,7 @@ class JsonWebTokens:
         self._sets = [_KeySet(jwt, part.strip()) for part in keys.split(",") if part.strip()]
 
     def identity(self, token: str) -> Identity:
-        """Tells whose token that is. May fetch keys. Raises RefusedError, whose text has nothing of the token."""
+        """Verifies a token. May fetch keys. Raises AuthenticationFailedError; its text holds no part of the token."""
         try:
             claims = self._jwt.decode(
                 token,
@@ -52,10 +52,12 @@ class JsonWebTokens:
                 options={"require": ["exp", self._claim]},
             )
         except self._jwt.PyJWTError as error:
-            raise RefusedError(f"Authentication error: the JWT is not accepted: {_reason(error)}") from error
+            raise AuthenticationFailedError(
+                f"Authentication error: the JWT is not accepted: {_reason(error)}"
+            ) from error
         user = claims[self._claim]
         if not isinstance(user, str) or not user:
-            raise RefusedError(f"Authentication error: the JWT's claim {self._claim} names nobody")
+            raise AuthenticationFailedError(f"Authentication error: the JWT's claim {self._claim} names nobody")
         return Identity(user, JWT)
 
     def check(self, _user: str, password: str) -> Identity | None:

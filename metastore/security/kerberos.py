@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError
-from metastore.identity import KERBEROS, Identity, RefusedError
+from metastore.identity import KERBEROS, AuthenticationFailedError, Identity
 
 PROTECTIONS: Final = {"authentication": 1, "integrity": 2, "privacy": 4}
 """Hadoop's names (hadoop.rpc.protection) of SASL's auth, auth-int and auth-conf, with their bits."""
@@ -27,18 +27,18 @@ class ShortNames:
         self._rules = [self._parsed(part) for part in rules.split()]
 
     def user(self, principal: str, realm: str) -> str:
-        """Returns the short name; `realm`: the server's own. Raises RefusedError where no rule fits."""
+        """Returns the short name; `realm`: the server's own. Raises AuthenticationFailedError where no rule fits."""
         name, _, theirs = principal.rpartition("@")
         parts = name.split("/")
         for rule in self._rules:
             found = _default(parts, theirs, realm) if rule is None else _applied(rule, parts, theirs)
             if found:
                 if re.search(r"[@/]", found):
-                    raise RefusedError(
+                    raise AuthenticationFailedError(
                         f"A rule of METASTORE_KERBEROS_AUTH_TO_LOCAL makes no short name of {principal}: {found}"
                     )
                 return found
-        raise RefusedError(f"No rule of METASTORE_KERBEROS_AUTH_TO_LOCAL applies to {principal}")
+        raise AuthenticationFailedError(f"No rule of METASTORE_KERBEROS_AUTH_TO_LOCAL applies to {principal}")
 
     def _parsed(self, text: str) -> re.Match[str] | None:
         if text == "DEFAULT":
@@ -125,7 +125,7 @@ class Gssapi:
         self._encrypts = False
 
     def step(self, response: bytes) -> bytes:
-        """Raises RefusedError with Java's words for it."""
+        """Raises AuthenticationFailedError with Java's words for it."""
         try:
             if self._offered:
                 return self._choose(self._context.unwrap(response).message)
@@ -137,28 +137,28 @@ class Gssapi:
             offer = bytes([self._kerberos.offer]) + _BUFFER.to_bytes(3, "big")
             return self._with_our_key(bytes(self._context.wrap(offer, encrypt=False).message))
         except self._errors as error:
-            raise RefusedError(f"GSS initiate failed: {_text(error)}") from error
+            raise AuthenticationFailedError(f"GSS initiate failed: {_text(error)}") from error
 
     def wrap(self, data: bytes) -> bytes:
         return bytes(self._context.wrap(data, encrypt=self._encrypts).message)
 
     def unwrap(self, data: bytes) -> bytes:
-        """Raises RefusedError for what was changed, or is not as agreed."""
+        """Raises AuthenticationFailedError for what was changed, or is not as agreed."""
         try:
             message, encrypted, _ = self._context.unwrap(data)
         except self._errors as error:
-            raise RefusedError(f"a piece was changed on its way: {_text(error)}") from error
+            raise AuthenticationFailedError(f"a piece was changed on its way: {_text(error)}") from error
         if self._encrypts and not encrypted:
-            raise RefusedError("a piece is not encrypted, as was agreed")
+            raise AuthenticationFailedError("a piece is not encrypted, as was agreed")
         return bytes(message)
 
     @staticmethod
     def _with_our_key(token: bytes) -> bytes:
         """Returns what is wrapped, if with a key that we have chosen for this exchange (RFC 4121, 4.2.2): where the
-        client's is used, who has recorded an exchange could show it again. Raises RefusedError.
+        client's is used, who has recorded an exchange could show it again. Raises AuthenticationFailedError.
         """
         if token[:2] != _TOKEN or not token[2] & _ACCEPTOR_SUBKEY:
-            raise RefusedError(
+            raise AuthenticationFailedError(
                 "GSS initiate failed: who listens could show it again: the client must ask for mutual authentication "
                 "(javax.security.sasl.server.authentication=true), and the keys must be AES, not RC4 or DES"
             )
@@ -168,12 +168,14 @@ class Gssapi:
         """Takes the client's choice, and whom it wants to be: itself, or nobody else."""
         chosen = choice[0] if len(choice) >= 4 else 0
         if chosen not in PROTECTIONS.values() or not chosen & self._kerberos.offer:
-            raise RefusedError("No common protection layer between client and server (METASTORE_KERBEROS_PROTECTION)")
+            raise AuthenticationFailedError(
+                "No common protection layer between client and server (METASTORE_KERBEROS_PROTECTION)"
+            )
         if (
             chosen > 1
             and not self._context.actual_flags & self._kerberos.gssapi.RequirementFlag.out_of_sequence_detection
         ):
-            raise RefusedError(
+            raise AuthenticationFailedError(
                 "A protected client must ask for sequence detection (RFC 4752): else calls can be doubled"
             )
         principal = str(self._context.initiator_name)
@@ -181,7 +183,9 @@ class Gssapi:
         user = self._kerberos.short_names.user(principal, realm)
         wanted = choice[4:].decode(errors="replace")
         if wanted not in ("", user, principal):
-            raise RefusedError(f"{principal} may not come in as {wanted[:100]}: leave the authorization id empty")
+            raise AuthenticationFailedError(
+                f"{principal} may not come in as {wanted[:100]}: leave the authorization id empty"
+            )
         self.protects, self._encrypts = chosen > 1, chosen == PROTECTIONS["privacy"]
         self.identity = Identity(user, KERBEROS)
         return b""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError
-from metastore.identity import PASSWORD, Identity, RefusedError
+from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
 
 log = logging.getLogger("metastore.security")
 
@@ -43,7 +43,7 @@ class Directory:
         self._group_base, self._group_filter = group_base, group_filter
 
     def check(self, user: str, password: str) -> Identity | None:
-        """Tells whether the directory takes this name and password. Raises RefusedError where it does not answer.
+        """Binds as this user. Returns None if the password is wrong. Raises AuthenticationFailedError on timeout.
 
         An empty password would be taken by many as nobody's (RFC 4513, 5.1.2): it never gets here.
         """
@@ -54,7 +54,9 @@ class Directory:
             return Identity(user, PASSWORD) if connection.bind() else None
         except self._ldap.core.exceptions.LDAPException as error:
             log.warning("LDAP does not answer: %s", error)
-            raise RefusedError("The directory (LDAP) that knows the passwords does not answer; try again") from error
+            raise AuthenticationFailedError(
+                "The directory (LDAP) that knows the passwords does not answer; try again"
+            ) from error
         finally:
             self._hang_up(connection)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError
-from metastore.identity import PASSWORD, Identity, RefusedError
+from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
 
 log = logging.getLogger("metastore.security")
 
@@ -28,7 +28,7 @@ _LONGEST: Final = 8 * 1024  # bytes of a name or password: a JWT is about one ki
 WRONG: Final = "Error validating the login: the user is unknown or the password is wrong"
 
 Check = Callable[[str, str], Identity | None]
-"""Who has this name and this password; none: nobody. Raises RefusedError, with what may be told."""
+"""Who has this name and this password; none: nobody. Raises AuthenticationFailedError, with what may be told."""
 
 
 class Plain:
@@ -37,9 +37,9 @@ class Plain:
     protects = False
 
     def __init__(self, checks: Sequence[Check], *, encrypted: bool, without_tls: bool) -> None:
-        """Raises RefusedError where the connection is not encrypted and must be."""
+        """Raises AuthenticationFailedError where the connection is not encrypted and must be."""
         if not (encrypted or without_tls):
-            raise RefusedError(
+            raise AuthenticationFailedError(
                 "This metastore takes passwords over TLS only: set hive.metastore.use.SSL=true "
                 "(METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)"
             )
@@ -47,28 +47,32 @@ class Plain:
         self._checks = checks
 
     def step(self, response: bytes) -> bytes:
-        """Raises RefusedError."""
+        """Raises AuthenticationFailedError."""
         try:
             fields = response.decode().split("\0")
         except UnicodeDecodeError:
-            raise RefusedError("SASL PLAIN: the message is not UTF-8") from None
+            raise AuthenticationFailedError("SASL PLAIN: the message is not UTF-8") from None
         if len(response) > _LONGEST or len(fields) not in (2, 3):
-            raise RefusedError("SASL PLAIN: the message is not [authzid] NUL user NUL password")
+            raise AuthenticationFailedError("SASL PLAIN: the message is not [authzid] NUL user NUL password")
         for_whom, user, password = ["", *fields][-3:]
         if not user or not password:
-            raise RefusedError("SASL PLAIN: no user or no password is given")
+            raise AuthenticationFailedError("SASL PLAIN: no user or no password is given")
         for check in self._checks:
             try:
                 found = check(user, password)
             except ConfigurationError as error:
                 log.error("%s", error)
-                raise RefusedError("This metastore cannot check passwords now: its log says why") from error
+                raise AuthenticationFailedError(
+                    "This metastore cannot check passwords now: its log says why"
+                ) from error
             if found:
                 if for_whom not in ("", user, found.user):
-                    raise RefusedError(f"{found.user} may not come in as {for_whom}: leave the authorization id empty")
+                    raise AuthenticationFailedError(
+                        f"{found.user} may not come in as {for_whom}: leave the authorization id empty"
+                    )
                 self.identity = found
                 return b""
-        raise RefusedError(WRONG)
+        raise AuthenticationFailedError(WRONG)
 
     def wrap(self, data: bytes) -> bytes:
         return data

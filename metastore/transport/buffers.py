@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
-from metastore.transport.memory import Growth, Memory
+from metastore.transport.memory import DecodingMemory, Memory
 
 CHUNK: Final = 2**16  # what one look at a socket takes
 _LARGE_CHUNK: Final = 2**20  # the same, of a message that is known to be large
@@ -54,7 +54,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def __init__(self, source: Source, *, limit: int, memory: Memory) -> None:
         self._source = source
         self.limit = self._full_limit = limit
-        self._growth = Growth(memory)
+        self._growth = DecodingMemory(memory)
         self._store = BytesIO()
         self._size = 0  # of the store
         self._start = 0  # of the message, in the store

@@ -12,16 +12,16 @@ from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.address import Address
 from metastore.transport.buffers import CHUNK, SMALL_MESSAGE, IncompleteError, MessageReader
-from metastore.transport.dialogue import Dialogue, begin_dialogue, keep_head
-from metastore.transport.door import Door
-from metastore.transport.http import TurnedAwayError
+from metastore.transport.handshake import Handshake
+from metastore.transport.http import ConnectionRejectedError
+from metastore.transport.listener import Listener
 from metastore.transport.memory import Memory, OverBudgetError, work_on
-from metastore.transport.message_end import MessageEnd, first_arguments, method_name
-from metastore.transport.opening import Opening
+from metastore.transport.message_scanner import MessageScanner, first_arguments, method_name
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
-from metastore.transport.step import Step
+from metastore.transport.state import State
 from metastore.transport.wire_format import WireFormat
+from metastore.transport.wire_session import WireSession, begin_wire_session, keep_head
 
 logger = logging.getLogger("metastore.transport")
 _PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
@@ -45,7 +45,7 @@ class Connection:
         options: TransportOptions,
         open_session: SessionFactory,
         memory: Memory,
-        door: Door | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.number = sock.fileno()
         self.busy = False
@@ -61,12 +61,12 @@ class Connection:
         self._open_session = open_session
         self._memory = memory
         self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
-        self._opening = Opening(sock, self._reader, door or Door())
+        self._handshake = Handshake(sock, self._reader, listener or Listener())
         self._bare = False  # Thrift is spoken by somebody who may, and no layer has parts of it
-        self._dialogue: Dialogue | None = None
-        self._message_end: MessageEnd | None = None  # while a message is collected that has not arrived at once
+        self._wire_session: WireSession | None = None
+        self._scanner: MessageScanner | None = None  # while a message is collected that has not arrived at once
         # When the first byte of the message that is collected arrived, or a client came that has to say who it is;
-        self._begun = time.monotonic() if door and door.asks else 0.0  # 0: there is none
+        self._begun = time.monotonic() if listener and listener.asks else 0.0  # 0: there is none
         self._replied = 0.0  # when the reply that is sent began; 0: there is none
         self._moved = 0.0  # when the client last took of it what the least rate asks for, and what it had then
         self._taken = 0
@@ -77,13 +77,13 @@ class Connection:
     @property
     def socket(self) -> socket.socket:
         """The client's."""
-        return self._opening.socket
+        return self._handshake.socket
 
     @property
     def held(self) -> int:
         """Bytes of messages and replies that are kept for this client."""
-        held = self._reader.size + (self._dialogue.writer.pending if self._dialogue else 0)
-        return held + self._opening.held
+        held = self._reader.size + (self._wire_session.writer.pending if self._wire_session else 0)
+        return held + self._handshake.held
 
     @property
     def collecting(self) -> bool:
@@ -93,7 +93,7 @@ class Connection:
     @property
     def silent(self) -> bool:
         """Whether it has not begun to call, or may not, or not any more."""
-        return self._dialogue is None or self._opening.refusal is not None or self._lingers
+        return self._wire_session is None or self._handshake.refusal is not None or self._lingers
 
     @property
     def sending(self) -> bool:
@@ -103,17 +103,17 @@ class Connection:
     @property
     def replied(self) -> int:
         """Bytes of the last reply."""
-        return self._dialogue.writer.written if self._dialogue else 0
+        return self._wire_session.writer.written if self._wire_session else 0
 
     @property
     def method(self) -> bytes:
         """The method that is called, where it can be seen without decoding."""
-        return method_name(self._reader.peek(64)) if self._dialogue else b"SASL"
+        return method_name(self._reader.peek(64)) if self._wire_session else b"SASL"
 
     @property
     def first_arguments(self) -> bytes:
         """The same, with what it is called with, as far as it is short."""
-        return first_arguments(self._reader.peek(_SHOWN)) if self._dialogue else b""
+        return first_arguments(self._reader.peek(_SHOWN)) if self._wire_session else b""
 
     @property
     def is_left(self) -> bool:
@@ -131,7 +131,7 @@ class Connection:
 
     def overdue(self, now: float) -> str | None:
         """Tells why the connection has to end now, if it has to."""
-        options, writer = self._options, self._dialogue.writer if self._dialogue else None
+        options, writer = self._options, self._wire_session.writer if self._wire_session else None
         if self._begun and now - self._begun > options.read_timeout + self._reader.size / options.min_transfer_rate:
             return f"a message not complete after {options.read_timeout:g} s"
         taken = max(0, writer.sent - _IN_BUFFERS) if writer else 0
@@ -139,53 +139,53 @@ class Connection:
             return f"a reply not taken after {options.write_timeout:g} s"
         return None
 
-    def receive(self) -> Step:
+    def receive(self) -> State:
         """Takes what has arrived."""
         return self._guarded(self._receive)
 
-    def _receive(self) -> Step:
+    def _receive(self) -> State:
         got = self._reader.receive()
-        if got is None and self._opening.shaking:
+        if got is None and self._handshake.shaking:
             self._begun = self._since()
-            return Step.HANDSHAKE
+            return State.HANDSHAKE
         if self._lingers:
             self._reader.replace(b"")
             self._dropped += got or 0
-            return Step.CLOSE if got == 0 or self._dropped > _MOST_DROPPED else Step.READ
+            return State.CLOSE if got == 0 or self._dropped > _MOST_DROPPED else State.READ
         if got == 0:
             if self.collecting or self._doom:
                 self._ended("closed by the peer inside a message", logging.INFO)
-            return Step.CLOSE
+            return State.CLOSE
         return self._collect()
 
-    def shake_hands(self) -> Step:
+    def shake_hands(self) -> State:
         """Goes on with a handshake of TLS."""
         return self._guarded(self._shake_hands)
 
-    def _shake_hands(self) -> Step:
-        self._opening.shake_hands()
-        return Step.READ if self._opening.shaking else self._receive()
+    def _shake_hands(self) -> State:
+        self._handshake.shake_hands()
+        return State.READ if self._handshake.shaking else self._receive()
 
-    def collect(self) -> Step:
+    def collect(self) -> State:
         """Returns what is to be done with what has arrived."""
         return self._guarded(self._collect)
 
-    def call(self) -> Step:
+    def call(self) -> State:
         """Works on the message that is there, and sends what its client takes of the reply."""
         return self._guarded(self._call)
 
-    def send(self) -> Step:
+    def send(self) -> State:
         """Goes on sending the reply."""
         return self._guarded(self._send)
 
-    def refuse(self, reason: str) -> Step:
+    def refuse(self, reason: str) -> State:
         """Answers the message that is there, or the begin of one, with an error; its rest will be dropped."""
         return self._guarded(lambda: self._refuse(reason))
 
-    def leave(self) -> Step:
+    def leave(self) -> State:
         """Ends it before the call that is there is begun: nobody waits for it any more."""
         self._ended("closed by the peer before its call was begun", logging.INFO)
-        return Step.CLOSE
+        return State.CLOSE
 
     def doom(self, reason: str) -> None:
         """Makes the connection look closed by its peer, which wakes a thread to end it."""
@@ -199,9 +199,9 @@ class Connection:
     def end_session(self) -> None:
         """Tells the session that its connection is over."""
         self._reader.replace(b"")
-        if self._dialogue:
+        if self._wire_session:
             try:
-                self._dialogue.session.close()
+                self._wire_session.session.close()
             except Exception:
                 logger.exception("the session of %s did not close", self.peer)
 
@@ -216,10 +216,10 @@ class Connection:
             reason, level = self._doom, logging.WARNING
         logger.log(level, "connection from %s closed: %s", self.peer, reason)
 
-    def _guarded(self, work: Callable[[], Step]) -> Step:
+    def _guarded(self, work: Callable[[], State]) -> State:
         try:
             return work()
-        except TurnedAwayError as error:
+        except ConnectionRejectedError as error:
             return self._turn_away(error)
         except (TTransportException, TProtocolException, EOFError) as error:
             peer_left = isinstance(error, TTransportException) and error.type in _PEER_LEFT
@@ -228,83 +228,85 @@ class Connection:
                 return self._answer_unread(str(error))
         except Exception:
             logger.exception("connection from %s closed: the call failed", self.peer)
-        return Step.CLOSE
+        return State.CLOSE
 
-    def _collect(self) -> Step:
+    def _collect(self) -> State:
         reader = self._reader
         there = reader.size - reader.start
         if not there:
             self._begun = 0.0 if self._bare else self._since()
-            return Step.READ
+            return State.READ
         self._begun = self._begun or time.monotonic()
-        dialogue = self._dialogue
-        if dialogue is None:
-            dialogue = self._open()
-            if dialogue is None:
-                return Step.CALL if self._opening.due else Step.READ
+        wire_session = self._wire_session
+        if wire_session is None:
+            wire_session = self._open()
+            if wire_session is None:
+                return State.CALL if self._handshake.due else State.READ
             there = reader.size - reader.start
-        if dialogue.wire_format.framed:
-            if dialogue.arrived():
+        if wire_session.wire_format.framed:
+            if wire_session.arrived():
                 return self._arrived()
-        elif self._message_end is None and there < SMALL_MESSAGE:
-            return Step.CALL  # mostly all of it: if not, decoding it finds out
+        elif self._scanner is None and there < SMALL_MESSAGE:
+            return State.CALL  # mostly all of it: if not, decoding it finds out
         else:
-            self._message_end = self._message_end or MessageEnd(dialogue.wire_format, reader.start)
-            end = self._message_end.find(reader.store, reader.size)
+            self._scanner = self._scanner or MessageScanner(wire_session.wire_format, reader.start)
+            end = self._scanner.find(reader.store, reader.size)
             if end is not None:
                 reader.complete(end)
                 return self._arrived()
         reader.check_size()
-        return Step.READ if there < CHUNK or self._memory.allows(CHUNK) else Step.MEMORY
+        return State.READ if there < CHUNK or self._memory.allows(CHUNK) else State.MEMORY
 
-    def _arrived(self) -> Step:
+    def _arrived(self) -> State:
         self.needs = max(self.needs, work_on(self._reader.known_length or 0))
-        return Step.CALL
+        return State.CALL
 
     def _since(self) -> float:
         """Since when something is awaited of a client that has sent nothing that can be read; 0: nothing is."""
-        opening = self._opening
-        known = self._dialogue and not opening.refusal
-        awaited = opening.held if known else opening.awaited
+        handshake = self._handshake
+        known = self._wire_session and not handshake.refusal
+        awaited = handshake.held if known else handshake.awaited
         return (self._begun or time.monotonic()) if awaited else 0.0
 
-    def _open(self) -> Dialogue | None:
+    def _open(self) -> WireSession | None:
         """Returns what is spoken with this client, once that is known."""
-        opening = self._opening
-        spoken = opening.collect()
+        handshake = self._handshake
+        spoken = handshake.collect()
         if spoken is None:
             return None
-        if opening.refusal and not opening.full:
-            logger.warning("connection from %s: its calls are refused: %s", self.peer, opening.refusal)
-        self._bare = not (opening.refusal or opening.wrapped)
+        if handshake.refusal and not handshake.full:
+            logger.warning("connection from %s: its calls are refused: %s", self.peer, handshake.refusal)
+        self._bare = not (handshake.refusal or handshake.wrapped)
         self.sends_objects = spoken.compact
-        self._dialogue = begin_dialogue(spoken, opening, self._reader, self._options, self._open_session, self.peer)
-        return self._dialogue
+        self._wire_session = begin_wire_session(
+            spoken, handshake, self._reader, self._options, self._open_session, self.peer
+        )
+        return self._wire_session
 
-    def _turn_away(self, error: TurnedAwayError) -> Step:
+    def _turn_away(self, error: ConnectionRejectedError) -> State:
         """Tells a client in its own protocol why it may not go on, then waits for it to leave."""
         self._ended(str(error), logging.WARNING)
-        if not self._opening.tell(error.answer):
-            return Step.CLOSE
+        if not self._handshake.tell(error.answer):
+            return State.CLOSE
         self._reader.replace(b"")
         self._linger()
         self._shut_down(socket.SHUT_WR)
-        return Step.READ
+        return State.READ
 
-    def _answer_unread(self, reason: str) -> Step:
+    def _answer_unread(self, reason: str) -> State:
         """Tells a client in its own protocol what is wrong with a message that is not read, where its head can be."""
-        dialogue = self._dialogue
-        if dialogue is None or self._lingers or dialogue.writer.pending:
-            return Step.CLOSE
+        wire_session = self._wire_session
+        if wire_session is None or self._lingers or wire_session.writer.pending:
+            return State.CLOSE
         try:
-            if self._opening.requests:
-                return self._turn_away(self._opening.refused(f"Refused: {reason}", 400))
-            if self._has_head(dialogue.wire_format):
-                self._opening.pass_by()
-                return self._answer_refusal(dialogue, f"Refused: {reason}")
+            if self._handshake.requests:
+                return self._turn_away(self._handshake.refused(f"Refused: {reason}", 400))
+            if self._has_head(wire_session.wire_format):
+                self._handshake.pass_by()
+                return self._answer_refusal(wire_session, f"Refused: {reason}")
         except (TTransportException, TProtocolException):
             logger.debug("connection from %s could not be told", self.peer)
-        return Step.CLOSE
+        return State.CLOSE
 
     def _linger(self) -> None:
         """From now on, what arrives is dropped, for a while: to close before it has been read would make the kernel
@@ -312,35 +314,35 @@ class Connection:
         self._lingers = True
         self._begun = time.monotonic()
 
-    def _call(self) -> Step:
-        dialogue, reader = self._dialogue, self._reader
-        if dialogue is None:
-            self._opening.answer()
+    def _call(self) -> State:
+        wire_session, reader = self._wire_session, self._reader
+        if wire_session is None:
+            self._handshake.answer()
             return self._collect()
-        dialogue.bound(self._options.max_container_length, reader.known_length)
-        dialogue.writer.begin()
+        wire_session.bound(self._options.max_container_length, reader.known_length)
+        wire_session.writer.begin()
         try:
-            dialogue.session.handle(dialogue.iprot, dialogue.oprot, self._opening.refusal)
+            wire_session.session.handle(wire_session.iprot, wire_session.oprot, self._handshake.refusal)
         except IncompleteError:
             reader.again()
-            self._message_end = MessageEnd(dialogue.wire_format, reader.start)
+            self._scanner = MessageScanner(wire_session.wire_format, reader.start)
             return self._collect()
         except OverBudgetError as error:
             if error.may_come and time.monotonic() - self._begun < self._options.queue_timeout:
                 self.needs, self.not_before = error.needs, time.monotonic() + _PAUSE
                 reader.anew()
-                return Step.CALL
+                return State.CALL
             reader.again()
-            dialogue.session.handle(dialogue.iprot, dialogue.oprot, str(error))
-        if self._opening.full:
+            wire_session.session.handle(wire_session.iprot, wire_session.oprot, str(error))
+        if self._handshake.full:
             self._linger()
-        dialogue.writer.flush()
+        wire_session.writer.flush()
         reader.end()
-        self._begun, self._message_end, self.needs = 0.0, None, 0
+        self._begun, self._scanner, self.needs = 0.0, None, 0
         return self._send()
 
-    def _send(self) -> Step:
-        writer = self._dialogue.writer if self._dialogue else None
+    def _send(self) -> State:
+        writer = self._wire_session.writer if self._wire_session else None
         if writer and writer.pending:
             writer.send()
             now = time.monotonic()
@@ -348,33 +350,33 @@ class Connection:
                 self._moved, self._taken = now, writer.sent
             self._replied = self._replied or now
             if writer.pending:
-                return Step.WRITE
+                return State.WRITE
         self._replied = 0.0
         if self._lingers:
             self._shut_down(socket.SHUT_WR)  # the client has been told all, and may leave
-            return Step.READ
+            return State.READ
         return self._collect()
 
-    def _refuse(self, reason: str) -> Step:
-        dialogue = self._dialogue
-        if dialogue is None:
-            raise self._opening.refused(reason)
-        if not self._whole_or_its_head(dialogue.wire_format):
-            return Step.CLOSE
-        return self._answer_refusal(dialogue, reason)
+    def _refuse(self, reason: str) -> State:
+        wire_session = self._wire_session
+        if wire_session is None:
+            raise self._handshake.refused(reason)
+        if not self._whole_or_its_head(wire_session.wire_format):
+            return State.CLOSE
+        return self._answer_refusal(wire_session, reason)
 
-    def _answer_refusal(self, dialogue: Dialogue, reason: str) -> Step:
+    def _answer_refusal(self, wire_session: WireSession, reason: str) -> State:
         """Reads over the message, or what stands in its place, and answers it so."""
-        dialogue.bound(self._options.max_container_length, self._reader.known_length)
-        dialogue.writer.begin()
-        dialogue.session.handle(dialogue.iprot, dialogue.oprot, reason)
-        dialogue.writer.flush()
+        wire_session.bound(self._options.max_container_length, self._reader.known_length)
+        wire_session.writer.begin()
+        wire_session.session.handle(wire_session.iprot, wire_session.oprot, reason)
+        wire_session.writer.flush()
         if self._lingers:
             self._reader.replace(b"")
         else:
             self._reader.end()
             self._begun = 0.0
-        self._message_end, self.needs = None, 0
+        self._scanner, self.needs = None, 0
         return self._send()
 
     def _whole_or_its_head(self, wire_format: WireFormat) -> bool:
@@ -384,10 +386,10 @@ class Connection:
         if reader.known_length is not None:
             reader.again()
             return True
-        if self._opening.requests:
-            raise self._opening.refused("The request has not arrived, and there is no room for it now; try again")
+        if self._handshake.requests:
+            raise self._handshake.refused("The request has not arrived, and there is no room for it now; try again")
         if not wire_format.framed:
-            end = MessageEnd(wire_format, reader.start).find(reader.store, reader.size)
+            end = MessageScanner(wire_format, reader.start).find(reader.store, reader.size)
             if end is not None:
                 reader.complete(end)
                 return True

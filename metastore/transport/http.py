@@ -8,9 +8,9 @@ from typing import Final
 
 from thrift.protocol.TProtocol import TProtocolBase
 
-from metastore.identity import JWT, Identity, RefusedError
+from metastore.identity import JWT, AuthenticationFailedError, Identity
 from metastore.transport.buffers import MessageReader
-from metastore.transport.door import Door
+from metastore.transport.listener import Listener
 from metastore.transport.session import Session, SessionFactory
 
 _LONGEST: Final = 2**14  # bytes of a request's head
@@ -31,7 +31,7 @@ _REASONS: Final = {
 }
 
 
-class TurnedAwayError(Exception):
+class ConnectionRejectedError(Exception):
     """A client is refused. The text is for the log; `answer` are the bytes that tell the client, in its protocol."""
 
     def __init__(self, text: str, answer: bytes) -> None:
@@ -60,7 +60,7 @@ def head(length: int) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/x-thrift\r\nContent-Length: %d\r\n\r\n" % length
 
 
-def refusal(status: int, text: str) -> TurnedAwayError:
+def refusal(status: int, text: str) -> ConnectionRejectedError:
     """Returns an answer that says no, after which the connection ends."""
     body = text.encode()
     lines = [f"HTTP/1.1 {status} {_REASONS[status]}", "Content-Type: text/plain; charset=utf-8"]
@@ -69,30 +69,30 @@ def refusal(status: int, text: str) -> TurnedAwayError:
         lines.append("WWW-Authenticate: Bearer")
     if status == 405:
         lines.append("Allow: POST")
-    return TurnedAwayError(f"HTTP {status}: {text}", "\r\n".join((*lines, "", "")).encode() + body)
+    return ConnectionRejectedError(f"HTTP {status}: {text}", "\r\n".join((*lines, "", "")).encode() + body)
 
 
 class Requests:
     """The requests of one connection, one after the other."""
 
     def __init__(
-        self, door: Door, certified: Identity | None, *, encrypted: bool, tell: Callable[[bytes], bool]
+        self, listener: Listener, certified: Identity | None, *, encrypted: bool, tell: Callable[[bytes], bool]
     ) -> None:
         """`certified`: whose certificate the client has shown; `tell` sends a few bytes."""
-        self._door = door
+        self._listener = listener
         self._certified = certified
         self.encrypted = encrypted
         self._tell = tell
         self._request: Request | None = None
 
     def head_arrived(self, reader: MessageReader) -> bool:
-        """Tells whether the head of the next request is there. Raises TurnedAwayError."""
+        """Tells whether the head of the next request is there. Raises ConnectionRejectedError."""
         if self._request is None:
             self._request = _parsed(reader.peek(_LONGEST + 1))
         return self._request is not None
 
     def arrived(self, reader: MessageReader) -> bool:
-        """Tells whether the next request is there as a whole; then its body is what is read. Raises TurnedAwayError."""
+        """Returns whether the next request is complete; its body is read next. Raises ConnectionRejectedError."""
         if not self.head_arrived(reader) or self._request is None:
             return False
         request = self._request
@@ -107,23 +107,23 @@ class Requests:
         return whole
 
     def identity(self) -> Identity | None:
-        """Returns who sends the request whose head is there. May take its time. Raises TurnedAwayError."""
-        request, door = self._request, self._door
+        """Returns who sends the request whose head is there. May take its time. Raises ConnectionRejectedError."""
+        request, listener = self._request, self._listener
         if request is None:
             return None
-        if text := door.refusal(self._certified, encrypted=self.encrypted) if not door.authentication else "":
+        if text := listener.refusal(self._certified, encrypted=self.encrypted) if not listener.authentication else "":
             raise refusal(403, text)
-        if not door.authentication:
+        if not listener.authentication:
             return Identity(request.actor, "") if request.actor else None
         scheme, _, token = request.authorization.partition(" ")
-        if JWT in door.authentication and door.gate and scheme.lower() == "bearer":
+        if JWT in listener.authentication and listener.authenticator and scheme.lower() == "bearer":
             try:
-                return door.gate.bearer(token.strip(), encrypted=self.encrypted)
-            except RefusedError as error:
+                return listener.authenticator.bearer(token.strip(), encrypted=self.encrypted)
+            except AuthenticationFailedError as error:
                 raise refusal(401, str(error)) from error
         if self._certified:
             return self._certified
-        raise refusal(401, door.refusal(None, encrypted=self.encrypted))
+        raise refusal(401, listener.refusal(None, encrypted=self.encrypted))
 
     def ended(self) -> None:
         """Ends the request, which has been worked on."""
@@ -139,7 +139,7 @@ class HttpSession:
         self._peer = peer
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """Raises TurnedAwayError for who may not."""
+        """Raises ConnectionRejectedError for who may not."""
         identity = None if refusal else self._requests.identity()
         session: Session = self._open_session(self._peer, identity, "http", encrypted=self._requests.encrypted)
         try:
@@ -155,7 +155,7 @@ class HttpSession:
 
 
 def _parsed(data: bytes) -> Request | None:
-    """Returns the head that these bytes begin with; none: it is not there as a whole. Raises TurnedAwayError."""
+    """Parses a request head. Returns None while it is incomplete. Raises ConnectionRejectedError."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         if len(data) > _LONGEST:

@@ -1,57 +1,79 @@
-"""The listening socket, shared by all workers."""
+"""What one listener asks of those who come, and what it answers, in their own protocol, those who do otherwise."""
 
 from __future__ import annotations
 
-import errno
-import socket
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
-_BACKLOG: Final = 4096  # connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn
-_HIGHEST_PORT: Final = 65_535
-_MENDS: Final = {
-    errno.EADDRINUSE: "the port is in use; stop what listens there, or choose another port",
-    errno.EADDRNOTAVAIL: "this machine has no such address; choose one of its own, or 0.0.0.0 for all",
-    errno.EACCES: "not permitted; choose a port above 1023, or run with CAP_NET_BIND_SERVICE",
+from metastore.identity import CERTIFICATE, JWT, KERBEROS, PASSWORD, TOKEN, Identity, Mechanism
+from metastore.transport.tls import OFF, REQUIRED, Certificate
+
+_WAYS: Final = {
+    CERTIFICATE: "TLS with a client's certificate",
+    KERBEROS: "Kerberos (hive.metastore.sasl.enabled=true)",
+    TOKEN: "a delegation token",
+    PASSWORD: "a password (SASL PLAIN: hive.metastore.client.auth.mode=PLAIN)",
+    JWT: "a JWT (hive.metastore.client.auth.mode=JWT)",
 }
-# Accepted connections inherit these (Linux). Dead peers are noticed after 5 + 5 minutes.
-_OPTIONS: Final = (
-    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 300),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 60),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 5),
-)
 
 
-class BindError(Exception):
-    """The address cannot be listened on. The text is one line that names it and the mend."""
+class Authenticator(Protocol):
+    """Who knows the users, in each worker."""
+
+    def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
+        """Begins a SASL mechanism. Raises AuthenticationFailedError where it is not one of these methods'."""
+
+    def certificate(self, certificate: dict[str, Any]) -> Identity:
+        """Tells whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises AuthenticationFailedError."""
+
+    def bearer(self, token: str, *, encrypted: bool) -> Identity:
+        """Tells whose JWT that is. May take its time. Raises AuthenticationFailedError."""
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Listens on the first address of `host` that can be bound, IPv4 first; port 0 takes a free one.
+@dataclass(frozen=True, kw_only=True)
+class Listener:
+    """One listener.
 
-    Raises BindError.
+    Attributes:
+        host, port: as in TransportOptions.
+        tls: off, allowed or required.
+        authentication: the methods (`metastore.identity.METHODS`) of which one must be used; none: nobody is asked.
+        client_certificates: off, optional or required.
+        certificate: the server's, where TLS is not off.
+        authenticator: who knows the users; there where anybody is asked.
+        full: why nobody more is let in, which who comes is told; empty: all are let in.
     """
-    if not 0 <= port <= _HIGHEST_PORT:  # the resolver would take the rest of a division
-        raise BindError(f"cannot listen on {host}:{port}: choose a port from 1 to {_HIGHEST_PORT}, or 0 for a free one")
-    try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError) as error:
-        mend = "the name is not known here; choose an address of this machine, or 0.0.0.0 for all"
-        raise BindError(f"cannot listen on {host}:{port}: {mend}") from error
-    reason: OSError | None = None
-    for family, _, _, _, address in sorted(found, key=lambda info: info[0] != socket.AF_INET):
-        try:
-            return _listen(family, address)
-        except OSError as error:
-            reason = reason or error
-    mend = _MENDS.get(reason.errno or 0, str(reason)) if reason else "it has no address"
-    raise BindError(f"cannot listen on {host}:{port}: {mend}") from reason
 
+    host: str = "127.0.0.1"
+    port: int = 9083
+    tls: str = OFF
+    authentication: frozenset[str] = frozenset()
+    client_certificates: str = OFF
+    certificate: Certificate | None = None
+    authenticator: Authenticator | None = None
+    full: str = ""
 
-def _listen(family: int, address: tuple[object, ...]) -> socket.socket:
-    dual = family == socket.AF_INET6 and address[0] == "::" and socket.has_dualstack_ipv6()
-    listener = socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=dual)
-    for level, option, value in _OPTIONS:
-        listener.setsockopt(level, option, value)
-    return listener
+    @property
+    def asks(self) -> bool:
+        """Whether anything is asked of those who come, so that they do not have a connection's time and memory yet."""
+        return self.tls == REQUIRED or bool(self.authentication or self.full)
+
+    def refusal(self, identity: Identity | None, *, encrypted: bool) -> str:
+        """Tells why somebody may not call; empty: they may."""
+        if self.full:
+            return self.full
+        if self.tls == REQUIRED and not encrypted:
+            return "This metastore speaks TLS only (METASTORE_TLS=required): set hive.metastore.use.SSL=true"
+        if self.authentication and identity is None:
+            return f"This metastore asks who calls (METASTORE_AUTHENTICATION={self.methods}): use {self.ways}"
+        return ""
+
+    @property
+    def methods(self) -> str:
+        """The methods as the setting has them."""
+        return ",".join(method for method in _WAYS if method in self.authentication) or "none"
+
+    @property
+    def ways(self) -> str:
+        """The methods as a client is told them."""
+        return " or ".join(text for method, text in _WAYS.items() if method in self.authentication)

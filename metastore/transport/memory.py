@@ -124,7 +124,7 @@ class Memory:
         os.close(self._statm)
 
 
-class Growth:
+class DecodingMemory:
     """What the objects of one message take: measured piece by piece, and claimed for the work on them.
 
     A byte of a message may be a struct of 150 bytes, or a letter of a text. Other threads seldom grow meanwhile: the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.transport.door import Door
+from metastore.transport.listener import Listener
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +14,7 @@ class TransportOptions:
     Attributes:
         host: name or address to listen on; "0.0.0.0" or "::" for all.
         port: TCP port; 0 takes any free one (`serve` tells which).
-        doors: what is listened on, in place of these two.
+        listeners: what is listened on, in place of these two.
         workers: processes.
         max_connections: connections a worker keeps; one more is accepted and closed at once.
         max_connections_per_address: the same, of one address.
@@ -36,7 +36,7 @@ class TransportOptions:
 
     host: str = "127.0.0.1"
     port: int = 9083
-    doors: tuple[Door, ...] = ()
+    listeners: tuple[Listener, ...] = ()
     workers: int = 2
     max_connections: int = 10_000
     max_connections_per_address: int = 8_000

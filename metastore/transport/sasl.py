@@ -8,9 +8,9 @@ from typing import Final
 
 from thrift.transport.TTransport import TTransportException
 
-from metastore.identity import Mechanism, RefusedError
+from metastore.identity import AuthenticationFailedError, Mechanism
 from metastore.transport.buffers import MessageReader
-from metastore.transport.layers import Chunk, Layer, piece_of
+from metastore.transport.streams import Chunk, Stream, first_piece
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 _HEAD: Final = struct.Struct("!BI")
@@ -34,7 +34,7 @@ def begins(first: bytes) -> bool:
     return first[:4] == b"\x01\x00\x00\x00" and 0 < first[4] <= _LONGEST_NAME and 65 <= first[5] <= 90
 
 
-class Exchange:
+class SaslExchange:
     """One client's exchange. Messages are collected as they arrive; to answer one may take its time."""
 
     def __init__(self, mechanism: Callable[[str], Mechanism]) -> None:
@@ -44,17 +44,17 @@ class Exchange:
         self.done = False
 
     def arrived(self, reader: MessageReader) -> bool:
-        """Tells whether the next message is there as a whole. Raises RefusedError for one that is too large."""
+        """Returns whether the next message is complete. Raises AuthenticationFailedError if it is too large."""
         head = reader.peek(_HEAD.size)
         if len(head) < _HEAD.size:
             return False
         length: int = _HEAD.unpack(head)[1]
         if length > _MOST:
-            raise RefusedError(f"A message of {length} bytes before anybody is known; allowed are {_MOST}")
+            raise AuthenticationFailedError(f"A message of {length} bytes before anybody is known; allowed are {_MOST}")
         return reader.unread >= _HEAD.size + length
 
     def answer(self, reader: MessageReader) -> bytes:
-        """Takes the next message; returns what to answer. Raises RefusedError, TTransportException."""
+        """Takes the next message; returns what to answer. Raises AuthenticationFailedError, TTransportException."""
         status, length = _HEAD.unpack(reader.read(_HEAD.size))
         payload = reader.readAll(length) if length else b""
         reader.forget()
@@ -63,22 +63,22 @@ class Exchange:
             raise TTransportException(message=f"the client gave up: {text}")
         if self.mechanism is None:
             if status != START:
-                raise RefusedError(f"Expected the begin of an exchange, not status {status}")
+                raise AuthenticationFailedError(f"Expected the begin of an exchange, not status {status}")
             self.mechanism = self._begin(payload.decode(errors="replace"))
             return b""
         if status not in (OK, COMPLETE):
-            raise RefusedError(f"Invalid status {status}")
+            raise AuthenticationFailedError(f"Invalid status {status}")
         data = self.mechanism.step(payload)
         self.done = self.mechanism.identity is not None
         if status == COMPLETE and not self.done:
-            raise RefusedError("The client is done, and the mechanism is not")
+            raise AuthenticationFailedError("The client is done, and the mechanism is not")
         return message(COMPLETE if self.done else OK, data)
 
 
-class Sasl:
+class SaslStream:
     """The layer after an exchange: each piece has its length in front, and is wrapped where that was agreed."""
 
-    def __init__(self, below: Layer, mechanism: Mechanism, limit: int) -> None:
+    def __init__(self, below: Stream, mechanism: Mechanism, limit: int) -> None:
         """`limit`: of a wrapped piece, bytes."""
         self._below = below
         self._mechanism = mechanism
@@ -115,7 +115,7 @@ class Sasl:
 
     def sendmsg(self, chunks: Sequence[Chunk], /) -> int:
         if not self._leaving:
-            data = piece_of(chunks)
+            data = first_piece(chunks)
             self._taken = len(data)
             if self._wrapped:
                 data = self._mechanism.wrap(bytes(data))
@@ -140,7 +140,7 @@ class Sasl:
                 break
             try:
                 pieces.append(self._mechanism.unwrap(bytes(memoryview(arrived)[_LENGTH.size : end])))
-            except RefusedError as error:
+            except AuthenticationFailedError as error:
                 raise TTransportException(message=str(error)) from error
             del arrived[:end]
         return pieces

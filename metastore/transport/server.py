@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from metastore.transport.door import Door
-from metastore.transport.listener import listen
+from metastore.transport.bind import listen
+from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
-from metastore.transport.supervisor import Companion, Supervisor
+from metastore.transport.supervisor import BackgroundProcess, Supervisor
 
 logger = logging.getLogger("metastore.transport")
 
@@ -25,27 +25,27 @@ def serve(
     options: TransportOptions,
     make_application: ApplicationFactory,
     ready: Callable[[Sequence[tuple[str, int]]], None] | None = None,
-    companions: Sequence[Companion] = (),
+    background: Sequence[BackgroundProcess] = (),
 ) -> int:
     """Listens, forks `options.workers` processes, supervises them, drains on SIGTERM, SIGINT and SIGHUP. Linux only.
 
     Call it in the main thread of a process that has no other thread and no database connection yet.
     `make_application` is called in each worker; `ready` in this process, once all workers are ready, with host and port
-    of each door.
+    of each listener.
 
-    `companions` run beside the workers, and are replaced as they are.
+    `background` run beside the workers, and are replaced as they are.
 
     Returns the exit status: 0 after draining; 1 when the first workers could not start, when calls were cut because
     they had not ended in time, or after a second signal.
     Raises BindError when the address cannot be listened on.
     """
     with ExitStack() as stack:
-        doors = options.doors or (Door(host=options.host, port=options.port),)
-        listeners = [(stack.enter_context(listen(door.host, door.port)), door) for door in doors]
-        addresses = [listener.getsockname()[:2] for listener, _ in listeners]
+        listeners = options.listeners or (Listener(host=options.host, port=options.port),)
+        sockets = [(stack.enter_context(listen(listener.host, listener.port)), listener) for listener in listeners]
+        addresses = [server_socket.getsockname()[:2] for server_socket, _ in sockets]
         options = replace(options, max_connections=_affordable(options.max_connections))
         all_ready = partial(ready, addresses) if ready else lambda: None
-        return Supervisor(options, listeners, make_application, all_ready, companions).run()
+        return Supervisor(options, sockets, make_application, all_ready, background).run()
 
 
 def _affordable(connections: int) -> int:

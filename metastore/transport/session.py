@@ -8,7 +8,7 @@ from typing import Protocol
 from thrift.protocol.TProtocol import TProtocolBase
 
 from metastore.identity import Identity
-from metastore.transport.door import Gate
+from metastore.transport.listener import Authenticator
 
 
 class Session(Protocol):
@@ -32,8 +32,8 @@ class Application(Protocol):
     """The service in one worker process. Made after the fork, so it may hold threads and database connections."""
 
     @property
-    def gate(self) -> Gate:
-        """Who knows the users. Asked where a door has authentication."""
+    def authenticator(self) -> Authenticator:
+        """Who knows the users. Asked where a listener has authentication."""
 
     def open_session(
         self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False

@@ -1,4 +1,4 @@
-"""The parent of all processes: starts workers and companions, replaces the dead, ends them all in order."""
+"""The parent of all processes: starts workers and background, replaces the dead, ends them all in order."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NoReturn
 
-from metastore.transport.balance import Balance
-from metastore.transport.door import Door
+from metastore.transport.accept_balance import ConnectionCounts
+from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
 from metastore.transport.worker import CANNOT_START, GRACE, run_worker, stop_listening
@@ -31,7 +31,7 @@ _LONGEST_PAUSE: Final = 1.6  # short, so that all are back soon after what kille
 
 
 @dataclass(frozen=True)
-class Companion:
+class BackgroundProcess:
     """A process beside the workers: `run(lifeline)` returns the exit status, soon after `lifeline` can be read."""
 
     name: str
@@ -40,7 +40,7 @@ class Companion:
 
 @dataclass
 class _Process:
-    """What is kept running in one place: a worker or a companion, and the one that replaces it when it dies."""
+    """One worker or background process that is kept running, including its replacements after it dies."""
 
     name: str
     run: Callable[[int, int], int]  # lifeline, report → exit status
@@ -66,7 +66,7 @@ class _Process:
 
 
 class Supervisor:
-    """Keeps `options.workers` processes, and the companions, alive until a signal ends them.
+    """Keeps `options.workers` processes, and the background, alive until a signal ends them.
 
     A process that dies is replaced, the later the more often it dies at once, and no other is ended for it. A worker
     that hangs is killed: its clients would wait for ever. Only where
@@ -78,28 +78,30 @@ class Supervisor:
     def __init__(
         self,
         options: TransportOptions,
-        listeners: Sequence[tuple[socket.socket, Door]],
+        sockets: Sequence[tuple[socket.socket, Listener]],
         make_application: ApplicationFactory,
         ready: Callable[[], None],
-        companions: Sequence[Companion] = (),
+        background: Sequence[BackgroundProcess] = (),
     ) -> None:
-        self._listeners = listeners
+        self._listeners = sockets
         self._ready: Callable[[], None] | None = ready
         self._lifeline, self._lifeline_end = os.pipe()
         self._selector = selectors.DefaultSelector()
 
-        balance = Balance(options.workers)
+        balance = ConnectionCounts(options.workers)
 
         def run(worker: int, lifeline: int, report: int) -> int:
             make = partial(make_application, worker)
-            return run_worker(options, listeners, lifeline, report, make, balance.of(worker))
+            return run_worker(options, sockets, lifeline, report, make, balance.of(worker))
 
         self._processes = [
             _Process("worker", partial(run, number), worker=True, bury=partial(balance.gone, number))
             for number in range(options.workers)
         ]
-        for companion in companions:
-            self._processes.append(_Process(companion.name, _without_report(companion.run), worker=False))
+        for background_process in background:
+            self._processes.append(
+                _Process(background_process.name, _without_report(background_process.run), worker=False)
+            )
         self._draining = False
         self._status = 0
         self._most_silent = options.hung_after / _LOOK
@@ -233,8 +235,8 @@ class Supervisor:
         if self._draining:
             return
         self._draining = True
-        for listener, _ in self._listeners:
-            stop_listening(listener)
+        for server_socket, _ in self._listeners:
+            stop_listening(server_socket)
         os.close(self._lifeline_end)
         self._kill([process for process in self._running() if process.worker and not process.ready])
 

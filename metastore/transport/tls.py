@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from thrift.transport.TTransport import TTransportException
 
-from metastore.transport.layers import Chunk, piece_of
+from metastore.transport.streams import Chunk, first_piece
 
 logger = logging.getLogger("metastore.transport")
 
@@ -99,7 +99,7 @@ class Certificate:
         return context
 
 
-class Tls:
+class TlsStream:
     """The layer, on the socket itself, not on buffers in memory: a record is read, or written, by one call into
     OpenSSL, so that a thread gives way to others no more often than without TLS.
     """
@@ -148,7 +148,7 @@ class Tls:
             raise TTransportException(message=f"TLS: {_reason(error)}") from error
 
     def sendmsg(self, chunks: Sequence[Chunk], /) -> int:
-        self._leaving = piece = self._leaving or piece_of(chunks)
+        self._leaving = piece = self._leaving or first_piece(chunks)
         try:
             self._write(piece)  # all of it, or it is to be called again with the same
         except ssl.SSLWantWriteError:

@@ -77,7 +77,7 @@ def detect(first: bytes) -> WireFormat:
     raise TProtocolException(TProtocolException.BAD_VERSION, f"not Thrift{stranger}: it begins with {first!r}")
 
 
-class Nothing:
+class SkippedStruct:
     """Decoded instead of what is skipped: it has no fields."""
 
 
@@ -133,7 +133,7 @@ def _forgiving(decode: _Decode) -> _Decode:
             if not isinstance(error.__cause__, TypeError):
                 raise
             protocol.trans.rewind()
-            decode(Nothing(), protocol, [Nothing, ()])
+            decode(SkippedStruct(), protocol, [SkippedStruct, ()])
             raise TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error.__cause__)) from error
         finally:
             protocol.trans.mark()  # what lies before it may be forgotten
@@ -177,7 +177,7 @@ class _Guarded(TProtocolBase):  # type: ignore[misc]
     def skip(self, ttype: int, max_depth: int = 64) -> None:
         """Reads over a value. A struct (the arguments of a method that is not served) at the C decoder's speed."""
         if ttype == TType.STRUCT:
-            self._read_over(Nothing(), self, [Nothing, ()])
+            self._read_over(SkippedStruct(), self, [SkippedStruct, ()])
         else:
             super().skip(ttype, max_depth)
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Final
 
 from metastore.transport import memory
-from metastore.transport.balance import Share
-from metastore.transport.door import Door
+from metastore.transport.accept_balance import AcceptTurn
+from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Application
 from metastore.transport.worker_pool import WorkerPool
@@ -36,11 +36,11 @@ _PAUSE: Final = 0.1  # seconds between attempts to accept when the process has n
 
 def run_worker(
     options: TransportOptions,
-    listeners: Sequence[tuple[socket.socket, Door]],
+    sockets: Sequence[tuple[socket.socket, Listener]],
     lifeline: int,
     report: int,
     make_application: Callable[[], Application],
-    share: Share,
+    share: AcceptTurn,
 ) -> int:
     """Serves until `lifeline` ends, then drains; returns the exit status.
 
@@ -57,9 +57,9 @@ def run_worker(
     pool = WorkerPool(options, application.open_session)
     pool.start()
     draining = threading.Event()
-    for listener, door in listeners:
-        through = replace(door, gate=application.gate) if door.authentication else door
-        arguments = (listener, through, pool, draining, share)
+    for server_socket, listener in sockets:
+        through = replace(listener, authenticator=application.authenticator) if listener.authentication else listener
+        arguments = (server_socket, through, pool, draining, share)
         threading.Thread(target=_accept, args=arguments, name="accept", daemon=True).start()
     os.set_blocking(report, False)
     due = 0.0
@@ -76,8 +76,8 @@ def run_worker(
         application.observe(**figures)
     draining.set()
     signal.alarm(math.ceil(options.drain_timeout) + GRACE)
-    for listener, _ in listeners:
-        stop_listening(listener)
+    for server_socket, _ in sockets:
+        stop_listening(server_socket)
     left = pool.drain(options.drain_timeout)
     if left:
         logger.warning("%d calls were cut: not done after %g s", left, options.drain_timeout)
@@ -85,17 +85,19 @@ def run_worker(
     return CALLS_CUT if left else 0
 
 
-def stop_listening(listener: socket.socket) -> None:
+def stop_listening(server_socket: socket.socket) -> None:
     """Refuses new connections from now on, in every process that shares the socket, and wakes those that accept."""
     try:
-        listener.shutdown(socket.SHUT_RDWR)
+        server_socket.shutdown(socket.SHUT_RDWR)
     except OSError as error:
         if error.errno != errno.ENOTCONN:  # another process has done it
             raise
 
 
-def _accept(listener: socket.socket, door: Door, pool: WorkerPool, draining: threading.Event, share: Share) -> None:
-    """Accepts until the listener is shut down.
+def _accept(
+    server_socket: socket.socket, listener: Listener, pool: WorkerPool, draining: threading.Event, share: AcceptTurn
+) -> None:
+    """Accepts until the server_socket is shut down.
 
     Blocking, because Linux wakes the processes that wait in accept() in turn; of those that wait on an epoll it prefers
     one. Of many connections at once, the one that runs would take them all, whatever the kernel does.
@@ -103,8 +105,8 @@ def _accept(listener: socket.socket, door: Door, pool: WorkerPool, draining: thr
     while not draining.is_set():
         try:
             share.wait(pool.connections)
-            sock, address = listener.accept()
-            pool.admit(sock, _name_of(address), door)
+            sock, address = server_socket.accept()
+            pool.admit(sock, _name_of(address), listener)
         except OSError as error:
             if error.errno == errno.EINVAL:
                 return

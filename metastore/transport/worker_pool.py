@@ -14,18 +14,18 @@ from typing import Any, Final
 from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection
-from metastore.transport.door import Door
 from metastore.transport.fair_queue import FairQueue
-from metastore.transport.handshakes import Handshakes
+from metastore.transport.listener import Listener
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
-from metastore.transport.step import Step
+from metastore.transport.state import State
+from metastore.transport.tls_scheduler import TlsScheduler
 
 logger = logging.getLogger("metastore.transport")
 
 _ONCE: Final = select.EPOLLONESHOT | select.EPOLLRDHUP
-_EVENTS: Final = {Step.READ: select.EPOLLIN | _ONCE, Step.WRITE: select.EPOLLOUT | select.EPOLLONESHOT}
+_EVENTS: Final = {State.READ: select.EPOLLIN | _ONCE, State.WRITE: select.EPOLLOUT | select.EPOLLONESHOT}
 _TOLD: Final = 16  # connections over the limit, at a time, whose first call is answered with that
 _SECONDS_TO_TELL: Final = 1.0  # that such a connection has to send it, and to read the answer
 _SECONDS_BETWEEN_REFUSALS: Final = 10.0  # in the log
@@ -48,7 +48,7 @@ class WorkerPool:
         self._admission = Admission(options, self._memory)
         self._epoll = select.epoll()
         self._bell = os.eventfd(1)  # can always be read: rings whenever it is armed
-        self._epoll.register(self._bell, _EVENTS[Step.READ])
+        self._epoll.register(self._bell, _EVENTS[State.READ])
         self._lock = threading.Lock()
         self._none_left = threading.Condition(self._lock)
         self._connections: dict[int, Connection] = {}
@@ -57,7 +57,7 @@ class WorkerPool:
         self._turned_away: set[Connection] = set()  # for whom there is no room; they are told so
         self._for_memory: dict[Connection, float] = {}  # that are not read from, and since when
         self._queue = FairQueue()
-        self._handshakes = Handshakes(self._go_on_shaken, self._working)
+        self._tls_scheduler = TlsScheduler(self._go_on_shaken, self._working)
         self._queued = 0
         self._threads = 0
         self._waiting = 0
@@ -87,7 +87,7 @@ class WorkerPool:
             "queued_seconds": sum(waited),
         }
 
-    def admit(self, sock: socket.socket, peer: str, door: Door) -> None:
+    def admit(self, sock: socket.socket, peer: str, listener: Listener) -> None:
         """Takes an accepted connection; closes it at once when draining. When there are too many, a few are told so,
         and the others closed."""
         sock.settimeout(0)
@@ -97,9 +97,11 @@ class WorkerPool:
             full = self._admission.connections_used_up(self.connections, address)
             if full:
                 setting = f"METASTORE_{full.partition('=')[0].upper()}"
-                door = replace(door, full=f"No connection is left in this worker: {full} ({setting}); try again later")
+                listener = replace(
+                    listener, full=f"No connection is left in this worker: {full} ({setting}); try again later"
+                )
                 options = replace(options, read_timeout=min(options.read_timeout, _SECONDS_TO_TELL))
-            connection = Connection(sock, peer, options, self._open_session, self._memory, door)
+            connection = Connection(sock, peer, options, self._open_session, self._memory, listener)
             connection.address = address
             admitted = not (self._draining or (full and len(self._turned_away) >= _TOLD))
             if admitted:
@@ -112,7 +114,7 @@ class WorkerPool:
                 if connection.collecting:  # its time runs from now on
                     self._underway.add(connection)
         if admitted:
-            self._epoll.register(sock, _EVENTS[Step.READ])
+            self._epoll.register(sock, _EVENTS[State.READ])
         else:
             sock.close()
         if full and time.monotonic() - self._refusal_logged > _SECONDS_BETWEEN_REFUSALS:
@@ -130,14 +132,14 @@ class WorkerPool:
             self._queued = len(self._queue)
             for connection in [waiting for waiting in self._for_memory if self._memory.allows()]:
                 del self._for_memory[connection]
-                self._arm(connection, Step.READ)
+                self._arm(connection, State.READ)
             for connection, since in list(self._for_memory.items()):
                 if now - since > self._options.queue_timeout:
                     del self._for_memory[connection]
                     connection.busy = True
                     late.append(connection)
             if self._queue:
-                self._epoll.modify(self._bell, _EVENTS[Step.READ])  # one of those that wait looks at the queue
+                self._epoll.modify(self._bell, _EVENTS[State.READ])  # one of those that wait looks at the queue
         for connection in left:
             self._go_on(connection, connection.leave())
         for connection in late:
@@ -233,14 +235,14 @@ class WorkerPool:
             self._go_on(connection, connection.call(), address)
         return taken is not None
 
-    def _go_on(self, connection: Connection, step: Step, ended: Address | None = None) -> None:
+    def _go_on(self, connection: Connection, step: State, ended: Address | None = None) -> None:
         """Does what a connection needs, as far as this thread can; then lets go of it. `ended`: of whom a call has."""
         while True:
             address = connection.address
             with self._lock:  # seldom taken, and never held while the kernel is asked: threads hand it on slowly
                 if ended:
                     self._admission.end(ended, connection)
-                if step is Step.CALL:
+                if step is State.CALL:
                     large = self._admission.expect(connection)
                     waiting = self._queue.stands_before(large=large)
                     admitted = not waiting and self._admission.admits(address, connection)
@@ -248,47 +250,47 @@ class WorkerPool:
                         self._admission.begin(address, connection)
                     else:
                         self._queue.put(address, connection, large=large)
-                elif step is not Step.CLOSE:
+                elif step is not State.CLOSE:
                     step = self._let_go(connection, step)
-            if step is not Step.CALL:
+            if step is not State.CALL:
                 break
             if not admitted:
                 return
             step, ended = connection.call(), address
-        if step is Step.CLOSE:
+        if step is State.CLOSE:
             self._close(connection)
-        elif step is not Step.MEMORY:
+        elif step is not State.MEMORY:
             self._arm(connection, step)
 
     def _working(self) -> bool:
         return self._admission.calls > 0
 
-    def _go_on_shaken(self, connection: Connection, step: Step) -> None:
+    def _go_on_shaken(self, connection: Connection, step: State) -> None:
         """Does what a connection needs after a part of its handshake. A call is left to a thread for calls."""
-        if step is not Step.CALL:
+        if step is not State.CALL:
             self._go_on(connection, step)
             return
         with self._lock:
             large = self._admission.expect(connection)
             self._queue.put(connection.address, connection, large=large)
-        self._epoll.modify(self._bell, _EVENTS[Step.READ])
+        self._epoll.modify(self._bell, _EVENTS[State.READ])
 
-    def _let_go(self, connection: Connection, step: Step) -> Step:
+    def _let_go(self, connection: Connection, step: State) -> State:
         """Has the connection wait, without a thread, for what it needs; CLOSE: nothing more is to come."""
         if connection.collecting or connection.sending:
             self._underway.add(connection)
         else:
             self._underway.discard(connection)
         if self._draining and (connection.silent or connection not in self._underway) and not connection.sending:
-            return Step.CLOSE
+            return State.CLOSE
         connection.busy = False
-        if step is Step.MEMORY:
+        if step is State.MEMORY:
             self._for_memory[connection] = time.monotonic()
         return step
 
-    def _arm(self, connection: Connection, step: Step) -> None:
-        if step is Step.HANDSHAKE:
-            self._handshakes.put(connection)
+    def _arm(self, connection: Connection, step: State) -> None:
+        if step is State.HANDSHAKE:
+            self._tls_scheduler.put(connection)
         else:
             self._epoll.modify(connection.socket, _EVENTS[step])
 

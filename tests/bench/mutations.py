@@ -30,16 +30,16 @@ import pytest
 from metastore.client import Credentials, connect
 from metastore.client.sasl import DigestMd5, Gssapi, Plain
 from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
-from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, Identity, RefusedError
+from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, AuthenticationFailedError, Identity
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import Dispatcher
 from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.methods import SERVED
 from metastore.security import passwords
+from metastore.security.authenticator import make_authenticator
 from metastore.security.digest_md5 import secret_of
-from metastore.security.gate import make_gate
 from metastore.settings import PREFIX, Settings
-from metastore.transport.door import Door
+from metastore.transport.listener import Listener
 from metastore.transport.tls import Certificate
 from tests.bench.servers import Side
 from tests.wire.security.conftest import Authority
@@ -137,47 +137,47 @@ def bearer_of(issuer: Issuer) -> str:
 def in_process(
     count: int, seed: int, authority: Authority, certificate: Certificate, issuer: Issuer, options: dict[str, str]
 ) -> Found:
-    """Has so many visit one connection each, with the gate and the dispatcher of a server; tells what stays behind."""
+    """Opens `count` connections with a server's authenticator and dispatcher; reports what leaks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_COST", 2)  # else nine tenths of the time would be theirs
         passwords.PasswordFile(Path(options["password_file"])).add(USER, PASS)
-        gate = make_gate(
+        authenticator = make_authenticator(
             Settings.from_environment({}, {f"{PREFIX}{k.upper()}": v for k, v in options.items()}), _secret
         )
         asking = frozenset(options["authentication"].split(","))
-        doors = [
-            Door(tls="allowed", certificate=certificate, authentication=asking, gate=gate),
-            Door(tls="allowed", certificate=certificate),
+        listeners = [
+            Listener(tls="allowed", certificate=certificate, authentication=asking, authenticator=authenticator),
+            Listener(tls="allowed", certificate=certificate),
         ]
         clients = Clients(authority, NO_TOKEN, bearer_of(issuer), kerberos=KERBEROS in asking)
         found = Found()
         with _surprises(found):
             for kind, (client, _) in clients.kinds.items():
-                visit = Visit(doors[0], client(), _sessions())
+                visit = Visit(listeners[0], client(), _sessions())
                 assert (visit.served, any(visit.known)) == (1, True), (kind, visit.answer)
-            _many(count, seed, clients, doors, found)
+            _many(count, seed, clients, listeners, found)
     return found
 
 
-def _many(count: int, seed: int, clients: Clients, doors: Sequence[Door], found: Found) -> None:
+def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener], found: Found) -> None:
     this, sessions, begun = psutil.Process(), _sessions(), time.perf_counter()
     for number in range(0, count, BATCH):
         choose = random.Random(f"{seed} {number}")
         for _ in range(min(BATCH, count - number)):
             kind, talk = clients.damaged(choose)
             found.clients[kind] += 1
-            door = doors[choose.random() < 0.1]
+            listener = listeners[choose.random() < 0.1]
             try:
-                visit = Visit(door, talk, sessions)
+                visit = Visit(listener, talk, sessions)
             except Exception as error:  # noqa: BLE001 - that is what is looked for
                 found.wrong.append(f"{kind}: {type(error).__name__} {error}")
                 continue
             found.let_in += any(visit.known)
-            if door.asks and visit.worked:
+            if listener.asks and visit.worked:
                 found.wrong.append(f"{kind}: a call of nobody was worked on")
             if any(identity and identity.user != USER for identity in visit.known):
                 found.wrong.append(f"{kind}: somebody else came in: {visit.known}")
-            if not any(visit.known) and door.asks and visit.most_held > KEPT:
+            if not any(visit.known) and listener.asks and visit.most_held > KEPT:
                 found.wrong.append(f"{kind}: {visit.most_held} bytes were kept of nobody")
         gc.collect()
         done = min(number + BATCH, count)
@@ -204,7 +204,7 @@ class _Nothing:
 
 def _secret(identifier: bytes) -> tuple[bytes, Identity]:
     if identifier != IDENTIFIER:
-        raise RefusedError("DIGEST-MD5: no such token")
+        raise AuthenticationFailedError("DIGEST-MD5: no such token")
     return secret_of(IDENTIFIER, b"password"), Identity(USER, TOKEN)
 
 

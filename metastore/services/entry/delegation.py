@@ -9,7 +9,7 @@ from typing import Final
 from metastore.context import Caller, caller
 from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
-from metastore.identity import KERBEROS, TOKEN, Identity, RefusedError
+from metastore.identity import KERBEROS, TOKEN, AuthenticationFailedError, Identity
 from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import Store
 
@@ -90,15 +90,15 @@ class DelegationService:
             work.issued_tokens.delete(identifier)
 
     def secret(self, identifier: bytes) -> tuple[bytes, Identity]:
-        """Returns what checks the password of an identifier, and whose it is. Raises RefusedError."""
+        """Returns what checks the password of an identifier, and whose it is. Raises AuthenticationFailedError."""
         with self._store.read() as work:
             found = work.issued_tokens.find(identifier)
         if found is None:
-            raise RefusedError(
+            raise AuthenticationFailedError(
                 "DIGEST-MD5: IO error acquiring password: the token can't be found: cancelled, or forged"
             )
         if not found.alive:
-            raise RefusedError("DIGEST-MD5: IO error acquiring password: the token is expired")
+            raise AuthenticationFailedError("DIGEST-MD5: IO error acquiring password: the token is expired")
         return found.secret, Identity(found.owner, TOKEN, found.real_user or None)
 
 

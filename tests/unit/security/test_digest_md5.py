@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from metastore.client.sasl import DigestMd5 as Client
-from metastore.identity import TOKEN, Identity, RefusedError
+from metastore.identity import TOKEN, AuthenticationFailedError, Identity
 from metastore.security.digest_md5 import DigestMd5, secret_of
 
 
@@ -24,7 +24,7 @@ def test_an_answer_is_good_for_its_challenge_alone() -> None:
     first, second = server(), server()
     said = answer(first.step(b""))
     second.step(b"")
-    with pytest.raises(RefusedError, match="not to this challenge"):
+    with pytest.raises(AuthenticationFailedError, match="not to this challenge"):
         second.step(said)
     assert second.identity is None
     first.step(said)
@@ -45,7 +45,7 @@ def test_a_changed_word_is_seen(word: bytes, instead: bytes) -> None:
     asked = server()
     said = answer(asked.step(b""))
     assert word in said
-    with pytest.raises(RefusedError):
+    with pytest.raises(AuthenticationFailedError):
         asked.step(said.replace(word, instead, 1))
     assert asked.identity is None
 
@@ -55,5 +55,5 @@ def test_what_is_made_to_be_tried_for_long_is_not(said: bytes) -> None:
     """With the square of its length, it would be days: of the 64 KB that are taken, a minute for the whole process."""
     begun = server()
     begun.step(b"")
-    with pytest.raises(RefusedError, match="malformed"):
+    with pytest.raises(AuthenticationFailedError, match="malformed"):
         begun.step(said)

@@ -13,7 +13,7 @@ from metastore.client.sasl import DigestMd5 as Client
 from metastore.client.sasl import digest
 from metastore.domain.delegation_tokens import Identifier, number, parse_token, token_text
 from metastore.errors import ConfigurationError
-from metastore.identity import TOKEN, Identity, RefusedError
+from metastore.identity import TOKEN, AuthenticationFailedError, Identity
 from metastore.security.digest_md5 import DigestMd5, secret_of
 from metastore.security.kerberos import ShortNames
 
@@ -47,7 +47,7 @@ def test_short_names(rules: str, principal: str, user: str) -> None:
     ],
 )
 def test_who_has_no_short_name_is_refused(rules: str, principal: str) -> None:
-    with pytest.raises(RefusedError, match="METASTORE_KERBEROS_AUTH_TO_LOCAL"):
+    with pytest.raises(AuthenticationFailedError, match="METASTORE_KERBEROS_AUTH_TO_LOCAL"):
         ShortNames(rules).user(principal, "OURS")
 
 
@@ -110,7 +110,7 @@ def test_a_token_is_shown_without_its_password() -> None:
 
 
 def test_a_wrong_password_of_a_token_is_refused() -> None:
-    with pytest.raises(RefusedError, match="Mismatched response"):
+    with pytest.raises(AuthenticationFailedError, match="Mismatched response"):
         exchange(b"secret", b"guess")
 
 
@@ -118,7 +118,7 @@ def test_a_wrong_password_of_a_token_is_refused() -> None:
 def test_nonsense_is_refused_by_its_name(response: bytes) -> None:
     server = DigestMd5(lambda _: (b"", Identity("alice", TOKEN)))
     server.step(b"")
-    with pytest.raises(RefusedError, match="DIGEST-MD5"):
+    with pytest.raises(AuthenticationFailedError, match="DIGEST-MD5"):
         server.step(response)
 
 
@@ -128,7 +128,7 @@ def test_a_response_is_for_one_challenge_only() -> None:
     client = Client(base64.b64encode(b"i").decode(), base64.b64encode(b"p").decode())
     response = client.step(first.step(client.step(None)))
     second.step(b"")
-    with pytest.raises(RefusedError, match="not to this challenge"):
+    with pytest.raises(AuthenticationFailedError, match="not to this challenge"):
         second.step(response)
     first.step(response)
     assert first.identity

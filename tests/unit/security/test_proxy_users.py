@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metastore.errors import ConfigurationError
-from metastore.identity import RefusedError
+from metastore.identity import AuthenticationFailedError
 from metastore.security.groups import Groups
 from metastore.security.passwords import PasswordFile, Plain
 from metastore.security.proxy_users import ProxyUsers
@@ -74,7 +74,7 @@ def test_a_file_of_passwords_that_is_broken_later_lets_nobody_in(tmp_path: Path)
     file = PasswordFile(path)
     file.add("alice", "wonderland")
     path.write_text("nonsense\n")
-    with pytest.raises(RefusedError, match="cannot check passwords now"):
+    with pytest.raises(AuthenticationFailedError, match="cannot check passwords now"):
         Plain([file.check], encrypted=True, without_tls=False).step(b"\0alice\0wonderland")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from metastore.errors import ConfigurationError
-from metastore.identity import PASSWORD, Identity, RefusedError
+from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
 from metastore.security.ldap import Directory
 from tests.wire.transport.conftest import eventually
 
@@ -113,7 +113,7 @@ def test_groups(url: str) -> None:
 def test_a_directory_that_does_not_answer_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(RefusedError, match="does not answer"):
+    with pytest.raises(AuthenticationFailedError, match="does not answer"):
         directory(f"ldap://127.0.0.1:{port}").check("alice", "wonderland")
 
 

@@ -1,4 +1,4 @@
-"""Handshakes that were damaged: whatever comes, nobody comes in by it, nothing is a surprise, and nothing is kept."""
+"""TlsScheduler that were damaged: whatever comes, nobody comes in by it, nothing is a surprise, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metastore.identity import METHODS, Identity, RefusedError
+from metastore.identity import METHODS, AuthenticationFailedError, Identity
+from metastore.security.authenticator import Authenticator
 from metastore.security.certificates import Certificates
 from metastore.security.digest_md5 import DigestMd5
-from metastore.security.gate import Gate
 from metastore.security.passwords import Plain
 from metastore.settings import Settings
-from metastore.transport.door import Door
+from metastore.transport.listener import Listener
 from metastore.transport.tls import Certificate
 from tests.fixtures.examples import examples
 from tests.wire.transport.messages import call
@@ -31,11 +31,11 @@ from .visits import KEPT, Visit, check, damaged, message, say, secret
 
 def bearer(token: str) -> Identity:
     if token != "a.good.token":
-        raise RefusedError("Authentication error: the JWT is not accepted")
+        raise AuthenticationFailedError("Authentication error: the JWT is not accepted")
     return Identity("alice", "jwt")
 
 
-GATE = Gate(
+AUTHENTICATOR = Authenticator(
     Certificates(Settings().tls_user_pattern),
     {
         "PLAIN": (frozenset(METHODS), lambda _m, _e: Plain([check], encrypted=True, without_tls=True)),
@@ -65,12 +65,12 @@ HTTP = HEAD % len(CALL) + CALL
 
 
 @pytest.fixture(scope="module")
-def door(host_pem: Pem) -> Door:
-    return Door(
+def listener(host_pem: Pem) -> Listener:
+    return Listener(
         tls="allowed",
         authentication=frozenset(METHODS),
         certificate=Certificate(Path(host_pem.chain), Path(host_pem.key)),
-        gate=GATE,
+        authenticator=AUTHENTICATOR,
     )
 
 
@@ -99,8 +99,8 @@ def surprises() -> Iterator[list[logging.LogRecord]]:
 
 
 @pytest.mark.parametrize("whole", [PLAIN, HTTP], ids=["PLAIN", "HTTP"])
-def test_undamaged_they_come_in(door: Door, whole: bytes) -> None:
-    visit = Visit(door, say(whole))
+def test_undamaged_they_come_in(listener: Listener, whole: bytes) -> None:
+    visit = Visit(listener, say(whole))
     assert [identity and identity.user for identity in visit.known] == ["alice"]
     assert b"inside" in visit.answer
 
@@ -111,22 +111,22 @@ def cuts(whole: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("name", ["PLAIN", "DIGEST", "HTTP", "TLS", "Thrift"])
 def test_cut_at_every_position_nobody_comes_in(
-    door: Door, hello: bytes, surprises: list[logging.LogRecord], name: str
+    listener: Listener, hello: bytes, surprises: list[logging.LogRecord], name: str
 ) -> None:
     whole = {"PLAIN": PLAIN, "DIGEST": DIGEST, "HTTP": HTTP, "TLS": hello, "Thrift": CALL}[name]
     for data in cuts(whole):
-        visit = Visit(door, say(data))
+        visit = Visit(listener, say(data))
         assert visit.worked == 0
         assert b"inside" not in visit.answer
     assert not surprises
 
 
-def visits(door: Door, wholes: list[bytes], seed: int, count: int) -> None:
+def visits(listener: Listener, wholes: list[bytes], seed: int, count: int) -> None:
     """Fails where a damaged handshake lets in somebody who is not known, or has much kept."""
     choose = random.Random(seed)
     for _ in range(count):
         whole = choose.choice(wholes)
-        visit = Visit(door, damaged(say(whole), choose, 0))
+        visit = Visit(listener, damaged(say(whole), choose, 0))
         for identity in visit.known:
             assert identity is None or identity.user == "alice"
         assert visit.worked == 0
@@ -136,6 +136,8 @@ def visits(door: Door, wholes: list[bytes], seed: int, count: int) -> None:
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_damaged_nobody_comes_in(door: Door, hello: bytes, surprises: list[logging.LogRecord], seed: int) -> None:
-    visits(door, [PLAIN, DIGEST, HTTP, hello, CALL], seed, 50)
+def test_damaged_nobody_comes_in(
+    listener: Listener, hello: bytes, surprises: list[logging.LogRecord], seed: int
+) -> None:
+    visits(listener, [PLAIN, DIGEST, HTTP, hello, CALL], seed, 50)
     assert not surprises, surprises[0].exc_info

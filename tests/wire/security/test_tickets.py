@@ -11,7 +11,7 @@ import pytest
 
 from metastore.client import errors
 from metastore.client.sasl import Gssapi
-from metastore.identity import KERBEROS, Identity, RefusedError
+from metastore.identity import KERBEROS, AuthenticationFailedError, Identity
 from metastore.security.kerberos import Kerberos
 from tests.fixtures.server import Server
 from tests.wire.transport.conftest import eventually
@@ -73,7 +73,7 @@ def test_what_was_recorded_is_not_shown_again(realm: Any, environment: Any) -> N
     again = kerberos.begin()
     for each in recorded[:-1]:
         again.step(bytes(each))
-    with pytest.raises(RefusedError, match="GSS initiate failed"):
+    with pytest.raises(AuthenticationFailedError, match="GSS initiate failed"):
         again.step(bytes(recorded[-1]))
     assert again.identity is None
 
@@ -86,7 +86,7 @@ def test_a_client_that_does_not_ask_for_our_key_is_refused(realm: Any, environme
         name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)
         flags = gssapi.RequirementFlag.integrity
         token = gssapi.SecurityContext(name=name, usage="initiate", flags=flags).step()
-    with pytest.raises(RefusedError, match="the client must ask for mutual authentication"):
+    with pytest.raises(AuthenticationFailedError, match="the client must ask for mutual authentication"):
         kerberos.begin().step(token)
 
 
@@ -100,5 +100,5 @@ def test_who_asks_for_protection_asks_for_it_against_doubled_calls(realm: Any, e
         client, server = gssapi.SecurityContext(name=name, usage="initiate", flags=flags), kerberos.begin()
         client.step(server.step(client.step()))
         client.unwrap(server.step(b""))
-    with pytest.raises(RefusedError, match="must ask for sequence detection"):
+    with pytest.raises(AuthenticationFailedError, match="must ask for sequence detection"):
         server.step(client.wrap(b"\x02\x00\xff\xff", encrypt=False).message)

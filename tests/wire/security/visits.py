@@ -10,14 +10,14 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeAlias
 
 from metastore.client.sasl import Mechanism
-from metastore.identity import PASSWORD, TOKEN, Identity, RefusedError
+from metastore.identity import PASSWORD, TOKEN, AuthenticationFailedError, Identity
 from metastore.security.digest_md5 import secret_of
 from metastore.transport.connection import Connection
-from metastore.transport.door import Door
+from metastore.transport.listener import Listener
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session
-from metastore.transport.step import Step
+from metastore.transport.state import State
 from tests.wire.transport.echo import EchoSession
 
 KEPT = 2**17  # bytes that may be kept of somebody who is not known
@@ -40,7 +40,7 @@ def check(user: str, password: str) -> Identity | None:
 
 def secret(identifier: bytes) -> tuple[bytes, Identity]:
     if identifier != b"identifier":
-        raise RefusedError("DIGEST-MD5: no such token")
+        raise AuthenticationFailedError("DIGEST-MD5: no such token")
     return secret_of(b"identifier", b"password"), Identity("alice", TOKEN)
 
 
@@ -127,7 +127,7 @@ def mutated(whole: bytes, choose: random.Random) -> bytes:
 class Visit:
     """What became of one client."""
 
-    def __init__(self, door: Door, talk: Talk, sessions: Callable[..., Session] = EchoSession) -> None:
+    def __init__(self, listener: Listener, talk: Talk, sessions: Callable[..., Session] = EchoSession) -> None:
         self.known: list[Identity | None] = []
         self.worked = 0  # calls of somebody who is not known, that were not refused
         self.served = 0  # all that were not refused
@@ -139,7 +139,7 @@ class Visit:
             ours.settimeout(0)
             theirs.settimeout(0)
             options = TransportOptions(max_message_bytes=2**24)
-            connection = Connection(ours, "test", options, self._open, MEMORY, door)
+            connection = Connection(ours, "test", options, self._open, MEMORY, listener)
             try:
                 self._go_through(connection, theirs, talk)
             finally:
@@ -147,10 +147,10 @@ class Visit:
                 connection.socket.close()  # TLS has taken it over
 
     def _go_through(self, connection: Connection, theirs: socket.socket, talk: Talk) -> None:
-        step, heard, speaks = Step.READ, b"", next(talk)
+        step, heard, speaks = State.READ, b"", next(talk)
         _send(theirs, speaks)
-        while step is not Step.CLOSE:
-            if step is Step.READ and speaks and not _has_bytes(connection.socket):
+        while step is not State.CLOSE:
+            if step is State.READ and speaks and not _has_bytes(connection.socket):
                 speaks, heard = _answer(talk, heard), b""
                 _send(theirs, speaks)
             step = self._next(connection, step)
@@ -159,10 +159,10 @@ class Visit:
             heard += said
             self.answer += said
 
-    def _next(self, connection: Connection, step: Step) -> Step:
-        if step is Step.HANDSHAKE:
+    def _next(self, connection: Connection, step: State) -> State:
+        if step is State.HANDSHAKE:
             return connection.shake_hands()
-        return connection.call() if step is Step.CALL else connection.receive()
+        return connection.call() if step is State.CALL else connection.receive()
 
     def _open(self, peer: str, identity: Identity | None = None, *rest: Any, **more: Any) -> Session:
         self.known.append(identity)

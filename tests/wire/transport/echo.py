@@ -18,7 +18,7 @@ from typing import Any
 
 from thrift.Thrift import TApplicationException, TMessageType, TType
 
-from metastore.transport.listener import BindError
+from metastore.transport.bind import BindError
 from metastore.transport.options import TransportOptions
 from metastore.transport.server import serve
 from thrift_idl.gen.fb303.FacebookService import getOption_args, getOption_result
@@ -78,7 +78,7 @@ class EchoSession:
 
 
 class EchoApplication:
-    gate: Any = None
+    authenticator: Any = None
 
     def open_session(self, peer: str, *_: object, **__: object) -> EchoSession:
         return EchoSession(peer)

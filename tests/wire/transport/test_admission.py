@@ -12,9 +12,9 @@ import pytest
 from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import MessageReader
-from metastore.transport.memory import Growth, Memory, OverBudgetError, work_on
+from metastore.transport.memory import DecodingMemory, Memory, OverBudgetError, work_on
 from metastore.transport.options import TransportOptions
-from metastore.transport.step import Step
+from metastore.transport.state import State
 from metastore.transport.worker_pool import WorkerPool
 
 
@@ -162,7 +162,7 @@ def test_a_message_that_never_fits_is_told_from_one_that_does_not_fit_now() -> N
         memory._most = 200_000_000
         memory._held = 175_000_000  # messages that wait
         memory.claim(beside)  # by others, of whom the process grows, too
-        growth = Growth(memory)
+        growth = DecodingMemory(memory)
         growth.begin()
         memory._held += 20_000_000
         with pytest.raises(OverBudgetError) as refused:
@@ -204,9 +204,9 @@ class Returning(Calling):
         super().__init__(b"alter_table", needs=work_on(5_000_000))
         self.times, self.address = times, Address("host")
 
-    def call(self) -> Step:
+    def call(self) -> State:
         self.times -= 1
-        return Step.CALL if self.times else Step.MEMORY
+        return State.CALL if self.times else State.MEMORY
 
     collecting = sending = busy = False
 
@@ -216,7 +216,7 @@ def test_a_call_may_wait_for_memory_however_often(monkeypatch: pytest.MonkeyPatc
     waiting = Returning(sys.getrecursionlimit())
     answers = iter([False, True] * waiting.times)
     monkeypatch.setattr(pool._admission, "admits", lambda *_: next(answers))
-    pool._go_on(cast(Any, waiting), Step.CALL)
+    pool._go_on(cast(Any, waiting), State.CALL)
     while pool._queue:
         assert pool._work_on_queue()
     assert waiting.times == 0

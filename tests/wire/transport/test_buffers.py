@@ -14,7 +14,7 @@ from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.buffers import FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
 from metastore.transport.memory import Memory
-from metastore.transport.message_end import method_name
+from metastore.transport.message_scanner import method_name
 
 from .messages import strict
 

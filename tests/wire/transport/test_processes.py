@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from metastore.transport.listener import BindError, listen
+from metastore.transport.bind import BindError, listen
 
 from .conftest import BlockedCall, EchoServer, eventually
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from metastore.transport import balance
-from metastore.transport.balance import Balance
+from metastore.transport import accept_balance
+from metastore.transport.accept_balance import ConnectionCounts
 
 from .conftest import EchoServer
 
@@ -25,10 +25,10 @@ def test_connections_are_spread_over_the_workers(serve_echo: ServeEcho, workers:
 
 
 def test_a_worker_that_has_no_more_than_others_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = Balance(3)
+    shares = ConnectionCounts(3)
     first, second = shares.of(0), shares.of(1)
     naps: list[float] = []
-    monkeypatch.setattr(balance.time, "sleep", naps.append)
+    monkeypatch.setattr(accept_balance.time, "sleep", naps.append)
     first.wait(5)
     assert naps == [], "nobody else is there"
     second.tell(4)
@@ -38,7 +38,7 @@ def test_a_worker_that_has_no_more_than_others_does_not_wait(monkeypatch: pytest
 
 
 def test_a_worker_that_has_more_waits_until_another_has_caught_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = Balance(2)
+    shares = ConnectionCounts(2)
     first, second = shares.of(0), shares.of(1)
     second.tell(0)
     naps: list[int] = []
@@ -47,13 +47,13 @@ def test_a_worker_that_has_more_waits_until_another_has_caught_up(monkeypatch: p
         naps.append(1)
         second.tell(len(naps))
 
-    monkeypatch.setattr(balance.time, "sleep", accept)
+    monkeypatch.setattr(accept_balance.time, "sleep", accept)
     first.wait(4)
     assert len(naps) == 3
 
 
 def test_a_worker_that_does_not_accept_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = Balance(2)
+    shares = ConnectionCounts(2)
     first = shares.of(0)
     shares.of(1).tell(0)
     clock = [0.0]
@@ -61,8 +61,8 @@ def test_a_worker_that_does_not_accept_is_not_waited_for(monkeypatch: pytest.Mon
     def sleep(seconds: float) -> None:
         clock[0] += seconds
 
-    monkeypatch.setattr(balance.time, "sleep", sleep)
-    monkeypatch.setattr(balance.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(accept_balance.time, "sleep", sleep)
+    monkeypatch.setattr(accept_balance.time, "monotonic", lambda: clock[0])
     first.wait(100)
     waited = clock[0]
     assert 0 < waited < 0.1

@@ -19,7 +19,7 @@ NONE: Final = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listener:
+class ListenerSettings:
     """An address, and what is asked there."""
 
     host: str
@@ -37,7 +37,7 @@ class Listener:
             return self.host != "localhost"
 
 
-def listeners(settings: Settings) -> tuple[Listener, ...]:
+def listeners(settings: Settings) -> tuple[ListenerSettings, ...]:
     """Returns the listeners of METASTORE_LISTENERS, else the one of METASTORE_HOST and METASTORE_PORT. Raises
     ConfigurationError.
 
@@ -50,7 +50,7 @@ def listeners(settings: Settings) -> tuple[Listener, ...]:
     return found
 
 
-def warnings(found: tuple[Listener, ...]) -> Iterator[str]:
+def warnings(found: tuple[ListenerSettings, ...]) -> Iterator[str]:
     """Returns what an administrator should hear of before anybody comes."""
     for listener in found:
         where = f"{_bracketed(listener.host)}:{listener.port}"
@@ -73,7 +73,7 @@ def methods(text: str) -> frozenset[str]:
     return frozenset(named - {NONE})
 
 
-def _listener(settings: Settings, text: str) -> Listener:
+def _listener(settings: Settings, text: str) -> ListenerSettings:
     address, _, query = text.partition("?")
     try:
         url = urlsplit(f"//{address}")
@@ -88,7 +88,7 @@ def _listener(settings: Settings, text: str) -> Listener:
             f"listeners: a listener has no setting {', '.join(sorted(unknown))}; it may have {', '.join(_OWN)}"
         )
     values = {name: own.get(name, getattr(settings, name)) for name in _OWN}
-    return Listener(
+    return ListenerSettings(
         host=host,
         port=port,
         tls=_one_of("tls", values["tls"], _TLS),
@@ -97,7 +97,7 @@ def _listener(settings: Settings, text: str) -> Listener:
     )
 
 
-def _check(settings: Settings, listener: Listener) -> None:
+def _check(settings: Settings, listener: ListenerSettings) -> None:
     certificates = listener.tls_client_certificates
     if listener.tls != "off" and settings.tls_certificate is None:
         raise ConfigurationError(f"tls is {listener.tls}, which needs the server's certificate: set tls_certificate")

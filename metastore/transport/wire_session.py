@@ -11,9 +11,9 @@ from thrift.protocol.TProtocol import TProtocolBase
 
 from metastore.transport import http
 from metastore.transport.buffers import FRAME_HEADER, MessageReader, ReplyWriter
+from metastore.transport.handshake import Handshake
 from metastore.transport.http import HttpSession
-from metastore.transport.message_end import MessageEnd
-from metastore.transport.opening import Opening
+from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
 from metastore.transport.wire_format import WireFormat
@@ -22,7 +22,7 @@ _NO_FIELDS: Final = b"\x00"  # arguments, in every protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class WireSession:
     """What exists once the first bytes have shown how the client speaks."""
 
     wire_format: WireFormat
@@ -37,27 +37,27 @@ class Dialogue:
         self.iprot.container_length_limit = most if length is None else min(most, length)
 
 
-def begin_dialogue(
+def begin_wire_session(
     wire_format: WireFormat,
-    opening: Opening,
+    handshake: Handshake,
     reader: MessageReader,
     options: TransportOptions,
     open_session: SessionFactory,
     peer: str,
-) -> Dialogue:
+) -> WireSession:
     """Opens the session of a client that has shown how it speaks."""
     limits = (options.max_message_bytes, options.max_container_length)
-    requests = opening.requests
+    requests = handshake.requests
     head = http.head if requests else FRAME_HEADER.pack if wire_format.framed else None
-    writer = ReplyWriter(opening.layer, head)
+    writer = ReplyWriter(handshake.layer, head)
     iprot, oprot = wire_format.protocol(reader, *limits), wire_format.protocol(writer, *limits)
     if requests:
         session: Session = HttpSession(requests, open_session, peer)
         arrived: Callable[[], bool] = partial(requests.arrived, reader)
     else:
-        session = open_session(peer, opening.identity, wire_format.name, encrypted=opening.encrypted)
+        session = open_session(peer, handshake.identity, wire_format.name, encrypted=handshake.encrypted)
         arrived = reader.frame
-    return Dialogue(wire_format, arrived, session, writer, iprot, oprot)
+    return WireSession(wire_format, arrived, session, writer, iprot, oprot)
 
 
 def keep_head(reader: MessageReader, wire_format: WireFormat) -> bool:
@@ -66,7 +66,7 @@ def keep_head(reader: MessageReader, wire_format: WireFormat) -> bool:
     False: not even that is there. Raises TProtocolException where it is none.
     """
     start = reader.start + (FRAME_HEADER.size if wire_format.framed else 0)
-    end = MessageEnd(wire_format, start).head(reader.store, reader.size)
+    end = MessageScanner(wire_format, start).head(reader.store, reader.size)
     if end is None:
         return False
     reader.replace(reader.store.getvalue()[start:end] + _NO_FIELDS)

@@ -26,7 +26,7 @@ _Value = list[Any]
 behind them; of fields, the bytes that were there when they were last tried to be skipped."""
 
 
-class MessageEnd:
+class MessageScanner:
     """Follows one message through the bytes that have arrived.
 
     Structs are skipped by Thrift's C decoder where all of them is there; where the bytes end inside of one, it is taken

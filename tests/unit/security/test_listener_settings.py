@@ -9,7 +9,7 @@ import pytest
 
 from metastore.errors import ConfigurationError
 from metastore.security.certificates import Certificates, subject
-from metastore.security.listeners import listeners, warnings
+from metastore.security.listener_settings import listeners, warnings
 from metastore.settings import Settings
 
 PEM: dict[str, Any] = {"tls_certificate": Path("chain.pem"), "tls_client_ca": Path("ca.pem")}
@@ -84,14 +84,14 @@ def test_subjects_are_written_as_rfc_4514_has_them(names: tuple[tuple[str, str],
 
 
 def test_a_name_that_looks_like_a_subject_is_nobodys() -> None:
-    from metastore.identity import RefusedError
+    from metastore.identity import AuthenticationFailedError
 
     rule = Certificates(Settings().tls_user_pattern)
     assert rule.identity(certificate(("commonName", "alice"), ("organizationalUnitName", "x"))).user == "alice"
     for name in ("a,CN=root", "x+CN=root", ""):
-        with pytest.raises(RefusedError):
+        with pytest.raises(AuthenticationFailedError):
             rule.identity(certificate(("commonName", name)))
-    with pytest.raises(RefusedError, match="expired"):
+    with pytest.raises(AuthenticationFailedError, match="expired"):
         rule.identity({**certificate(("commonName", "alice")), "notAfter": "Jan  1 00:00:00 2020 GMT"})
 
 

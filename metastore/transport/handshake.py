@@ -5,20 +5,20 @@ from __future__ import annotations
 import socket
 from typing import Final
 
-from metastore.identity import CERTIFICATE, Identity, Mechanism, RefusedError
+from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity, Mechanism
 from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
-from metastore.transport.door import Door
-from metastore.transport.http import Requests, TurnedAwayError
-from metastore.transport.layers import Layer
-from metastore.transport.sasl import Exchange, Sasl
-from metastore.transport.tls import FIRST_BYTE, OFF, REFUSED, REQUIRED, Tls
+from metastore.transport.http import ConnectionRejectedError, Requests
+from metastore.transport.listener import Listener
+from metastore.transport.sasl import SaslExchange, SaslStream
+from metastore.transport.streams import Stream
+from metastore.transport.tls import FIRST_BYTE, OFF, REFUSED, REQUIRED, TlsStream
 from metastore.transport.wire_format import PEEKED, WireFormat, detect
 
 _MOST: Final = 2**16  # bytes of a message of somebody who is not known
 
 
-class Opening:
+class Handshake:
     """What a connection goes through, as its bytes arrive. Nothing here waits but `answer`.
 
     Attributes:
@@ -31,8 +31,8 @@ class Opening:
         due: whether a message is there that `answer` is to be called for.
     """
 
-    def __init__(self, sock: socket.socket, reader: MessageReader, door: Door) -> None:
-        self.layer: Layer = sock
+    def __init__(self, sock: socket.socket, reader: MessageReader, listener: Listener) -> None:
+        self.layer: Stream = sock
         self.identity: Identity | None = None
         self.refusal: str | None = None
         self.requests: Requests | None = None
@@ -40,14 +40,14 @@ class Opening:
         self.due = False
         self.socket = sock
         self._reader = reader
-        self._door = door
-        self._tls: Tls | None = None
-        self._sasl: Sasl | None = None
-        self._exchange: Exchange | None = None
+        self._listener = listener
+        self._tls: TlsStream | None = None
+        self._sasl: SaslStream | None = None
+        self._exchange: SaslExchange | None = None
         self._limit = reader.limit
-        if door.asks:
+        if listener.asks:
             reader.restrict(_MOST)
-        if door.tls != OFF:
+        if listener.tls != OFF:
             reader.through(self)
 
     def recv(self, size: int, /) -> bytes:
@@ -59,11 +59,13 @@ class Opening:
         return self.socket.recv(size)
 
     def shake_hands(self) -> None:
-        """Goes on with a handshake of TLS. Raises TurnedAwayError, TTransportException."""
+        """Goes on with a handshake of TLS. Raises ConnectionRejectedError, TTransportException."""
         if self._tls is None:
-            if self._door.certificate is None:
-                raise TurnedAwayError("it speaks TLS, and there is no certificate", REFUSED)
-            self._tls = self.layer = Tls(self.socket, self._door.certificate.context(self._door.client_certificates))
+            if self._listener.certificate is None:
+                raise ConnectionRejectedError("it speaks TLS, and there is no certificate", REFUSED)
+            self._tls = self.layer = TlsStream(
+                self.socket, self._listener.certificate.context(self._listener.client_certificates)
+            )
             self.socket = self._tls.socket
         if self._tls.shake_hands():
             self.shaking = False
@@ -72,13 +74,13 @@ class Opening:
     @property
     def full(self) -> str:
         """Why a first call is refused, and no other one comes after it; empty: calls are worked on."""
-        return self._door.full
+        return self._listener.full
 
     @property
     def awaited(self) -> bool:
         """Whether the client has to go on: it has begun something, or has not said who it is."""
         begun = self._exchange is not None or self.requests is not None
-        return self._door.asks or begun or self.shaking
+        return self._listener.asks or begun or self.shaking
 
     @property
     def wrapped(self) -> bool:
@@ -98,7 +100,7 @@ class Opening:
     def collect(self) -> WireFormat | None:
         """Returns the wire format, once Thrift is spoken; none: more has to arrive, or an answer is due.
 
-        Raises TurnedAwayError, TTransportException, TProtocolException.
+        Raises ConnectionRejectedError, TTransportException, TProtocolException.
         """
         reader = self._reader
         while self._exchange is None and self.requests is None:
@@ -106,9 +108,9 @@ class Opening:
                 return None
             first = reader.peek(PEEKED)
             if first[:2] == FIRST_BYTE + b"\x03" and self._tls is None:
-                raise TurnedAwayError("it speaks TLS, which is off here (METASTORE_TLS=off)", REFUSED)
+                raise ConnectionRejectedError("it speaks TLS, which is off here (METASTORE_TLS=off)", REFUSED)
             if sasl.begins(first):
-                self._exchange = Exchange(self._mechanism)
+                self._exchange = SaslExchange(self._mechanism)
             elif http.begins(first):
                 self._begin_http()
             else:
@@ -119,12 +121,12 @@ class Opening:
             return self._thrift(reader.peek(PEEKED)) if reader.unread >= PEEKED else None
         try:
             self.due = self._exchange.arrived(reader)
-        except RefusedError as error:
-            raise TurnedAwayError(str(error), sasl.refusal(str(error))) from error
+        except AuthenticationFailedError as error:
+            raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
         return None
 
     def answer(self) -> None:
-        """Answers the message of the exchange that is there; may take its time. Raises TurnedAwayError."""
+        """Answers the message of the exchange that is there; may take its time. Raises ConnectionRejectedError."""
         exchange, self.due = self._exchange, False
         if self.requests:
             self.requests.identity()
@@ -133,20 +135,20 @@ class Opening:
             return
         try:
             answer = exchange.answer(self._reader)
-        except RefusedError as error:
-            raise TurnedAwayError(str(error), sasl.refusal(str(error))) from error
+        except AuthenticationFailedError as error:
+            raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
         if exchange.mechanism is None or not exchange.done:
             self.tell(answer)
             return
         self.identity = exchange.mechanism.identity
         self.tell(answer)
-        self._go_through(Sasl(self.layer, exchange.mechanism, self._limit))
+        self._go_through(SaslStream(self.layer, exchange.mechanism, self._limit))
 
-    def refused(self, reason: str, status: int = 503) -> TurnedAwayError:
+    def refused(self, reason: str, status: int = 503) -> ConnectionRejectedError:
         """Returns the refusal of a client that has not begun to call; of HTTP, with this status."""
         if self.requests:
             return http.refusal(status, reason)
-        return TurnedAwayError(reason, sasl.refusal(reason) if self._exchange else b"")
+        return ConnectionRejectedError(reason, sasl.refusal(reason) if self._exchange else b"")
 
     def pass_by(self) -> None:
         """What arrives from now on is dropped: it is not looked at on its way."""
@@ -160,7 +162,7 @@ class Opening:
         except OSError:
             return False
 
-    def _go_through(self, layer: Sasl) -> None:
+    def _go_through(self, layer: SaslStream) -> None:
         """Puts the layer between: what has arrived and is not read, and what arrives from now on, comes through it."""
         self.layer = self._sasl = layer
         layer.first = self._reader.through(layer)
@@ -169,22 +171,22 @@ class Opening:
 
     def _begin_http(self) -> None:
         encrypted = self.encrypted
-        if self._door.full:
-            raise http.refusal(503, self._door.full)
+        if self._listener.full:
+            raise http.refusal(503, self._listener.full)
         try:
             self._look_at_certificate()
-        except RefusedError as error:
+        except AuthenticationFailedError as error:
             raise http.refusal(401, str(error)) from error
-        if self._door.tls == REQUIRED and not encrypted:
-            raise http.refusal(403, self._door.refusal(None, encrypted=False))
-        self.requests = Requests(self._door, self.identity, encrypted=encrypted, tell=self.tell)
+        if self._listener.tls == REQUIRED and not encrypted:
+            raise http.refusal(403, self._listener.refusal(None, encrypted=False))
+        self.requests = Requests(self._listener, self.identity, encrypted=encrypted, tell=self.tell)
 
     def _http(self) -> WireFormat | None:
         """Does the same for HTTP: before a body is read, it must be known who sends it."""
         requests, reader = self.requests, self._reader
         if requests is None or not requests.head_arrived(reader):
             return None
-        if self._door.asks and reader.restricted:
+        if self._listener.asks and reader.restricted:
             self.due = True
             return None
         return WireFormat(framed=True)
@@ -193,29 +195,29 @@ class Opening:
         wire_format = detect(first)
         try:
             self._look_at_certificate()
-            self.refusal = self._door.refusal(self.identity, encrypted=self.encrypted) or None
-        except RefusedError as error:
+            self.refusal = self._listener.refusal(self.identity, encrypted=self.encrypted) or None
+        except AuthenticationFailedError as error:
             self.refusal = str(error)
         if self.refusal is None:
             self._reader.trust()
         return wire_format
 
     def _look_at_certificate(self) -> None:
-        door = self._door
-        if self._tls and self.identity is None and door.gate and CERTIFICATE in door.authentication:
+        listener = self._listener
+        if self._tls and self.identity is None and listener.authenticator and CERTIFICATE in listener.authentication:
             certificate = self._tls.peer_certificate
             if certificate:
-                self.identity = door.gate.certificate(certificate)
+                self.identity = listener.authenticator.certificate(certificate)
 
     def _mechanism(self, name: str) -> Mechanism:
-        door, encrypted = self._door, self.encrypted
-        if door.full:
-            raise RefusedError(door.full)
-        if door.tls == REQUIRED and not encrypted:
-            raise RefusedError(door.refusal(None, encrypted=False))
-        if door.gate is None:
-            raise RefusedError(
+        listener, encrypted = self._listener, self.encrypted
+        if listener.full:
+            raise AuthenticationFailedError(listener.full)
+        if listener.tls == REQUIRED and not encrypted:
+            raise AuthenticationFailedError(listener.refusal(None, encrypted=False))
+        if listener.authenticator is None:
+            raise AuthenticationFailedError(
                 "This metastore asks for no authentication (METASTORE_AUTHENTICATION=none): "
                 "set hive.metastore.sasl.enabled=false"
             )
-        return door.gate.mechanism(name, door.authentication, encrypted=encrypted)
+        return listener.authenticator.mechanism(name, listener.authentication, encrypted=encrypted)

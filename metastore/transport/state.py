@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class Step(enum.Enum):
+class State(enum.Enum):
     """What a connection needs next."""
 
     READ = enum.auto()  # bytes from its client

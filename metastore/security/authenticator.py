@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from metastore.errors import ConfigurationError
-from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, Identity, Mechanism, RefusedError
+from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, AuthenticationFailedError, Identity, Mechanism
 from metastore.security.certificates import Certificates
 from metastore.security.digest_md5 import DigestMd5, Secret
 from metastore.security.jwt import JsonWebTokens
 from metastore.security.kerberos import Kerberos
 from metastore.security.ldap import Directory
-from metastore.security.listeners import listeners
+from metastore.security.listener_settings import listeners
 from metastore.security.passwords import Check, PasswordFile, Plain
 from metastore.settings import Settings
 
 Begin = Callable[[frozenset[str], bool], Mechanism]
-"""Begins a mechanism; is told the listener's methods, and whether the connection is encrypted. Raises RefusedError."""
+"""Starts a SASL mechanism. Arguments: the listener's methods; whether the connection is encrypted."""
 
 
-class Gate:
-    """What connections ask (`transport.door.Gate`). `mechanisms`: by SASL's name, with the methods they belong to."""
+class Authenticator:
+    """Implements `transport.listener.Authenticator`. `mechanisms`: by SASL name, with the methods that enable each."""
 
     def __init__(
         self,
@@ -37,30 +37,32 @@ class Gate:
         self._without_tls = without_tls
 
     def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
-        """Begins one. Raises RefusedError with Hive's text where it is not offered."""
+        """Begins one. Raises AuthenticationFailedError with Hive's text where it is not offered."""
         offered = {text: begin for text, (theirs, begin) in self._mechanisms.items() if theirs & methods}
         if name not in offered:
             names = ", ".join(sorted(offered)) or "none"
-            raise RefusedError(
+            raise AuthenticationFailedError(
                 f"Unsupported mechanism type {name[:40]}: this metastore offers {names} "
                 f"(METASTORE_AUTHENTICATION={','.join(sorted(methods))})"
             )
         return offered[name](methods, encrypted)
 
     def certificate(self, certificate: dict[str, Any]) -> Identity:
-        """Raises RefusedError."""
+        """Raises AuthenticationFailedError."""
         return self._certificates.identity(certificate)
 
     def bearer(self, token: str, *, encrypted: bool) -> Identity:
-        """Raises RefusedError."""
+        """Raises AuthenticationFailedError."""
         if self._bearer is None:
-            raise RefusedError("This metastore takes no JWT: METASTORE_AUTHENTICATION does not name jwt")
+            raise AuthenticationFailedError("This metastore takes no JWT: METASTORE_AUTHENTICATION does not name jwt")
         if not (encrypted or self._without_tls):
-            raise RefusedError("This metastore takes JWTs over https only (METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)")
+            raise AuthenticationFailedError(
+                "This metastore takes JWTs over https only (METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)"
+            )
         return self._bearer(token)
 
 
-def make_gate(settings: Settings, secret: Secret) -> Gate:
+def make_authenticator(settings: Settings, secret: Secret) -> Authenticator:
     """Returns what the settings ask for. `secret`: of a delegation token's identifier. Raises ConfigurationError."""
     methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
     mechanisms: dict[str, tuple[frozenset[str], Begin]] = {}
@@ -83,7 +85,7 @@ def make_gate(settings: Settings, secret: Secret) -> Gate:
             return Plain(chosen, encrypted=encrypted, without_tls=settings.allow_password_without_tls)
 
         mechanisms["PLAIN"] = frozenset(checks), plain
-    return Gate(
+    return Authenticator(
         Certificates(settings.tls_user_pattern),
         mechanisms,
         tokens.identity if tokens else None,

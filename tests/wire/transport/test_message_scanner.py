@@ -12,7 +12,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from metastore.transport.message_end import MessageEnd, first_arguments, method_name
+from metastore.transport.message_scanner import MessageScanner, first_arguments, method_name
 from metastore.transport.wire_format import WireFormat
 from tests.fixtures.examples import examples
 
@@ -85,7 +85,7 @@ def test_the_end_is_found_when_it_has_arrived_and_not_before(
     whole = message(wire_format, fields)
     before = data.draw(st.binary(max_size=5))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=10)))
-    end = MessageEnd(wire_format, len(before))
+    end = MessageScanner(wire_format, len(before))
     store = BytesIO()
     for cut in cuts:
         store = BytesIO(before + whole[:cut])
@@ -101,13 +101,13 @@ def test_the_end_is_found_when_it_has_arrived_and_not_before(
 def test_each_byte_alone(wire_format: WireFormat) -> None:
     fields = [(1, (TType.MAP, ((TType.STRING, "key"), (TType.STRUCT, [(20, (TType.I64, -5))]), 9)))] * 3
     whole = message(wire_format, fields)
-    end = MessageEnd(wire_format, 0)
+    end = MessageScanner(wire_format, 0)
     found = [end.find(BytesIO(whole[:size]), size) for size in range(1, len(whole) + 1)]
     assert found == [None] * (len(whole) - 1) + [len(whole)]
 
 
 def test_a_depth_without_end_is_refused() -> None:
-    end = MessageEnd(FORMATS[0], 0)
+    end = MessageScanner(FORMATS[0], 0)
     data = message(FORMATS[0], [])[:-1] + b"\x0c\x00\x01" * 1000
     with pytest.raises(TProtocolException, match="recursion depth"):
         end.find(BytesIO(data), len(data))
@@ -119,7 +119,7 @@ def test_a_type_that_is_none_is_refused_though_what_follows_could_be_read(
 ) -> None:
     data = message(wire_format, [])[:-1] + field + bytes(200)
     with pytest.raises(TProtocolException, match=r"malformed message: .*[Tt]ype"):
-        MessageEnd(wire_format, 0).find(BytesIO(data), len(data))
+        MessageScanner(wire_format, 0).find(BytesIO(data), len(data))
 
 
 @pytest.mark.parametrize("framed", [False, True])

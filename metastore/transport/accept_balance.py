@@ -14,7 +14,7 @@ _PAUSE: Final = 0.0005
 _TRUST: Final = 1.0  # seconds that nobody is waited for, after it was in vain
 
 
-class Balance:
+class ConnectionCounts:
     """To be made before the workers are forked."""
 
     def __init__(self, workers: int) -> None:
@@ -26,12 +26,12 @@ class Balance:
         """Forgets a worker that has died: nobody waits for it."""
         self._counts[worker] = _NOT_THERE
 
-    def of(self, worker: int) -> Share:
+    def of(self, worker: int) -> AcceptTurn:
         """Returns the share of one worker, for its process alone."""
-        return Share(self._counts, worker)
+        return AcceptTurn(self._counts, worker)
 
 
-class Share:
+class AcceptTurn:
     """What one worker has of all connections."""
 
     def __init__(self, counts: memoryview, worker: int) -> None:

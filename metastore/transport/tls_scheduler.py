@@ -1,4 +1,4 @@
-"""Handshakes of TLS take their turns: one at a time in a worker, and a part of its time while calls are worked on."""
+"""TlsScheduler of TLS take their turns: one at a time in a worker, and a part of its time while calls are worked on."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Final
 
 from metastore.transport.address import Address
 from metastore.transport.connection import Connection
-from metastore.transport.step import Step
+from metastore.transport.state import State
 
 logger = logging.getLogger("metastore.transport")
 
 _PART: Final = 0.25  # of the time of a thread that handshakes take while calls are worked on
 
 
-class Handshakes:
+class TlsScheduler:
     """Connections whose handshake can go on, those of several addresses in turn, in a thread of their own.
 
     A handshake costs as much as several calls, and whoever begins one is not known. So that many of them do not slow
@@ -26,7 +26,7 @@ class Handshakes:
     flight, it does not wait. Who waits too long is ended as with any message that does not arrive (`read_timeout`).
     """
 
-    def __init__(self, go_on: Callable[[Connection, Step], None], working: Callable[[], bool]) -> None:
+    def __init__(self, go_on: Callable[[Connection, State], None], working: Callable[[], bool]) -> None:
         """`go_on` takes a connection back; `working` tells whether calls are in flight."""
         self._go_on = go_on
         self._working = working

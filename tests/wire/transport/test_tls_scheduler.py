@@ -1,4 +1,4 @@
-"""Handshakes of TLS: whose turn it is, what they leave to calls, and what they do not keep waiting."""
+"""TlsScheduler of TLS: whose turn it is, what they leave to calls, and what they do not keep waiting."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any, cast
 import pytest
 import trustme
 
-from metastore.transport import handshakes
+from metastore.transport import tls_scheduler
 from metastore.transport.address import Address
-from metastore.transport.door import Door
-from metastore.transport.handshakes import Handshakes
+from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
-from metastore.transport.step import Step
+from metastore.transport.state import State
 from metastore.transport.tls import Certificate
+from metastore.transport.tls_scheduler import TlsScheduler
 from metastore.transport.worker_pool import WorkerPool
 
 from .conftest import PATIENCE, eventually
@@ -38,22 +38,22 @@ class Greeting:
     busy: bool = False
     done: threading.Event = field(default_factory=threading.Event)
 
-    def shake_hands(self) -> Step:
+    def shake_hands(self) -> State:
         self.work()
-        return Step.READ
+        return State.READ
 
 
-def turns(*, working: bool) -> tuple[Handshakes, list[Greeting]]:
+def turns(*, working: bool) -> tuple[TlsScheduler, list[Greeting]]:
     taken: list[Greeting] = []
 
-    def go_on(connection: Any, _: Step) -> None:
+    def go_on(connection: Any, _: State) -> None:
         taken.append(connection)
         connection.done.set()
 
-    return Handshakes(go_on, lambda: working), taken
+    return TlsScheduler(go_on, lambda: working), taken
 
 
-def put(handshakes: Handshakes, *greetings: Greeting) -> None:
+def put(handshakes: TlsScheduler, *greetings: Greeting) -> None:
     for greeting in greetings:
         handshakes.put(cast(Any, greeting))
 
@@ -80,7 +80,7 @@ def test_addresses_come_in_turn() -> None:
 @pytest.mark.parametrize("working", [True, False])
 def test_while_calls_are_worked_on_they_take_a_quarter(monkeypatch: pytest.MonkeyPatch, working: bool) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(handshakes, "sleep", pauses.append)
+    monkeypatch.setattr(tls_scheduler, "sleep", pauses.append)
     shaking, _ = turns(working=working)
 
     def work() -> None:
@@ -124,14 +124,14 @@ class Client:
 
 
 @pytest.fixture
-def tls(tmp_path: Path) -> tuple[Door, ssl.SSLContext]:
-    """A door, and a client's context that trusts it."""
+def tls(tmp_path: Path) -> tuple[Listener, ssl.SSLContext]:
+    """A listener, and a client's context that trusts it."""
     authority = trustme.CA()
     issued, chain = authority.issue_cert("localhost"), tmp_path / "chain.pem"
     issued.private_key_and_cert_chain_pem.write_to_path(str(chain))
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    return Door(tls="required", certificate=Certificate(chain)), context
+    return Listener(tls="required", certificate=Certificate(chain)), context
 
 
 class Blocking(EchoSession):
@@ -156,13 +156,13 @@ def pool() -> Iterator[WorkerPool]:
 
 
 def test_a_call_that_comes_with_its_handshake_keeps_no_handshake_waiting(
-    pool: WorkerPool, tls: tuple[Door, ssl.SSLContext]
+    pool: WorkerPool, tls: tuple[Listener, ssl.SSLContext]
 ) -> None:
-    door, context = tls
+    listener, context = tls
     pairs = [socket.socketpair() for _ in range(2)]
     for number, (ours, theirs) in enumerate(pairs):
         theirs.settimeout(PATIENCE)
-        pool.admit(ours, f"host:{number}", door)
+        pool.admit(ours, f"host:{number}", listener)
     blocked, other = (Client(context, theirs) for _, theirs in pairs)
     blocked.call(call("block it"))
     assert Blocking.begun.wait(PATIENCE)
@@ -177,18 +177,18 @@ def test_a_call_that_comes_with_its_handshake_keeps_no_handshake_waiting(
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # ssl leaves the closing to the collector
 def test_who_has_gone_when_its_turn_comes_is_forgotten(
     pool: WorkerPool,
-    tls: tuple[Door, ssl.SSLContext],
+    tls: tuple[Listener, ssl.SSLContext],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     waiting: list[Any] = []
     with monkeypatch.context() as patch, socket.create_server(("127.0.0.1", 0)) as listener:
-        patch.setattr(pool._handshakes, "put", waiting.append)
+        patch.setattr(pool._tls_scheduler, "put", waiting.append)
         with socket.create_connection(listener.getsockname()) as theirs:
             pool.admit(listener.accept()[0], "host:1", tls[0])
             theirs.sendall(b"\x16\x03\x01")
             assert eventually(lambda: bool(waiting))
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    pool._handshakes.put(waiting[0])
+    pool._tls_scheduler.put(waiting[0])
     assert eventually(lambda: pool.connections == 0)
     assert not [record for record in caplog.records if record.exc_info]

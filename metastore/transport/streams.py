@@ -10,7 +10,7 @@ _PIECE: Final = 2**18  # bytes of a reply that a layer works on at once
 Chunk = bytes | memoryview
 
 
-class Layer(Protocol):
+class Stream(Protocol):
     """A stream of bytes in both directions, over the one below it, which may be the socket itself."""
 
     def recv(self, size: int, /) -> bytes:
@@ -24,7 +24,7 @@ class Layer(Protocol):
         """
 
 
-def piece_of(chunks: Sequence[Chunk]) -> Chunk:
+def first_piece(chunks: Sequence[Chunk]) -> Chunk:
     """Returns the begin of these as one: small chunks together, of a large one a part."""
     first = chunks[0]
     if len(first) > _PIECE:
