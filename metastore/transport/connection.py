@@ -32,11 +32,9 @@ _SHOWN = 256  # bytes of a message, by which calls are told apart
 
 
 class Connection:
-    """Collects what a client sends, answers it, sends the reply; waits for nothing. One thread uses it at a time.
+    """Reads a client's messages, runs its calls and sends the replies without blocking. One thread uses it at a time.
 
-    `busy` belongs to the worker pool: true while a thread, or its queue, has the connection in its hands. `number` is
-    the file descriptor's, while it is open.
-    """
+    `busy`: whether a thread or its queue owns the connection. `number`: the file descriptor, while it is open."""
 
     def __init__(
         self,
@@ -82,8 +80,9 @@ class Connection:
     @property
     def held(self) -> int:
         """Bytes of messages and replies that are kept for this client."""
-        held = self._reader.size + (self._wire_session.writer.pending if self._wire_session else 0)
-        return held + self._handshake.held
+        return (
+            self._reader.size + self._handshake.held + (self._wire_session.writer.pending if self._wire_session else 0)
+        )
 
     @property
     def collecting(self) -> bool:
