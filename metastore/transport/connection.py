@@ -379,8 +379,7 @@ class Connection:
         return self._send()
 
     def _whole_or_its_head(self, wire_format: WireFormat) -> bool:
-        """Has the message ready to be read over. Of one that has not arrived, its head, with arguments of no fields:
-        after that, whatever comes is dropped. False: not even that is there."""
+        """Prepares the message for skipping; of an incomplete one, its head with empty arguments. False: no head yet."""
         reader = self._reader
         if reader.known_length is not None:
             reader.again()
