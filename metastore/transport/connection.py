@@ -379,7 +379,7 @@ class Connection:
         return self._send()
 
     def _whole_or_its_head(self, wire_format: WireFormat) -> bool:
-        """Prepares the message for skipping; of an incomplete one, its head with empty arguments. False: no head yet."""
+        """Prepares the message for skipping; of an incomplete one, its head with no arguments. False: no head yet."""
         reader = self._reader
         if reader.known_length is not None:
             reader.again()
