@@ -10,11 +10,11 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from metastore.background.audit import tell_audit
-from metastore.background.cleaning import clean_descriptors, clean_events, clean_warehouse
-from metastore.background.recovery import purging, recovery, renewal
-from metastore.background.registration import registration as register
-from metastore.background.timeouts import timeouts
+from metastore.background.audit import audit_logging
+from metastore.background.cleaning import descriptor_cleaning, event_cleaning, warehouse_cleaning
+from metastore.background.expiry import expiry
+from metastore.background.recovery import drop_purging, journal_recovery, lease_renewal
+from metastore.background.registration import server_registration
 from metastore.background.timer import Timer
 from metastore.domain.privileges import Admins
 from metastore.domain.quotas import parse_quotas
@@ -54,7 +54,7 @@ from metastore.handlers.undrop import UndropHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
 from metastore.identity import Identity
-from metastore.monitoring.board import Board, Place
+from metastore.monitoring.shared_metrics import SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
@@ -137,19 +137,19 @@ class Application:
         settings: Settings,
         database_url: str,
         on_step: Callable[[str], object] = lambda _: None,
-        place: Place | None = None,
+        metrics: WorkerMetrics | None = None,
         registration: Registration | None = None,
         worker: int = 0,
     ) -> None:
-        """`on_step` is told of each step of a file operation, for tests that stop there; `place` of what is done.
+        """`on_step` is told of each step of a file operation, for tests that stop there; `metrics` of what is done.
 
         `registration`: of the server to which this belongs, as which of its workers.
         """
-        self._place = place
+        self._metrics = metrics
         self._settings = settings
         name = registration.application_name if registration else "metastore"
         engine = make_engine(settings, database_url, application=name)
-        self._store = Store(engine, settings, place.committed if place else None)
+        self._store = Store(engine, settings, metrics.count_events if metrics else None)
         self._watch = Timer("looking after PostgreSQL", Watch(settings.statement_timeout).look, _LOOK)
         self._server = ServerService(self._store, registration, worker) if registration else None
         self._listener = Listener(database_url)
@@ -175,7 +175,7 @@ class Application:
         self.authenticator = make_authenticator(settings, self._delegation.secret)
         handlers = self._handlers(settings, warehouse, timeout)
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
-        self._records = _records(settings, place, self._spans)
+        self._records = _records(settings, metrics, self._spans)
         base = FacebookHandlers(_version(), self._store.answers)
         guard = Guard(rights, read_only=settings.read_only, trail=self._audit)
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
@@ -183,22 +183,22 @@ class Application:
 
     def _background(self, settings: Settings, timeout: timedelta) -> tuple[Timer, ...]:
         return (
-            *([tell_audit(self._audit)] if self._audit else []),
-            timeouts(TimeoutService(self._store, timeout), timeout),
-            clean_events(self.notifications, settings.event_retention),
-            clean_warehouse(self.cleaning, settings.cleanup_interval),
-            purging(self.undrop),
-            recovery(self.journal),
-            renewal(self.journal),
+            *([audit_logging(self._audit)] if self._audit else []),
+            expiry(TimeoutService(self._store, timeout), timeout),
+            event_cleaning(self.notifications, settings.event_retention),
+            warehouse_cleaning(self.cleaning, settings.cleanup_interval),
+            drop_purging(self.undrop),
+            journal_recovery(self.journal),
+            lease_renewal(self.journal),
             Timer("undoing what nobody was told of", self._store.settle, _SETTLE_PAUSE),
-            clean_descriptors(DescriptorCleaningService(self._store), settings.cleanup_interval),
-            *([register(self._server)] if self._server else []),
+            descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
+            *([server_registration(self._server)] if self._server else []),
         )
 
     def start(self) -> None:
         """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""
-        if self._place:
-            self._place.set(pid=os.getpid(), pool_size=self._settings.pool_size)
+        if self._metrics:
+            self._metrics.set(pid=os.getpid(), pool_size=self._settings.pool_size)
         self._watch.start()
         try:
             if self._server:
@@ -219,9 +219,9 @@ class Application:
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
     ) -> None:
         """Shows on the board what this worker has."""
-        if self._place:
-            self._place.add(queued_calls=queued_calls, queued_seconds=queued_seconds)
-            self._place.set(
+        if self._metrics:
+            self._metrics.add(queued_calls=queued_calls, queued_seconds=queued_seconds)
+            self._metrics.set(
                 connections=connections,
                 calls_in_flight=calls,
                 calls_waiting=waiting,
@@ -307,13 +307,13 @@ class Application:
 def make_application(
     settings: Settings,
     database_url: str,
-    board: Board | None = None,
+    shared_metrics: SharedMetrics | None = None,
     registration: Registration | None = None,
     worker: int = 0,
 ) -> Application:
     """Returns an application that is ready to serve, and answers errors as long as the database does not answer."""
-    place = board.place(worker) if board else None
-    application = Application(settings, database_url, place=place, registration=registration, worker=worker)
+    metrics = shared_metrics.worker(worker) if shared_metrics else None
+    application = Application(settings, database_url, metrics=metrics, registration=registration, worker=worker)
     application.start()
     return application
 
@@ -330,10 +330,10 @@ def _audit(settings: Settings, store: Store) -> AuditService | None:
     return AuditService(store, settings.audit_retention if settings.audit == "table" else 0.0)
 
 
-def _records(settings: Settings, place: Place | None, spans: Spans | None) -> CallRecords:
+def _records(settings: Settings, metrics: WorkerMetrics | None, spans: Spans | None) -> CallRecords:
     if spans:
-        return TracedRecords(settings.slow_call_threshold, place, spans)
-    return CallRecords(settings.slow_call_threshold, place)
+        return TracedRecords(settings.slow_call_threshold, metrics, spans)
+    return CallRecords(settings.slow_call_threshold, metrics)
 
 
 def _now() -> int:

@@ -10,6 +10,6 @@ from metastore.services.entry.audit import AuditService
 _INTERVAL: Final = 0.5  # seconds
 
 
-def tell_audit(service: AuditService) -> Timer:
+def audit_logging(service: AuditService) -> Timer:
     """Makes the timer; one worker at a time, of all servers, does the work."""
     return Timer("telling the audit trail", service.tell, _INTERVAL)

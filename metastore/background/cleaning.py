@@ -16,17 +16,17 @@ _SHORTEST: Final = 1.0  # seconds between two runs
 _LONGEST: Final = 3600.0
 
 
-def clean_warehouse(service: CleaningService, interval: float) -> Timer:
+def warehouse_cleaning(service: CleaningService, interval: float) -> Timer:
     """Makes the timer that cleans every `interval` seconds. Workers that do so at once share the work."""
     return Timer("cleaning the warehouse", service.run, interval)
 
 
-def clean_events(service: NotificationService, time_to_live: float) -> Timer:
+def event_cleaning(service: NotificationService, time_to_live: float) -> Timer:
     """Makes the timer that removes events older than `time_to_live` seconds; one worker at a time does the work."""
     interval = min(max(time_to_live / _SHARE, _SHORTEST), _LONGEST)
     return Timer("cleaning the notification log", service.clean, interval)
 
 
-def clean_descriptors(service: DescriptorCleaningService, interval: float) -> Timer:
+def descriptor_cleaning(service: DescriptorCleaningService, interval: float) -> Timer:
     """Makes the timer that removes what no table and no partition is described by; one worker at a time does it."""
     return Timer("cleaning descriptors", service.run, interval)

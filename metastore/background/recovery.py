@@ -12,16 +12,16 @@ _INTERVAL: Final = 10.0  # seconds
 _RENEWAL: Final = 20.0  # a third of a lease
 
 
-def recovery(journal: Journal) -> Timer:
+def journal_recovery(journal: Journal) -> Timer:
     """Workers that do so at once share the work."""
     return Timer("going on with file operations", journal.recover, _INTERVAL)
 
 
-def renewal(journal: Journal) -> Timer:
+def lease_renewal(journal: Journal) -> Timer:
     """Each worker renews what it is at itself."""
     return Timer("keeping file operations", journal.renew, _RENEWAL)
 
 
-def purging(undrop: UndropService) -> Timer:
+def drop_purging(undrop: UndropService) -> Timer:
     """Workers that do so at once share the work; files go with the next recovery."""
     return Timer("purging what was dropped", undrop.purge, _INTERVAL)

@@ -10,5 +10,5 @@ from metastore.services.entry.servers import ServerService
 _INTERVAL: Final = 10.0  # seconds; migrations.servers takes who was not seen for some times as long for gone
 
 
-def registration(service: ServerService) -> Timer:
+def server_registration(service: ServerService) -> Timer:
     return Timer("registering this server", service.renew, _INTERVAL)

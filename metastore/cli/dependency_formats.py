@@ -18,8 +18,8 @@ _EVENT: Final = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/JobEv
 _SUBSET: Final = "https://openlineage.io/spec/facets/1-0-0/BaseSubsetDatasetFacet.json#/$defs/"
 
 
-class Asked(NamedTuple):
-    """What was asked for: the table or partition, the direction, and of which server."""
+class Query(NamedTuple):
+    """What was query for: the table or partition, the direction, and of which server."""
 
     name: str
     table: str
@@ -28,44 +28,44 @@ class Asked(NamedTuple):
     uri: str
 
 
-def tree(asked: Asked, found: Any) -> Tree:
+def tree(query: Query, result: Any) -> Tree:
     """Without a partition, the tables; with one, the partitions."""
-    root = Tree(asked.name)
-    if asked.spec is None:
-        _grow_tables(root, asked.table, asked.up, found)
-    elif asked.up:
-        edges = [partition for partition in found.partitions if _name(partition) == asked.table]
-        if [edge.partitionName.count("/") for edge in edges] == [asked.spec.count("/")]:
+    root = Tree(query.name)
+    if query.spec is None:
+        _grow_tables(root, query.table, query.up, result)
+    elif query.up:
+        edges = [partition for partition in result.partitions if _name(partition) == query.table]
+        if [edge.partitionName.count("/") for edge in edges] == [query.spec.count("/")]:
             root = Tree(_label(edges[0]))
-            _grow_bases(root, found, edges[0])
+            _grow_bases(root, result, edges[0])
         else:
-            _grow_up(root, found, edges)
+            _grow_up(root, result, edges)
     else:
-        _grow_down(root, found, [partition for partition in found.partitions if _base(partition) == asked.table])
+        _grow_down(root, result, [partition for partition in result.partitions if _base(partition) == query.table])
     return root
 
 
-def _grow_tables(branch: Tree, table: str, up: bool, found: Any) -> None:
-    for edge in found.tables:
+def _grow_tables(branch: Tree, table: str, up: bool, result: Any) -> None:
+    for edge in result.tables:
         near, far = (_name(edge), _base(edge)) if up else (_base(edge), _name(edge))
         if near == table:
             current = ", and new ones" if edge.current else ""
-            stale = sum(not p.fresh for p in found.partitions if (_name(p), _base(p)) == (_name(edge), _base(edge)))
+            stale = sum(not p.fresh for p in result.partitions if (_name(p), _base(p)) == (_name(edge), _base(edge)))
             note = f" ({edge.partitions} partitions{current}{f'; {stale} stale' if stale else ''})"
-            _grow_tables(branch.add(far + note), far, up, found)
+            _grow_tables(branch.add(far + note), far, up, result)
 
 
-def _grow_up(branch: Tree, found: Any, edges: Iterable[Any]) -> None:
+def _grow_up(branch: Tree, result: Any, edges: Iterable[Any]) -> None:
     for edge in edges:
-        _grow_bases(branch.add(_label(edge)), found, edge)
+        _grow_bases(branch.add(_label(edge)), result, edge)
 
 
-def _grow_bases(branch: Tree, found: Any, edge: Any) -> None:
-    by_name = {partition.partitionName: partition for partition in found.partitions if _name(partition) == _base(edge)}
+def _grow_bases(branch: Tree, result: Any, edge: Any) -> None:
+    by_name = {partition.partitionName: partition for partition in result.partitions if _name(partition) == _base(edge)}
     names = edge.basePartitions or []
     for name in names[:_SHOWN]:
         if name in by_name:
-            _grow_up(branch, found, [by_name[name]])
+            _grow_up(branch, result, [by_name[name]])
         else:
             branch.add(f"{_base(edge)}@{name}")
     if len(names) > _SHOWN:
@@ -74,21 +74,21 @@ def _grow_bases(branch: Tree, found: Any, edge: Any) -> None:
         branch.add(f"{_base(edge)}@{edge.baseSpec} (no partitions)")
 
 
-def _grow_down(branch: Tree, found: Any, edges: Iterable[Any]) -> None:
+def _grow_down(branch: Tree, result: Any, edges: Iterable[Any]) -> None:
     for edge in edges:
         above = [
             partition
-            for partition in found.partitions
+            for partition in result.partitions
             if _base(partition) == _name(edge) and edge.partitionName in (partition.basePartitions or ())
         ]
-        _grow_down(branch.add(_label(edge)), found, above)
+        _grow_down(branch.add(_label(edge)), result, above)
 
 
-def as_json(asked: Asked, found: Any) -> str:
+def as_json(query: Query, result: Any) -> str:
     """Returns all that the server answers."""
     tables = [
         {"dependent": _name(table), "base": _base(table), "current": table.current, "partitions": table.partitions}
-        for table in found.tables
+        for table in result.tables
     ]
     partitions = [
         {
@@ -100,47 +100,47 @@ def as_json(asked: Asked, found: Any) -> str:
             "base_partitions_total": partition.basePartitionsTotal,
             **({} if partition.basePartitions is None else {"base_partitions": partition.basePartitions}),
         }
-        for partition in found.partitions
+        for partition in result.partitions
     ]
-    direction = "up" if asked.up else "down"
-    answer = {"name": asked.name, "direction": direction, "tables": tables, "partitions": partitions}
+    direction = "up" if query.up else "down"
+    answer = {"name": query.name, "direction": direction, "tables": tables, "partitions": partitions}
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
-def dot(asked: Asked, found: Any) -> str:
+def dot(query: Query, result: Any) -> str:
     """Returns a digraph of Graphviz: arrows go from what depends to what it depends on."""
-    lines = [f"  {_quoted(a)} -> {_quoted(b)};" for a, b in _arrows(asked, found)]
+    lines = [f"  {_quoted(a)} -> {_quoted(b)};" for a, b in _arrows(query, result)]
     return "\n".join(["digraph dependencies {", "  rankdir=LR;", *lines, "}"])
 
 
-def mermaid(asked: Asked, found: Any) -> str:
+def mermaid(query: Query, result: Any) -> str:
     """Returns a flowchart of Mermaid, as `dot`."""
-    arrows = list(_arrows(asked, found))
+    arrows = list(_arrows(query, result))
     number = {name: f"n{position}" for position, name in enumerate(dict.fromkeys(sum(arrows, ())))}
     nodes = [f'  {key}["{_escaped(name)}"]' for name, key in number.items()]
     return "\n".join(["flowchart LR", *nodes, *(f"  {number[a]} --> {number[b]}" for a, b in arrows)])
 
 
-def _arrows(asked: Asked, found: Any) -> Iterator[tuple[str, ...]]:
-    """Between tables; where a partition was asked for, between partitions."""
-    if asked.spec is None:
-        yield from ((_name(table), _base(table)) for table in found.tables)
+def _arrows(query: Query, result: Any) -> Iterator[tuple[str, ...]]:
+    """Between tables; where a partition was query for, between partitions."""
+    if query.spec is None:
+        yield from ((_name(table), _base(table)) for table in result.tables)
         return
-    for edge in found.partitions:
+    for edge in result.partitions:
         names = edge.basePartitions or [edge.baseSpec]
         yield from ((f"{_name(edge)}@{edge.partitionName}", f"{_base(edge)}@{name}") for name in names)
 
 
-def openlineage(asked: Asked, found: Any) -> str:
+def openlineage(query: Query, result: Any) -> str:
     """Returns one JobEvent a line: each dependent partition is an output, and its base partitions are the input's
     subset."""
-    namespace = "hive://" + urlsplit(asked.uri.split(",")[0]).netloc
-    return "\n".join(json.dumps(event, ensure_ascii=False) for event in _events(namespace, found))
+    namespace = "hive://" + urlsplit(query.uri.split(",")[0]).netloc
+    return "\n".join(json.dumps(event, ensure_ascii=False) for event in _events(namespace, result))
 
 
-def _events(namespace: str, found: Any) -> Iterator[dict[str, Any]]:
+def _events(namespace: str, result: Any) -> Iterator[dict[str, Any]]:
     now, producer = datetime.now(UTC).isoformat(), f"urn:metastore:{version('metastore')}"
-    for edge in found.partitions:
+    for edge in result.partitions:
         # Where they are not named, the specification stands for them.
         bases = edge.basePartitions if edge.basePartitions is not None else [edge.baseSpec]
         yield {
@@ -195,7 +195,7 @@ def _escaped(text: str) -> str:
     return text.replace("#", "#35;").replace('"', "#quot;")
 
 
-FORMATS: Final[dict[str, Callable[[Asked, Any], Any]]] = {
+FORMATS: Final[dict[str, Callable[[Query, Any], Any]]] = {
     "tree": tree,
     "json": as_json,
     "dot": dot,

@@ -18,13 +18,13 @@ import click
 
 from metastore.app import make_application
 from metastore.cli.database import opened
-from metastore.cli.pages import show
+from metastore.cli.http_port import show
 from metastore.domain.events import EventType
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.identity import AuthenticationFailedError, Identity
-from metastore.monitoring.board import Board
 from metastore.monitoring.logs import configure
+from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.exceptions import all_told
 from metastore.protocol.methods import served
@@ -66,16 +66,16 @@ def serve(settings: Settings) -> int:
     with opened(settings, make=True) as (url, postgres):
         _wait_for_schema(settings, url)
         background = [BackgroundProcess("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
-        board = _board(settings) if settings.http_port is not None else None
-        application = partial(make_application, settings, url, board, _registration(settings))
+        metrics = _shared_metrics(settings) if settings.http_port is not None else None
+        application = partial(make_application, settings, url, metrics, _registration(settings))
         try:
             with _http_port(settings) as http:
-                if http and board:
+                if http and metrics:
                     certificate = next(
                         (listener.certificate for listener in transport.listeners if listener.certificate), None
                     )
                     background.append(
-                        BackgroundProcess("HTTP port", partial(show, settings, url, board, certificate, http))
+                        BackgroundProcess("HTTP port", partial(show, settings, url, metrics, certificate, http))
                     )
                 ready = partial(_ready, settings, http)
                 return serve_sockets(transport, application, ready, background)
@@ -83,10 +83,10 @@ def serve(settings: Settings) -> int:
             raise ConfigurationError(str(error)) from error
 
 
-def _board(settings: Settings) -> Board:
+def _shared_metrics(settings: Settings) -> SharedMetrics:
     methods = served()
     told = all_told(method.result for method in methods.values())
-    return Board(sorted(methods), settings.workers, told, [kind.value for kind in EventType])
+    return SharedMetrics(sorted(methods), settings.workers, told, [kind.value for kind in EventType])
 
 
 def _registration(settings: Settings) -> Registration:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
-from metastore.monitoring.board import BYTES, DECLARED, OUTCOMES, SECONDS, Board, OfMethod
 from metastore.monitoring.hive_names import hive_metrics
+from metastore.monitoring.shared_metrics import BYTES, DECLARED, OUTCOMES, SECONDS, MethodMetrics, SharedMetrics
 from metastore.monitoring.text_format import Sample, histogram, metric, one
 
 _K = TypeVar("_K")
 
-Figures = Mapping[str, Mapping[str, float]]
+Gauges = Mapping[str, Mapping[str, float]]
 """What the database and others say: metric → value by label, "" where the metric has none."""
 
-ASKED: Final = {
+DATABASE_GAUGES: Final = {
     # metric: (its label, what it is)
     "metastore_objects": ("kind", "Objects in the catalog, as PostgreSQL estimates them"),
     "metastore_event_last_id": ("", "Number of the newest event"),
@@ -38,11 +38,11 @@ ASKED: Final = {
 }
 
 
-def render(board: Board, figures: Figures, *, up: bool, hive_names: bool) -> str:
-    """Returns the page. `figures`: of those in ASKED; `up`: whether the database has answered."""
-    places = list(board.places())
+def render(board: SharedMetrics, figures: Gauges, *, up: bool, hive_names: bool) -> str:
+    """Returns the page. `figures`: of those in DATABASE_GAUGES; `up`: whether the database has answered."""
+    workers = list(board.workers())
     lines = [*_calls(board), *_sizes(board)]
-    gauges = [place.gauges() for place in places]
+    gauges = [worker.gauges() for worker in workers]
 
     def total(name: str) -> float:
         return sum(gauge[name] for gauge in gauges)
@@ -52,7 +52,7 @@ def render(board: Board, figures: Figures, *, up: bool, hive_names: bool) -> str
     lines += metric(
         "metastore_connections", "gauge", "Client connections", [("", {"state": "open"}, total("connections"))]
     )
-    kinds = _sums(place.connections() for place in places)
+    kinds = _sums(worker.connection_counts() for worker in workers)
     lines += metric(
         "metastore_connections_total",
         "counter",
@@ -67,7 +67,11 @@ def render(board: Board, figures: Figures, *, up: bool, hive_names: bool) -> str
         "metastore_events_total",
         "counter",
         "Events of the notification log that this server has written",
-        [("", {"type": name}, value) for name, value in _sums(place.events() for place in places).items() if value],
+        [
+            ("", {"type": name}, value)
+            for name, value in _sums(worker.event_counts() for worker in workers).items()
+            if value
+        ],
     )
     used, size = total("pool_used"), total("pool_size")
     lines += metric(
@@ -80,16 +84,16 @@ def render(board: Board, figures: Figures, *, up: bool, hive_names: bool) -> str
     lines += metric("metastore_resident_bytes", "gauge", "Resident memory of a worker", resident)
     lines += one("metastore_database_up", "gauge", "Whether the database answers", float(up))
     for name, values in figures.items():
-        label, text = ASKED[name]
+        label, text = DATABASE_GAUGES[name]
         samples = [("", {label: key} if label else {}, value) for key, value in values.items()]
         lines += metric(name, "gauge", text, samples)
     if hive_names:
-        events = _sums(place.events() for place in places)
+        events = _sums(worker.event_counts() for worker in workers)
         lines += hive_metrics(_of_methods(board), events, figures, total("connections"))
     return "\n".join(lines) + "\n"
 
 
-def _calls(board: Board) -> Iterator[str]:
+def _calls(board: SharedMetrics) -> Iterator[str]:
     calls = _of_methods(board)
     counts: list[Sample] = []
     buckets: list[Sample] = []
@@ -112,7 +116,7 @@ def _calls(board: Board) -> Iterator[str]:
     yield from metric(
         "metastore_call_database_seconds", "summary", "Time with a connection to the database", _summary(calls, 1)
     )
-    queued = _sums(place.totals() for place in board.places())
+    queued = _sums(worker.totals() for worker in board.workers())
     thread = {"resource": "thread"}
     yield from metric(
         "metastore_call_waiting_seconds",
@@ -130,17 +134,17 @@ def _calls(board: Board) -> Iterator[str]:
     )
     statements = sum(of.sums[3] for of in calls.values())
     yield from metric("metastore_statements_total", "counter", "SQL statements", [("", {}, statements)])
-    *counted, total = map(sum, zip(*(place.statements() for place in board.places()), strict=True))
+    *counted, total = map(sum, zip(*(worker.statements() for worker in board.workers()), strict=True))
     yield from metric(
         "metastore_statement_seconds", "histogram", "Time of an SQL statement", histogram({}, SECONDS, counted, total)
     )
 
 
-def _of_methods(board: Board) -> dict[str, OfMethod]:
+def _of_methods(board: SharedMetrics) -> dict[str, MethodMetrics]:
     """Sums over all workers."""
-    found: dict[str, OfMethod] = {}
-    for place in board.places():
-        for name, of in place.calls():
+    found: dict[str, MethodMetrics] = {}
+    for worker in board.workers():
+        for name, of in worker.calls():
             before = found.get(name)
             found[name] = of if before is None else before.plus(of)
     return found
@@ -155,15 +159,15 @@ def _sums(found: Iterable[Mapping[_K, float]]) -> dict[_K, float]:
     return totals
 
 
-def _summary(calls: Mapping[str, OfMethod], number: int) -> Iterator[Sample]:
+def _summary(calls: Mapping[str, MethodMetrics], number: int) -> Iterator[Sample]:
     """Yields one of SUMS."""
     for name, of in calls.items():
         yield "_count", {"method": name}, sum(of.outcomes)
         yield "_sum", {"method": name}, of.sums[number]
 
 
-def _sizes(board: Board) -> Iterator[str]:
-    sizes = [place.sizes() for place in board.places()]
+def _sizes(board: SharedMetrics) -> Iterator[str]:
+    sizes = [worker.sizes() for worker in board.workers()]
     for number, name in enumerate(("request", "reply")):
         *counts, total = map(sum, zip(*(size[number] for size in sizes), strict=True))
         samples = histogram({}, BYTES, counts, total)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from metastore.monitoring.board import OfMethod
+from metastore.monitoring.shared_metrics import MethodMetrics
 from metastore.monitoring.text_format import Sample, metric, one
 
 GAUGES: Final = (
@@ -43,7 +43,7 @@ COUNTERS: Final = (
 
 
 def hive_metrics(
-    calls: Mapping[str, OfMethod],
+    calls: Mapping[str, MethodMetrics],
     events: Mapping[str, float],
     figures: Mapping[str, Mapping[str, float]],
     connections: float,

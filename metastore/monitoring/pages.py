@@ -18,8 +18,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
-from metastore.monitoring.board import Board
-from metastore.monitoring.exposition import Figures, render
+from metastore.monitoring.exposition import Gauges, render
+from metastore.monitoring.shared_metrics import SharedMetrics
 
 log = logging.getLogger("metastore.monitoring")
 
@@ -30,7 +30,7 @@ _TEXT: Final = "text/plain; charset=utf-8"
 _JSON: Final = "application/json"
 
 
-class TroubleError(Exception):
+class ProbeError(Exception):
     """The database does not answer, or does not fit: one line."""
 
 
@@ -62,14 +62,14 @@ class Pages:
 
     def __init__(
         self,
-        board: Board,
-        figures: Callable[[], Figures],
-        others: Callable[[], Figures],
+        board: SharedMetrics,
+        figures: Callable[[], Gauges],
+        others: Callable[[], Gauges],
         *,
         hive_names: bool,
         private: bool = False,
     ) -> None:
-        """`figures` asks the database, and raises TroubleError; `others`: those that are there without it, at once.
+        """`figures` asks the database, and raises ProbeError; `others`: those that are there without it, at once.
         `private`: calls, which name users and tables, are shown to this machine only.
         """
         self._board = board
@@ -79,8 +79,8 @@ class Pages:
         self._private = private
         self._lock = threading.Lock()
         self._asker = ThreadPoolExecutor(1, "asking the database")
-        self._asking: Future[Figures] | None = None
-        self._known: Figures = {}
+        self._asking: Future[Gauges] | None = None
+        self._known: Gauges = {}
         self._trouble = ""
         self._asked = float("-inf")
 
@@ -134,16 +134,18 @@ class Pages:
             )
         if where in ("/calls/slow", "/calls/now"):
             calls = [
-                call for place in self._board.places() for call in (place.slow() if "slow" in where else place.now())
+                call
+                for worker in self._board.workers()
+                for call in (worker.slow_calls() if "slow" in where else worker.calls_in_flight())
             ]
             return 200, _JSON, json.dumps(calls)
         return 404, _TEXT, "pages: /metrics /health/live /health/ready /calls/slow /calls/now\n"
 
     def _workers(self) -> int:
-        pids = [int(place.gauges()["pid"]) for place in self._board.places()]
+        pids = [int(worker.gauges()["pid"]) for worker in self._board.workers()]
         return sum(1 for pid in pids if pid and Path(f"/proc/{pid}/stat").exists())
 
-    def _database(self) -> tuple[Figures, str]:
+    def _database(self) -> tuple[Gauges, str]:
         """Returns its figures, and what is wrong with it; asked again when the last answer has become old, or was an
         error.
         """
@@ -157,7 +159,7 @@ class Pages:
             return {}, f"the database has not answered for {_PATIENCE:g} s"
         try:
             known, trouble = asking.result(), ""
-        except TroubleError as error:
+        except ProbeError as error:
             known, trouble = {}, str(error)
         with self._lock:
             if self._asking is asking:

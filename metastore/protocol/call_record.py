@@ -16,8 +16,8 @@ from thrift.Thrift import TException, TType
 from metastore.context import Caller
 from metastore.domain.client_kinds import kind_of
 from metastore.errors import MetastoreError, QuotaExceededError
-from metastore.monitoring.board import OUTCOMES, Place
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
+from metastore.monitoring.shared_metrics import OUTCOMES, WorkerMetrics
 from metastore.protocol.exceptions import text_of, told_as
 from metastore.protocol.methods import Method
 
@@ -33,11 +33,11 @@ _SHOWN_AFTER: Final = 0.1  # seconds after which a call in flight is shown
 
 
 class CallRecords:
-    """Of one process. `slow`: seconds after which a call is one; `place`: where it is counted, if anywhere."""
+    """Of one process. `slow`: seconds after which a call is one; `metrics`: where it is counted, if anywhere."""
 
-    def __init__(self, slow: float, place: Place | None = None) -> None:
+    def __init__(self, slow: float, metrics: WorkerMetrics | None = None) -> None:
         self._slow = slow
-        self._place = place
+        self._metrics = metrics
         self._numbers = itertools.count(1)
         self._process = os.getpid()
         self._now: dict[int, tuple[Caller, str, Subject, float]] = {}
@@ -48,9 +48,9 @@ class CallRecords:
         number = next(self._numbers)
         if not peer.client:
             peer.client = kind_of(method, sequence)
-            if self._place:
+            if self._metrics:
                 security = "+".join(filter(None, ("tls" if peer.encrypted else "", peer.authentication))) or "none"
-                self._place.connected(peer.wire_format, security, peer.client)
+                self._metrics.count_connection(peer.wire_format, security, peer.client)
         peer.database_seconds = peer.waiting_seconds = 0.0
         peer.statements, peer.statement, peer.request = [], "", number
         self._now[number] = peer, method, subject, started
@@ -69,11 +69,11 @@ class CallRecords:
         peer, method, subject, started = self._now.pop(number)
         seconds = time.perf_counter() - started
         success = getattr(answer, "success", None)
-        if self._place:
+        if self._metrics:
             partitions = rows_of(success) or 0 if "partition" in method else 0
             told = told_as(answer) if outcome == DECLARED else ""
             sums = seconds, peer.database_seconds, peer.waiting_seconds, len(peer.statements), partitions
-            self._place.count((method, outcome, told, request, reply, sums, peer.statements))
+            self._metrics.count_call((method, outcome, told, request, reply, sums, peer.statements))
         slow = seconds >= self._slow
         level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
         if not (slow or log.isEnabledFor(level)):
@@ -84,16 +84,16 @@ class CallRecords:
             fields["error"] = one_line(text_of(error))
         if slow:
             fields["sql"] = _shape(peer)
-            if self._place:
-                self._place.note_slow(fields | {"at": time.time()})
+            if self._metrics:
+                self._metrics.add_slow_call(fields | {"at": time.time()})
         log.handle(LineRecord(log, level, CallLine(fields), error if outcome == FAILED else None))
 
     def publish(self) -> None:
         """Shows what has been counted, and which calls are in flight."""
-        if self._place:
-            self._place.publish(Counter([method for _, method, _, _ in list(self._now.values())]))
+        if self._metrics:
+            self._metrics.publish(Counter([method for _, method, _, _ in list(self._now.values())]))
             now = time.perf_counter()
-            self._place.note_now(
+            self._metrics.set_calls_in_flight(
                 [
                     self._fields(number, peer, method, subject, now - started) | {"sql": _shape(peer)}
                     for number, (peer, method, subject, started) in reversed(list(self._now.items()))
@@ -170,9 +170,9 @@ def subject_of(method: Method) -> Callable[[Any], str]:
         found = [getattr(arguments, name, None) if name else None for name in of_call]
         for struct in structs:
             inner = getattr(arguments, struct, None)
-            for place, candidates in enumerate((_DATABASE, _TABLE, _MANY)):
-                if found[place] is None and inner is not None:
-                    found[place] = next((v for n in candidates if (v := getattr(inner, n, None)) is not None), None)
+            for position, candidates in enumerate((_DATABASE, _TABLE, _MANY)):
+                if found[position] is None and inner is not None:
+                    found[position] = next((v for n in candidates if (v := getattr(inner, n, None)) is not None), None)
         database, table, many = found
         if database is None and isinstance(many, list) and many and hasattr(many[0], "tableName"):
             database, table = many[0].dbName, many[0].tableName

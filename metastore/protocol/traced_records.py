@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from metastore.monitoring.board import OUTCOMES, Place
 from metastore.monitoring.logs import one_line
+from metastore.monitoring.shared_metrics import OUTCOMES, WorkerMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.call_record import CallRecords, rows_of
 from metastore.protocol.exceptions import text_of
@@ -17,8 +17,8 @@ _SHAPE: Final = 200  # characters of a statement
 class TracedRecords(CallRecords):
     """As CallRecords. Names of attributes are OpenTelemetry's where it has some."""
 
-    def __init__(self, slow: float, place: Place | None, spans: Spans) -> None:
-        super().__init__(slow, place)
+    def __init__(self, slow: float, metrics: WorkerMetrics | None, spans: Spans) -> None:
+        super().__init__(slow, metrics)
         self._spans = spans
 
     def end(

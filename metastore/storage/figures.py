@@ -48,7 +48,7 @@ SELECT id, location FROM file_operations WHERE kind = 'remove' AND reason = 'rep
 
 
 def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
-    """Returns metric → value by label, as `monitoring.exposition.ASKED` names them. Raises DBAPIError."""
+    """Returns metric → value by label, as `monitoring.exposition.DATABASE_GAUGES` names them. Raises DBAPIError."""
 
     def row(statement: str) -> tuple[Any, ...]:
         return tuple(connection.execute(text(statement)).one())

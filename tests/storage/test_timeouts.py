@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from metastore.background.timeouts import timeouts
+from metastore.background.expiry import expiry
 from metastore.background.timer import Timer
 from metastore.domain.names import TableName
 from metastore.domain.transactions import WriteId
@@ -159,4 +159,4 @@ def test_a_timer_goes_on_whatever_happens_until_it_is_stopped(caplog: pytest.Log
 
 
 def test_a_timer_that_never_started_is_stopped(store: Store) -> None:
-    timeouts(TimeoutService(store, TIMEOUT), TIMEOUT).stop()
+    expiry(TimeoutService(store, TIMEOUT), TIMEOUT).stop()

@@ -17,7 +17,7 @@ from metastore.monitoring.pages import Pages
 def test_where_there_are_rights_calls_are_shown_to_this_machine(
     path: str, private: bool, is_local: bool, status: int
 ) -> None:
-    board = cast(Any, SimpleNamespace(places=list))
+    board = cast(Any, SimpleNamespace(workers=list))
     pages = Pages(board, dict, dict, hive_names=False, private=private)
     assert pages.page(path, is_local=is_local)[0] == status
     assert pages.page("/missing", is_local=is_local)[0] == 404

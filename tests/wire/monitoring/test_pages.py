@@ -21,7 +21,7 @@ from thrift.Thrift import TApplicationException
 
 from metastore.cli.calls import show_calls
 from metastore.monitoring import hive_names
-from metastore.monitoring.exposition import ASKED
+from metastore.monitoring.exposition import DATABASE_GAUGES
 from migrations import runner
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected
@@ -124,7 +124,7 @@ def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -
     rules = yaml.safe_load((MONITORING / "alerts.yaml").read_text())
     queries = [target["expr"] for each in dashboard["panels"] for target in each["targets"]]
     queries += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
-    named = {name for query in queries for name in re.findall(r"metastore_\w+", query)} | set(ASKED)
+    named = {name for query in queries for name in re.findall(r"metastore_\w+", query)} | set(DATABASE_GAUGES)
     named |= {name for name, *_ in (*hive_names.GAUGES, *hive_names.COUNTERS)}
     for _ in range(100):  # what a worker has counted is shown a moment later
         found = samples(url)

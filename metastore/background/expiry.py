@@ -12,6 +12,6 @@ _SHARE: Final = 10  # runs in one time-out
 _SHORTEST: Final = 1.0  # seconds between two runs
 
 
-def timeouts(service: TimeoutService, timeout: timedelta) -> Timer:
+def expiry(service: TimeoutService, timeout: timedelta) -> Timer:
     """Runs some times within each time-out."""
     return Timer("ending what is late", service.run, max(timeout.total_seconds() / _SHARE, _SHORTEST))

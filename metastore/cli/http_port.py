@@ -15,9 +15,9 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.background.timer import Timer
 from metastore.errors import MetastoreError
-from metastore.monitoring.board import Board
-from metastore.monitoring.exposition import Figures
-from metastore.monitoring.pages import Pages, TroubleError
+from metastore.monitoring.exposition import Gauges
+from metastore.monitoring.pages import Pages, ProbeError
+from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.settings import Settings
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
@@ -39,35 +39,42 @@ _MEASURED: Final = 1000  # places whose bytes are counted at once
 
 
 def show(
-    settings: Settings, url: str, board: Board, certificate: Certificate | None, http: socket.socket, lifeline: int
+    settings: Settings,
+    url: str,
+    metrics: SharedMetrics,
+    certificate: Certificate | None,
+    http: socket.socket,
+    lifeline: int,
 ) -> int:
     """Serves the pages until `lifeline` can be read; returns the exit status."""
     pool = ConnectionPool(
         make_engine(settings, url, statement_timeout=_PATIENCE, application="metastore pages", size=1), 1, _PATIENCE
     )
     Timer("looking after PostgreSQL", Watch(_LONG).look, 1.0).start()
-    slow = _SlowFigures(settings, url)
+    slow = _SlowGauges(settings, url)
     slow.start()
 
-    def figures() -> Figures:
+    def figures() -> Gauges:
         with _told(), pool.connection() as connection:
             found = read_figures(connection)
             runner.check_schema(connection, url)
         return found
 
-    def others() -> Figures:
+    def others() -> Gauges:
         left = certificate.seconds_left() if certificate else None
         return slow.known if left is None else {**slow.known, "metastore_certificate_expiry_seconds": {"": left}}
 
     private = settings.authorization != "off"
-    return Pages(board, figures, others, hive_names=settings.metrics_hive_names, private=private).serve(http, lifeline)
+    return Pages(metrics, figures, others, hive_names=settings.metrics_hive_names, private=private).serve(
+        http, lifeline
+    )
 
 
-class _SlowFigures:
+class _SlowGauges:
     """What takes long to find out: asked in the background, so seldom that it hardly costs anything."""
 
     def __init__(self, settings: Settings, url: str) -> None:
-        self.known: Figures = {}
+        self.known: Gauges = {}
         engine = make_engine(settings, url, statement_timeout=_LONG, application="metastore pages", size=1)
         self._pool = ConnectionPool(engine, 1, _LONG)
         bound_s3(settings.s3_timeout)
@@ -84,15 +91,15 @@ class _SlowFigures:
                 try:
                     with _told():
                         self.known = {**self.known, **read()}
-                except TroubleError as error:
+                except ProbeError as error:
                     log.warning("some figures are old: %s", error)
             time.sleep(max(_SELDOM, _SHARE * (time.monotonic() - began)))
 
-    def _read_dependents(self) -> Figures:
+    def _read_dependents(self) -> Gauges:
         with self._pool.connection() as connection:
             return read_dependents(connection)
 
-    def _read_bytes(self) -> Figures:
+    def _read_bytes(self) -> Gauges:
         with self._pool.connection() as connection:
             waiting = self._waiting(connection)
         new = [number for number in waiting if number not in self._bytes][:_MEASURED]
@@ -110,8 +117,8 @@ class _SlowFigures:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Raises TroubleError, with one line, for what the database or the warehouse says."""
+    """Raises ProbeError, with one line, for what the database or the warehouse says."""
     try:
         yield
     except (DBAPIError, MetastoreError) as error:
-        raise TroubleError(" ".join(str(getattr(error, "orig", error)).split())) from error
+        raise ProbeError(" ".join(str(getattr(error, "orig", error)).split())) from error

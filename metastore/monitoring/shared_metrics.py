@@ -29,7 +29,7 @@ WIRE_FORMATS: Final = ("binary", "compact", "framed binary", "framed compact", "
 SECURITY: Final = tuple(
     "+".join(filter(None, both)) or "none" for both in itertools.product(("", "tls"), ("", *METHODS))
 )
-KINDS: Final = tuple(itertools.product(WIRE_FORMATS, SECURITY, CLIENTS))
+CONNECTION_KINDS: Final = tuple(itertools.product(WIRE_FORMATS, SECURITY, CLIENTS))
 """Of connections: how messages come, what protects them and proves who calls, who seems to speak."""
 GAUGES: Final = (
     "pid",
@@ -49,12 +49,12 @@ _TEXT_HEAD: Final = struct.Struct("=II")  # length and checksum: what is read wh
 _ATTEMPTS: Final = 20
 
 
-Counted: TypeAlias = tuple[str, int, str, int, int, tuple[float, float, float, float, float], Sequence[float]]
+FinishedCall: TypeAlias = tuple[str, int, str, int, int, tuple[float, float, float, float, float], Sequence[float]]
 """A call that has ended: its method; the number of its outcome in OUTCOMES; the name of the exception that was
 answered, if one was; bytes of request and reply; as SUMS, seconds first; seconds of each statement."""
 
 
-class OfMethod(NamedTuple):
+class MethodMetrics(NamedTuple):
     """What is known of a method: counts by OUTCOMES, by exception, by SECONDS (and above); SUMS; calls in flight."""
 
     outcomes: list[float]
@@ -63,15 +63,15 @@ class OfMethod(NamedTuple):
     sums: list[float]
     active: float
 
-    def plus(self, other: OfMethod) -> OfMethod:
+    def plus(self, other: MethodMetrics) -> MethodMetrics:
         """Returns both together."""
         outcomes, exceptions, seconds, sums = (
             list(map(operator.add, ours, theirs)) for ours, theirs in zip(self[:4], other[:4], strict=True)
         )
-        return OfMethod(outcomes, exceptions, seconds, sums, self.active + other.active)
+        return MethodMetrics(outcomes, exceptions, seconds, sums, self.active + other.active)
 
 
-class Board:
+class SharedMetrics:
     """To be made before the workers are forked."""
 
     def __init__(
@@ -83,14 +83,14 @@ class Board:
         self._memory = memoryview(mmap.mmap(-1, workers * self.layout.size * 8)).cast("d")
         self._texts = mmap.mmap(-1, workers * 2 * _TEXTS)
 
-    def place(self, worker: int) -> Place:
+    def worker(self, worker: int) -> WorkerMetrics:
         """Returns the place of a worker, for its process alone."""
         start = worker * self.layout.size
         figures = self._memory[start : start + self.layout.size]
-        return Place(figures, self.layout, self._texts, worker * 2 * _TEXTS)
+        return WorkerMetrics(figures, self.layout, self._texts, worker * 2 * _TEXTS)
 
-    def places(self) -> Iterator[Place]:
-        return (self.place(worker) for worker in range(self._workers))
+    def workers(self) -> Iterator[WorkerMetrics]:
+        return (self.worker(worker) for worker in range(self._workers))
 
 
 class _Layout:
@@ -105,13 +105,21 @@ class _Layout:
         self.parts = [slice(end - length, end) for length, end in zip(lengths, ends, strict=True)]
         self.of_method = sum(lengths)
         # A sum beside the buckets of each histogram.
-        sizes = len(GAUGES), len(TOTALS), len(KINDS), len(events), len(SECONDS) + 2, len(BYTES) + 2, len(BYTES) + 2
+        sizes = (
+            len(GAUGES),
+            len(TOTALS),
+            len(CONNECTION_KINDS),
+            len(events),
+            len(SECONDS) + 2,
+            len(BYTES) + 2,
+            len(BYTES) + 2,
+        )
         starts = itertools.accumulate((*sizes, len(methods) * self.of_method))
         self.totals, self.kinds, self.committed, self.statements = itertools.islice(starts, 4)
         self.requests, self.replies, self.calls, self.size = starts
 
 
-class Place:
+class WorkerMetrics:
     """What one worker has done."""
 
     def __init__(self, figures: Any, layout: _Layout, texts: mmap.mmap, at: int) -> None:
@@ -120,7 +128,7 @@ class Place:
         self._texts = texts
         self._text_at = at
         self._lock = threading.Lock()
-        self._counted: deque[Counted] = deque()
+        self._counted: deque[FinishedCall] = deque()
         self._events: deque[str] = deque()
         self._active = set(
             layout.methods
@@ -142,25 +150,25 @@ class Place:
     def totals(self) -> dict[str, float]:
         return {name: self._figures[self._layout.totals + number] for number, name in enumerate(TOTALS)}
 
-    def connected(self, wire_format: str, security: str, client: str) -> None:
+    def count_connection(self, wire_format: str, security: str, client: str) -> None:
         """Counts a connection, once it is known who speaks."""
         with self._lock:
-            self._figures[self._layout.kinds + KINDS.index((wire_format, security, client))] += 1
+            self._figures[self._layout.kinds + CONNECTION_KINDS.index((wire_format, security, client))] += 1
 
-    def connections(self) -> dict[tuple[str, str, str], float]:
-        """Counts how many there have been, by KINDS."""
-        return {kind: self._figures[self._layout.kinds + number] for number, kind in enumerate(KINDS)}
+    def connection_counts(self) -> dict[tuple[str, str, str], float]:
+        """Counts how many there have been, by CONNECTION_KINDS."""
+        return {kind: self._figures[self._layout.kinds + number] for number, kind in enumerate(CONNECTION_KINDS)}
 
-    def committed(self, types: Iterable[str]) -> None:
+    def count_events(self, types: Iterable[str]) -> None:
         """Counts events of the notification log; to be seen by others after `publish`."""
         self._events.extend(types)
 
-    def events(self) -> dict[str, float]:
+    def event_counts(self) -> dict[str, float]:
         """Counts how many this worker has written, by type."""
         at = self._layout.committed
         return {name: self._figures[at + number] for name, number in self._layout.events.items()}
 
-    def count(self, call: Counted) -> None:
+    def count_call(self, call: FinishedCall) -> None:
         """Counts a call; to be seen by others after `publish`."""
         self._counted.append(call)
 
@@ -212,7 +220,7 @@ class Place:
             if value:
                 self._figures[number] += value
 
-    def calls(self) -> Iterator[tuple[str, OfMethod]]:
+    def calls(self) -> Iterator[tuple[str, MethodMetrics]]:
         """Yields what is known of each method that was called."""
         layout = self._layout
         for name, number in layout.methods.items():
@@ -220,7 +228,7 @@ class Place:
             figures = list(self._figures[at : at + layout.of_method])
             outcomes, exceptions, seconds, sums, active = (figures[part] for part in layout.parts)
             if any(outcomes) or any(active):
-                yield name, OfMethod(outcomes, exceptions, seconds, sums, active[0])
+                yield name, MethodMetrics(outcomes, exceptions, seconds, sums, active[0])
 
     def statements(self) -> list[float]:
         """Counts by SECONDS (and above), and the sum."""
@@ -234,20 +242,20 @@ class Place:
             list(self._figures[layout.replies : layout.calls]),
         )
 
-    def note_slow(self, call: dict[str, Any]) -> None:
+    def add_slow_call(self, call: dict[str, Any]) -> None:
         """Keeps a slow call, in place of the oldest one if there are many."""
         with self._lock:
             self._slow = [*self._slow[1 - _SLOW :], call]
             self._write(0, self._slow)
 
-    def note_now(self, calls: list[dict[str, Any]]) -> None:
+    def set_calls_in_flight(self, calls: list[dict[str, Any]]) -> None:
         """Says which calls are in flight."""
         self._write(_TEXTS, calls)
 
-    def slow(self) -> list[dict[str, Any]]:
+    def slow_calls(self) -> list[dict[str, Any]]:
         return self._read(0)
 
-    def now(self) -> list[dict[str, Any]]:
+    def calls_in_flight(self) -> list[dict[str, Any]]:
         return self._read(_TEXTS)
 
     def _write(self, offset: int, calls: list[dict[str, Any]]) -> None:
