@@ -63,16 +63,9 @@ def render(board: SharedMetrics, figures: Gauges, *, up: bool, hive_names: bool)
             if value
         ],
     )
-    lines += metric(
-        "metastore_events_total",
-        "counter",
-        "Events of the notification log that this server has written",
-        [
-            ("", {"type": name}, value)
-            for name, value in _sums(worker.event_counts() for worker in workers).items()
-            if value
-        ],
-    )
+    events = _sums(worker.event_counts() for worker in workers)
+    written = [("", {"type": name}, value) for name, value in events.items() if value]
+    lines += metric("metastore_events_total", "counter", "Events that this server has written", written)
     used, size = total("pool_used"), total("pool_size")
     lines += metric(
         "metastore_pool_connections",
@@ -88,7 +81,6 @@ def render(board: SharedMetrics, figures: Gauges, *, up: bool, hive_names: bool)
         samples = [("", {label: key} if label else {}, value) for key, value in values.items()]
         lines += metric(name, "gauge", text, samples)
     if hive_names:
-        events = _sums(worker.event_counts() for worker in workers)
         lines += hive_metrics(_of_methods(board), events, figures, total("connections"))
     return "\n".join(lines) + "\n"
 
