@@ -1,4 +1,4 @@
-"""The commands of docs/explanation/security.md, from nothing to Kerberos, TLS and rights: as they stand there."""
+"""Runs the commands of docs/how-to/kerberos.md as they are written there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from tests.fixtures.server import Server
 
 from .test_java import realm_tool
 
-PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "security.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "kerberos.md"
 
 
 def blocks(port: int, folder: Path) -> list[str]:
     """The commands of the section, each block as a script: of this host, realm and port, without root."""
-    section = PAGE.read_text().partition("## From nothing to")[2].partition("\n## ")[0]
-    scripts = [textwrap.dedent(text) for text in re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)]
+    section = PAGE.read_text().partition("## Set up the server\n")[2].partition("\n## ")[0]
+    scripts = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     places = {"metastore.example.com:9083": f"localhost:{port}", "metastore.example.com": "localhost"}
     places |= {"EXAMPLE.COM": "KRBTEST.COM", "/etc/metastore": str(folder), "0.0.0.0": "127.0.0.1"}
     for text, here in places.items():
