@@ -179,7 +179,7 @@ class Handshake:
             raise http.refusal(401, str(error)) from error
         if self._listener.tls == REQUIRED and not encrypted:
             raise http.refusal(403, self._listener.refusal(None, encrypted=False))
-        self.requests = Requests(self._listener, self.identity, encrypted=encrypted, tell=self.tell)
+        self.requests = Requests(self._listener, self.identity, encrypted=encrypted, send=self.tell)
 
     def _http(self) -> WireFormat | None:
         """Does the same for HTTP: before a body is read, it must be known who sends it."""

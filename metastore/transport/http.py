@@ -1,9 +1,10 @@
-"""HTTP as Hive 4's clients have it: one Thrift message as the body of a POST, the reply as that of the answer."""
+"""HTTP transport as in Hive 4: the body of a POST is one Thrift message, the body of its response is the reply."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from thrift.protocol.TProtocol import TProtocolBase
@@ -13,10 +14,13 @@ from metastore.transport.buffers import MessageReader
 from metastore.transport.listener import Listener
 from metastore.transport.session import Session, SessionFactory
 
-_LONGEST: Final = 2**14  # bytes of a request's head
+_MAX_HEAD: Final = 2**14  # bytes of a request line and its headers
 _PATHS: Final = ("/metastore", "/metastore/", "/metastore/*")  # Hive's client sends the star of its server's pattern
-_TYPE: Final = "application/x-thrift"
+_CONTENT_TYPE: Final = "application/x-thrift"
 _METHODS: Final = (b"POST ", b"GET /", b"HEAD ", b"PUT /", b"OPTIO", b"DELET", b"PATCH")
+_HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*")  # RFC 9112, section 5
+_LENGTH: Final = re.compile(r"[0-9]{1,18}")
+_SINGLE: Final = ("content-length", "transfer-encoding", "authorization")  # headers that may occur once
 _REASONS: Final = {
     400: "Bad Request",
     401: "Unauthorized",
@@ -32,7 +36,7 @@ _REASONS: Final = {
 
 
 class ConnectionRejectedError(Exception):
-    """A client is refused. The text is for the log; `answer` are the bytes that tell the client, in its protocol."""
+    """The connection is rejected. The text is for the log; `answer`: bytes that tell the client, in its protocol."""
 
     def __init__(self, text: str, answer: bytes) -> None:
         super().__init__(text)
@@ -41,27 +45,35 @@ class ConnectionRejectedError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What the head of a request says."""
+    """The head of one request.
 
-    head: int  # bytes
-    length: int  # of the body
+    Attributes:
+        head: size of the head in bytes.
+        length: Content-Length in bytes.
+        authorization: value of the header, or empty.
+        actor: user name that the client claims without proof (x-actor-username), or empty.
+        expects: whether the client waits for "100 Continue" before it sends the body.
+    """
+
+    head: int
+    length: int
     authorization: str
-    actor: str  # whom the client says to be, without proof
-    expects: bool  # to be told to go on, before it sends the body
+    actor: str
+    expects: bool
 
 
 def begins(first: bytes) -> bool:
-    """Tells whether these bytes, five or more, are the begin of a request."""
+    """Returns whether a connection that starts with these bytes (at least five) speaks HTTP."""
     return first[:5] in _METHODS
 
 
 def head(length: int) -> bytes:
-    """Returns what stands before a reply of so many bytes."""
+    """Returns the response head for a reply of `length` bytes."""
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/x-thrift\r\nContent-Length: %d\r\n\r\n" % length
 
 
 def refusal(status: int, text: str) -> ConnectionRejectedError:
-    """Returns an answer that says no, after which the connection ends."""
+    """Returns an error response; the connection is closed after it."""
     body = text.encode()
     lines = [f"HTTP/1.1 {status} {_REASONS[status]}", "Content-Type: text/plain; charset=utf-8"]
     lines += [f"Content-Length: {len(body)}", "Connection: close"]
@@ -73,22 +85,22 @@ def refusal(status: int, text: str) -> ConnectionRejectedError:
 
 
 class Requests:
-    """The requests of one connection, one after the other."""
+    """The sequence of requests on one connection."""
 
     def __init__(
-        self, listener: Listener, certified: Identity | None, *, encrypted: bool, tell: Callable[[bytes], bool]
+        self, listener: Listener, certified: Identity | None, *, encrypted: bool, send: Callable[[bytes], bool]
     ) -> None:
-        """`certified`: whose certificate the client has shown; `tell` sends a few bytes."""
+        """`certified`: user of the client certificate, if any. `send` sends a few bytes to the client."""
         self._listener = listener
         self._certified = certified
         self.encrypted = encrypted
-        self._tell = tell
+        self._send = send
         self._request: Request | None = None
 
     def head_arrived(self, reader: MessageReader) -> bool:
-        """Tells whether the head of the next request is there. Raises ConnectionRejectedError."""
+        """Returns whether the head of the next request is complete. Raises ConnectionRejectedError."""
         if self._request is None:
-            self._request = _parsed(reader.peek(_LONGEST + 1))
+            self._request = _parse_head(reader.peek(_MAX_HEAD + 1))
         return self._request is not None
 
     def arrived(self, reader: MessageReader) -> bool:
@@ -100,20 +112,23 @@ class Requests:
             raise refusal(
                 413, f"A message of {request.length} bytes; allowed are 1 to {reader.limit} ({reader.setting})"
             )
-        whole = reader.envelope(request.head, request.length)
-        if request.expects and not whole:
-            self._tell(b"HTTP/1.1 100 Continue\r\n\r\n")
-            self._request = Request(request.head, request.length, request.authorization, request.actor, expects=False)
-        return whole
+        complete = reader.envelope(request.head, request.length)
+        if request.expects and not complete:
+            self._send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._request = replace(request, expects=False)
+        return complete
 
     def identity(self) -> Identity | None:
-        """Returns who sends the request whose head is there. May take its time. Raises ConnectionRejectedError."""
+        """Authenticates the current request. May block (JWT keys are fetched). Raises ConnectionRejectedError.
+
+        Returns None if the listener requires no authentication and the client names no user.
+        """
         request, listener = self._request, self._listener
         if request is None:
             return None
-        if text := listener.refusal(self._certified, encrypted=self.encrypted) if not listener.authentication else "":
-            raise refusal(403, text)
         if not listener.authentication:
+            if text := listener.refusal(self._certified, encrypted=self.encrypted):
+                raise refusal(403, text)
             return Identity(request.actor, "") if request.actor else None
         scheme, _, token = request.authorization.partition(" ")
         if JWT in listener.authentication and listener.authenticator and scheme.lower() == "bearer":
@@ -125,13 +140,13 @@ class Requests:
             return self._certified
         raise refusal(401, listener.refusal(None, encrypted=self.encrypted))
 
-    def ended(self) -> None:
-        """Ends the request, which has been worked on."""
+    def end(self) -> None:
+        """Ends the current request after its call."""
         self._request = None
 
 
 class HttpSession:
-    """A session for each request: nothing that one says counts for the next."""
+    """Opens a session for each request: authentication and settings of one request do not apply to the next."""
 
     def __init__(self, requests: Requests, open_session: SessionFactory, peer: str) -> None:
         self._requests = requests
@@ -139,53 +154,71 @@ class HttpSession:
         self._peer = peer
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """Raises ConnectionRejectedError for who may not."""
+        """Handles one request (`Session.handle`). Raises ConnectionRejectedError if authentication fails."""
         identity = None if refusal else self._requests.identity()
         session: Session = self._open_session(self._peer, identity, "http", encrypted=self._requests.encrypted)
         try:
             session.handle(iprot, oprot, refusal)
         finally:
             session.close()
-        if not oprot.trans.written:  # a oneway call has no reply, a request has
+        if not oprot.trans.written:  # a oneway call has no reply, but each HTTP request has a response
             oprot.trans.write_head()
-        self._requests.ended()
+        self._requests.end()
 
     def close(self) -> None:
         """Does nothing: sessions end with their requests."""
 
 
-def _parsed(data: bytes) -> Request | None:
+def _parse_head(data: bytes) -> Request | None:
     """Parses a request head. Returns None while it is incomplete. Raises ConnectionRejectedError."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
-        if len(data) > _LONGEST:
-            raise refusal(431, f"A request's head is longer than {_LONGEST} bytes")
+        if len(data) > _MAX_HEAD:
+            raise refusal(431, f"The request head is longer than {_MAX_HEAD} bytes")
         return None
     first, *lines = data[:end].decode("latin-1").split("\r\n")
     parts = first.split(" ")
     if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
-        raise refusal(400, "This is no request of HTTP/1.1")
+        raise refusal(400, "This is not an HTTP/1.1 request")
     if parts[0] != "POST":
-        raise refusal(405, "This is a metastore: it takes Thrift messages by POST /metastore")
+        raise refusal(405, "This is a metastore: send Thrift messages with POST /metastore")
     if parts[1].partition("?")[0] not in _PATHS:
-        raise refusal(404, "There is nothing here but /metastore")
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        name = name.lower()
-        if not colon or name != name.strip() or (name in headers and name in ("content-length", "authorization")):
-            raise refusal(400, "The request's head is malformed")
-        headers[name] = value.strip()
-    # A page in a browser sends other types to any address unasked; before this one, it asks (Fetch, CORS-safelisted).
-    if "origin" in headers or headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
-        raise refusal(415, f"Messages come with Content-Type: {_TYPE}, and not from pages in a browser")
-    length = headers.get("content-length", "")
-    if "transfer-encoding" in headers or not (length.isascii() and length.isdecimal()):
-        raise refusal(411, "The body's length is not given: Content-Length")
+        raise refusal(404, "Not found: the only path is /metastore")
+    headers = _parse_headers(lines)
+    # Browsers let a page send a few content types to any address without asking the server first; for this type they
+    # send a preflight request (Fetch standard, CORS-safelisted request header).
+    if "origin" in headers or headers.get("content-type", "").partition(";")[0].strip().lower() != _CONTENT_TYPE:
+        raise refusal(415, f"Send Content-Type: {_CONTENT_TYPE}, and not from a page in a browser")
     return Request(
         head=end + 4,
-        length=int(length[:12]),
+        length=_content_length(headers),
         authorization=headers.get("authorization", ""),
         actor=headers.get("x-actor-username", ""),
         expects=headers.get("expect", "").lower() == "100-continue",
     )
+
+
+def _parse_headers(lines: list[str]) -> dict[str, str]:
+    """Returns the headers by lower-case name. Raises ConnectionRejectedError for malformed or repeated ones."""
+    headers: dict[str, str] = {}
+    for line in lines:
+        match = _HEADER.fullmatch(line)
+        name = match[1].lower() if match else ""
+        if not match or (name in headers and name in _SINGLE):
+            raise refusal(400, "The request head is malformed")
+        headers[name] = match[2]
+    return headers
+
+
+def _content_length(headers: dict[str, str]) -> int:
+    """Returns the length of the body in bytes. Raises ConnectionRejectedError.
+
+    Behind a shared proxy, a length that both sides read differently would let one client prefix the next one's request
+    (request smuggling, RFC 9112, section 11.2). Everything but plain digits is therefore rejected.
+    """
+    length, encoding = headers.get("content-length"), headers.get("transfer-encoding")
+    if length is None:
+        raise refusal(411, "Content-Length is missing; chunked bodies are not supported")
+    if encoding is not None or not _LENGTH.fullmatch(length):
+        raise refusal(400, "Content-Length must be one decimal number, without Transfer-Encoding")
+    return int(length)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from metastore.errors import ConfigurationError
+from metastore.identity import AuthenticationFailedError
 from metastore.security.certificates import Certificates, subject
 from metastore.security.listener_settings import listeners, warnings
 from metastore.settings import Settings
@@ -84,8 +86,6 @@ def test_subjects_are_written_as_rfc_4514_has_them(names: tuple[tuple[str, str],
 
 
 def test_a_name_that_looks_like_a_subject_is_nobodys() -> None:
-    from metastore.identity import AuthenticationFailedError
-
     rule = Certificates(Settings().tls_user_pattern)
     assert rule.identity(certificate(("commonName", "alice"), ("organizationalUnitName", "x"))).user == "alice"
     for name in ("a,CN=root", "x+CN=root", ""):
@@ -93,6 +93,50 @@ def test_a_name_that_looks_like_a_subject_is_nobodys() -> None:
             rule.identity(certificate(("commonName", name)))
     with pytest.raises(AuthenticationFailedError, match="expired"):
         rule.identity({**certificate(("commonName", "alice")), "notAfter": "Jan  1 00:00:00 2020 GMT"})
+
+
+@pytest.mark.parametrize(
+    ("names", "user"),
+    [
+        ("DC=corp,CN=Users,CN=Carol", "Carol"),
+        ("DC=corp,O=Example,CN=Carol,OU=x", "Carol"),
+        ("CN=Carol,emailAddress=c@example.com", "Carol"),
+        ("CN=root,O=a\\,b,CN=Carol", "Carol"),
+        ("CN=Users,UID=carol", None),
+        ("DC=corp,O=Example", None),
+    ],
+)
+def test_the_default_user_is_the_most_specific_common_name(names: str, user: str | None) -> None:
+    long = {"CN": "commonName", "UID": "userId", "DC": "domainComponent", "O": "organizationName"}
+    parts = [part.replace("\\,", ",").split("=") for part in re.split(r"(?<!\\),", names)]
+    shown = certificate(*((long.get(name, name), value) for name, value in parts))
+    certificates = Certificates(Settings().tls_user_pattern)
+    if user is None:
+        with pytest.raises(AuthenticationFailedError, match="METASTORE_TLS_USER_PATTERN"):
+            certificates.identity(shown)
+    else:
+        assert certificates.identity(shown).user == user
+
+
+@pytest.mark.parametrize(
+    ("emails", "user"),
+    [
+        (["carol@example.com"], "carol"),
+        (["carol@elsewhere.org", "carol@example.com"], "carol"),
+        (["carol@example.com", "dave@example.com"], None),
+        (["carol@example.com.evil.org"], None),
+        ([], None),
+    ],
+)
+def test_the_user_may_come_from_an_email_address(emails: list[str], user: str | None) -> None:
+    names = (("DNS", "host"), *(("email", email) for email in emails))
+    shown = {**certificate(("commonName", "root")), "subjectAltName": names}
+    certificates = Certificates(r"email:([^@]+)@example\.com")
+    if user is None:
+        with pytest.raises(AuthenticationFailedError, match="METASTORE_TLS_USER_PATTERN"):
+            certificates.identity(shown)
+    else:
+        assert certificates.identity(shown).user == user
 
 
 @pytest.mark.parametrize("rule", ["(", "CN=.*", "(a)(b)"])

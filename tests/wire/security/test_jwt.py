@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 import time
 from collections.abc import Callable
@@ -164,6 +165,17 @@ def test_without_a_token_or_without_tls(server: Server, issuer: Issuer, authorit
         (POST + b"Transfer-Encoding: chunked\r\n\r\n", b"411"),
         (POST + b"Content-Length: 99999999999\r\n\r\n", b"413"),
         (POST + b"Content-Length: 0\r\n\r\n", b"413"),
+        (POST + b"Content-Length: +1\r\n\r\n", b"400"),
+        (POST + b"Content-Length: -1\r\n\r\n", b"400"),
+        (POST + b"Content-Length: 0x1\r\n\r\n", b"400"),
+        (POST + b"Content-Length: 1_0\r\n\r\n", b"400"),
+        (POST + b"Content-Length: 1, 1\r\n\r\n", b"400"),
+        (POST + b"Content-Length: 1\xa0\r\n\r\n", b"400"),
+        (POST + b"Content-Length: \r\n\r\n", b"400"),
+        (POST + b"Content-Length: " + b"9" * 40 + b"\r\n\r\n", b"400"),
+        (POST + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", b"400"),
+        (POST + b"X: y\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", b"400"),
+        (POST + b" Content-Length: 1\r\n\r\n", b"400"),
         (POST + b"no colon\r\n\r\n", b"400"),
         (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
         (b"POST /metastore\r\n\r\n", b"400"),
@@ -197,6 +209,19 @@ def test_requests_on_one_connection_in_any_pieces(metastore_server: Server) -> N
         answer = b""
         while answer.count(b"HTTP/1.1 200 OK") < 3 or not answer.endswith(b"\x00"):
             answer += sock.recv(4096)
+
+
+def test_the_body_is_as_long_as_its_length_says(metastore_server: Server) -> None:
+    """Cut to 12 digits, the length would be that of the first call, and the rest of the body a second request."""
+    smuggled = POST + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
+    body = (CALL + smuggled).ljust(100 * len(CALL))
+    with raw(metastore_server) as sock:
+        sock.sendall(POST + b"Content-Length: %014d\r\n\r\n" % len(body) + body)
+        sock.shutdown(socket.SHUT_WR)
+        answer = b""
+        while data := sock.recv(4096):
+            answer += data
+    assert answer.count(b"HTTP/1.1 ") == 1
 
 
 def test_a_token_as_a_password(server: Server, issuer: Issuer, authority: Authority) -> None:

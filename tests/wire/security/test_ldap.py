@@ -12,7 +12,7 @@ import pytest
 
 from metastore.errors import ConfigurationError
 from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
-from metastore.security.ldap import Directory
+from metastore.security.ldap import Directory, canonical_name
 from tests.wire.transport.conftest import eventually
 
 SLAPD = shutil.which("slapd", path="/usr/sbin:/usr/libexec:/usr/lib/openldap")
@@ -88,6 +88,33 @@ def directory(url: str) -> Directory:
 
 def test_the_directory_knows_the_password(url: str) -> None:
     assert directory(url).check("alice", "wonderland") == Identity("alice", PASSWORD)
+
+
+@pytest.mark.parametrize("user", ["Alice", "ALICE", "ａｌｉｃｅ", "ＡLICE"])
+def test_each_spelling_is_the_same_user(url: str, user: str) -> None:
+    assert directory(url).check(user, "wonderland") == Identity("alice", PASSWORD)
+    assert directory(url).groups(user) == ["analysts", "posix"]
+
+
+@pytest.mark.parametrize(
+    ("user", "name"),
+    [
+        ("Alice", "alice"),
+        ("ａｌｉｃｅ", "alice"),
+        ("John Smith", "john smith"),
+        ("Straße", "straße"),
+        (" alice", None),
+        ("alice ", None),
+        ("alice\u00a0", None),
+        ("john  smith", None),
+        ("ali\u00adce", None),
+        ("ali\u200dce", None),
+        ("alice\n", None),
+        ("", None),
+    ],
+)
+def test_canonical_names(user: str, name: str | None) -> None:
+    assert canonical_name(user) == name
 
 
 @pytest.mark.parametrize(

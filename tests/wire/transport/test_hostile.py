@@ -36,7 +36,7 @@ _partitions = _request + b"\x0f\x00\x03\x0c"
 DEFECTS = {
     # name: (bytes, what the log says of them)
     "noise": (bytes(range(7, 207)), "not Thrift: it begins with"),
-    "HTTP": (b"GET /metrics HTTP/1.1\r\nHost: metastore\r\n\r\n", "it takes Thrift messages by POST"),
+    "HTTP": (b"GET /metrics HTTP/1.1\r\nHost: metastore\r\n\r\n", "send Thrift messages with POST"),
     "wrong version": (b"\x82\x3f" + bytes(20), "Bad version"),
     "name of 2 GiB": (b"\x80\x01\x00\x01\x7f\xff\xff\xff", "a method's name of 2147483647 bytes"),
     "name of negative size": (b"\x80\x01\x00\x01\xff\xff\xff\xff", "a method's name of -1 bytes"),
