@@ -110,7 +110,7 @@ class Settings:
     tls_client_certificates: str = _setting("off", "Client certificates: off, optional or required.")
     tls_client_ca: Path | None = _file("PEM file of the CA certificates that sign client certificates.")  # noqa: RUF009 - a field
     tls_user_pattern: str = _setting(
-        r"(?:(?!CN=|UID=)(?:[^,\\]|\\.)*,)*CN=([^,+\\]+)(?:,.*)?",
+        r"(?:(?!CN=)(?!UID=)[^,\\]*(?:\\.[^,\\]*)*,)*CN=([^,+\\]+)(?:,.*)?",
         "Regular expression for the subject of a client certificate, such as CN=alice,O=Example. Its group captures "
         "the user name; by default, the most specific CN. email:(.+)@example.com matches the SAN's e-mail address.",
     )
