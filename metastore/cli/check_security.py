@@ -108,7 +108,7 @@ def _tls(address: Address, credentials: Credentials) -> Iterator[Finding]:
             days = (datetime.fromtimestamp(until, UTC) - datetime.now(UTC)).days
             yield True, f"{tls.version()} is spoken; the certificate is good for {days} days"
     except ssl.SSLCertVerificationError as error:
-        side = "client: give the authority that signed it, METASTORE_CLIENT_AUTHORITIES"
+        side = "client: give the authority that signed it, METASTORE_CLIENT_CA"
         if "mismatch" in error.verify_message.lower():
             side = "server: METASTORE_TLS_CERTIFICATE is for other names"
         elif "expired" in error.verify_message:

@@ -1,6 +1,6 @@
-"""A small client of a metastore: addresses with fail-over, retry of what is safe, frozen dataclasses.
+"""A small Thrift client of the metastore: fail-over between addresses, retries of safe calls, frozen dataclasses.
 
-`with connect("thrift://host:9083") as client: client.get_table("db", "t")`; docs/reference/client.md has more.
+Example: `with connect("thrift://host:9083") as client: client.get_table("db", "t")`. See docs/reference/client.md.
 """
 
 from metastore.client.client import MetastoreClient, connect

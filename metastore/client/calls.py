@@ -1,4 +1,4 @@
-"""Calls to a metastore: idle connections, fail-over between addresses, retry of what is safe."""
+"""Calls to a metastore: a pool of idle connections, fail-over between addresses, retries of safe calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Faults = Mapping[type[TExceptionBase], type[errors.ClientError]]
 
 
 class Calls:
-    """Connections to the servers of one metastore, and calls through them."""
+    """A pool of connections to the servers of one metastore. Subclasses make their calls with `_call`."""
 
     def __init__(
         self,
@@ -30,9 +30,18 @@ class Calls:
         user: str | None = None,
         credentials: Credentials | None = None,
     ) -> None:
-        """`uris` as in `hive.metastore.uris`; timeouts in seconds. Nothing is connected before the first call.
+        """Parses the addresses. The first call opens the first connection.
 
-        Without `credentials`, those of the environment are shown. Raises InvalidAddressError, CredentialsError.
+        Args:
+            uris: addresses as in `hive.metastore.uris`.
+            connect_timeout: seconds to open a connection.
+            timeout: seconds to wait for a reply.
+            user: user name sent with set_ugi. Default: the user of this process, unless the credentials identify one.
+            credentials: default: `Credentials.from_environment()`.
+
+        Raises:
+            InvalidAddressError: an address cannot be parsed.
+            CredentialsError: the credentials in the environment are contradictory.
         """
         self.addresses = parse_uris(uris)
         self._connect_timeout = connect_timeout
@@ -43,7 +52,7 @@ class Calls:
         self._preferred = 0
 
     def close(self) -> None:
-        """Hangs up; the next call connects again."""
+        """Closes all idle connections. The next call opens a new one."""
         while self._idle:
             self._idle.pop().close()
 
@@ -56,12 +65,28 @@ class Calls:
         self.close()
 
     def _call(self, method: str, *args: Any, repeat: bool, faults: Faults) -> Any:
-        """Calls once more than there are addresses: the first may meet a server that has gone meanwhile."""
+        """Calls a method and returns its result. Tries one time more than there are addresses.
+
+        The additional attempt is for an idle connection whose server has stopped since the last call. A call that did
+        not reach a server completely is always sent again. A call whose reply did not arrive is sent again only if
+        `repeat` is true, because the server may have executed it.
+
+        Args:
+            method: name of the Thrift method.
+            args: its arguments.
+            repeat: whether executing the call twice is harmless.
+            faults: maps Thrift exceptions to client errors; others become MetastoreRefusedError.
+
+        Raises:
+            ReplyLostError: the reply of a call that must not be repeated was lost.
+            MetastoreUnavailableError: no server answered.
+            ClientError: the server answered with an exception, as `faults` maps it.
+        """
         failures: list[str] = []
         for _ in range(len(self.addresses) + 1):
             connection = self._take()
             try:
-                answer = connection.call(method, *args)
+                reply = connection.call(method, *args)
             except NotSentError as error:
                 self._forget(connection)
                 failures.append(f"{connection.address} ({error})")
@@ -69,7 +94,7 @@ class Calls:
                 self._forget(connection)
                 if not repeat:
                     raise errors.ReplyLostError(
-                        f"{connection.address} broke off during {method} ({error}); whether it happened is not known"
+                        f"{connection.address} closed the connection during {method} ({error}); the outcome is unknown"
                     ) from error
                 if error.timed_out:
                     raise errors.MetastoreUnavailableError(
@@ -77,26 +102,26 @@ class Calls:
                     ) from error
                 failures.append(f"{connection.address} ({error})")
             except (TExceptionBase, TApplicationException) as error:
-                self._idle.append(connection)  # An answer, if not the wanted one.
-                # Generated exceptions cannot be given a traceback, which contextlib wants of a cause.
+                self._idle.append(connection)  # The connection is intact: the server answered.
+                # `from None`: contextlib sets the traceback of a cause, which generated exceptions do not allow.
                 raise _translate(method, error, faults) from None
             except BaseException:
-                connection.close()  # Half a message may be in it.
+                connection.close()  # The connection may hold half a message.
                 raise
             else:
                 self._idle.append(connection)
-                return answer
+                return reply
         raise errors.MetastoreUnavailableError(f"no metastore answered {method}: {', '.join(failures)}")
 
     def check_reachable(self) -> None:
-        """Raises MetastoreUnavailableError where none of the addresses answers; asks for nothing."""
+        """Opens a connection without calling a method. Raises MetastoreUnavailableError if no address accepts one."""
         self._idle.append(self._take())
 
     def _take(self) -> Connection:
         while self._idle:
             try:
                 connection = self._idle.pop()
-            except IndexError:  # Another thread was faster.
+            except IndexError:  # Another thread took the last one.
                 break
             if connection.is_alive:
                 return connection
@@ -104,7 +129,10 @@ class Calls:
         return self._connect()
 
     def _connect(self) -> Connection:
-        """Returns a connection to the address that answered last, or to the next that answers."""
+        """Opens a connection to the preferred address, or to the next one that accepts it.
+
+        The address becomes the preferred one. Raises MetastoreUnavailableError if no address accepts a connection.
+        """
         failures = []
         start, count = self._preferred, len(self.addresses)
         for index in ((start + step) % count for step in range(count)):
@@ -127,7 +155,7 @@ class Calls:
         )
 
     def _forget(self, broken: Connection) -> None:
-        """Starts with the next address, and drops what was connected to this one."""
+        """Closes all connections to the address of a broken one, and prefers the next address from now on."""
         broken.close()
         self._preferred = (self.addresses.index(broken.address) + 1) % len(self.addresses)
         for connection in list(self._idle):
@@ -137,7 +165,7 @@ class Calls:
 
 
 def _user_name() -> str:
-    """Returns as whom this process runs; containers may run as a number that nobody has named."""
+    """Returns the user name of this process, or `unknown`: in a container, a user id may have no name."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -145,7 +173,7 @@ def _user_name() -> str:
 
 
 def _translate(method: str, error: Exception, faults: Faults) -> errors.ClientError:
-    kind = next((ours_ for theirs, ours_ in faults.items() if isinstance(error, theirs)), errors.MetastoreRefusedError)
+    kind = next((ours for fault, ours in faults.items() if isinstance(error, fault)), errors.MetastoreRefusedError)
     text = getattr(error, "message", None) or str(error)
     line = " ".join(str(text).split())
     if isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD:

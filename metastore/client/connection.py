@@ -1,4 +1,7 @@
-"""One connection to one metastore: addresses, the socket, and the difference between "not sent" and "no answer"."""
+"""One connection to one server: address, socket, handshakes.
+
+A failed call raises NotSentError or NoReplyError: `calls` repeats a change only if the server cannot have executed it.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +26,18 @@ from metastore.domain.client_kinds import SEQUENCE
 from thrift_idl.gen.hive_metastore.ttypes import MetaException
 from thrift_idl.gen.metastore import Metastore
 
-# Thrift logs what it also raises, and without a handler Python would print it.
+# Thrift logs errors that it also raises. Without a handler, Python would print them to stderr.
 logging.getLogger(TSocket.__module__).addHandler(logging.NullHandler())
 
 DEFAULT_PORT = 9083
 _BUFFER_BYTES = 65536
-# What a broken or foreign peer makes of a call: everything but an answer.
+# Errors of a connection that is broken, or whose peer is not a metastore.
 BROKEN = (TTransportException, TProtocolException, OSError, EOFError)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Host and port of a metastore."""
+    """Host and port of a server."""
 
     host: str
     port: int = DEFAULT_PORT
@@ -45,15 +48,14 @@ class Address:
 
 
 def parse_uris(uris: str | Sequence[str] | None) -> tuple[Address, ...]:
-    """Returns the addresses of `thrift://host:port[,thrift://host2:port2]`, as in `hive.metastore.uris`; the port is
-    optional.
+    """Parses `thrift://host:port[,thrift://host2:port2]`, as in `hive.metastore.uris`. The default port is 9083.
 
-    Raises InvalidAddressError.
+    Raises InvalidAddressError for any other text, and if there is no address.
     """
     parts = uris.split(",") if isinstance(uris, str) else uris or ()
     addresses = tuple(_parse_uri(part.strip()) for part in parts if part.strip())
     if not addresses:
-        raise InvalidAddressError("no metastore address is given; write it as thrift://host:9083")
+        raise InvalidAddressError("No metastore address is set. Write thrift://host:9083")
     return addresses
 
 
@@ -71,11 +73,11 @@ def _parse_uri(text: str) -> Address:
 
 
 class NotSentError(Exception):
-    """The call did not reach the server whole, so it did not happen."""
+    """The request was not sent completely, so the server has not executed it."""
 
 
 class NoReplyError(Exception):
-    """The call was sent whole and the answer did not come."""
+    """The request was sent completely, but no reply arrived."""
 
     def __init__(self, cause: Exception, *, timed_out: bool) -> None:
         super().__init__(describe(cause))
@@ -83,21 +85,21 @@ class NoReplyError(Exception):
 
 
 def describe(error: Exception) -> str:
-    """Returns the error in one line."""
+    """Returns the first line of the error's text, or the name of its class."""
     text = str(error) or type(error).__name__
     return text.splitlines()[0]
 
 
 class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
-    """Numbers its messages so that servers know whose they are."""
+    """The binary protocol with a fixed sequence number, by which servers recognize this client (`client_kinds`)."""
 
     def writeMessageBegin(self, name: str, type: int, seqid: int) -> None:  # noqa: A002, ARG002, N802 - Thrift's
-        """Begins a message."""
+        """Writes the message header."""
         super().writeMessageBegin(name, type, SEQUENCE)
 
 
 class Connection:
-    """A connection that is used by one thread at a time."""
+    """A connection. Use it from one thread at a time."""
 
     def __init__(
         self,
@@ -108,9 +110,18 @@ class Connection:
         user: str | None,
         credentials: Credentials,
     ) -> None:
-        """Connects and says who is there: by the credentials, and as `user`, where that is given.
+        """Opens the connection and authenticates: TLS, then SASL, then set_ugi.
 
-        Timeouts in seconds. Raises one of BROKEN, or AuthenticationError.
+        Args:
+            address: the server.
+            connect_timeout: seconds for the connection and the handshakes.
+            timeout: seconds to wait for each reply.
+            user: user name for set_ugi; None: do not call it.
+            credentials: select TLS and the SASL mechanism.
+
+        Raises:
+            AuthenticationError: the server rejects the credentials, or its certificate is not valid.
+            Exception: one of BROKEN if the server is unreachable or is not a metastore.
         """
         self.address = address
         self._socket = TSocket(address.host, address.port, socket_keepalive=True)
@@ -130,7 +141,7 @@ class Connection:
             if user is not None:
                 self._client.set_ugi(user, [user])
         except TApplicationException:
-            pass  # A server that does not want to know who calls.
+            pass  # The server does not implement set_ugi.
         except MetaException as error:
             self.close()
             raise AuthenticationError(f"{address}: {error.message}") from None
@@ -143,27 +154,30 @@ class Connection:
         self._socket.setTimeout(timeout * 1000)
 
     def _shake_hands(self, context: ssl.SSLContext) -> None:
-        """Raises AuthenticationError for a certificate that is not accepted, OSError."""
+        """Starts TLS. Raises AuthenticationError for an invalid certificate, OSError for any other failure."""
         try:
             self._socket.setHandle(context.wrap_socket(self._socket.handle, server_hostname=self.address.host))
         except ssl.SSLCertVerificationError as error:
-            raise AuthenticationError(f"the server's certificate is not accepted: {error.verify_message}") from error
+            raise AuthenticationError(f"the server's certificate is not valid: {error.verify_message}") from error
         except ssl.SSLError as error:
-            raise OSError(f"TLS: {error.reason or error}; does the server speak it (METASTORE_TLS)?") from error
+            raise OSError(f"TLS: {error.reason or error}; is TLS enabled on the server (METASTORE_TLS)?") from error
 
     @property
     def is_alive(self) -> bool:
-        """False if the server has hung up meanwhile."""
-        if self._tls and self._socket.handle:  # cannot be looked into without reading: nothing should be there
+        """False if the server has closed the connection."""
+        if self._tls and self._socket.handle:  # an idle TLS socket is readable only if it was closed
             return not select.select([self._socket.handle], [], [], 0)[0]
         return bool(self._socket.isOpen())
 
     def call(self, method: str, *args: Any) -> Any:
-        """Calls once. Raises NotSentError, NoReplyError, or what the server answered."""
+        """Calls a method once and returns its result.
+
+        Raises NotSentError, NoReplyError, or the exception in the reply.
+        """
         try:
             getattr(self._client, f"send_{method}")(*args)
         except BROKEN as error:
-            # The server runs a call only when its last byte is there, and that one was not taken.
+            # The server executes a call only after it has received the last byte.
             raise NotSentError(describe(error)) from error
         try:
             return getattr(self._client, f"recv_{method}")()
@@ -172,5 +186,5 @@ class Connection:
             raise NoReplyError(error, timed_out=timed_out) from error
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the socket."""
         self._socket.close()

@@ -1,4 +1,4 @@
-"""What a client shows a metastore that asks who calls, and what it asks of the metastore itself."""
+"""Credentials of the client, and how it verifies the server."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ _FALSE: Final = ("", "false", "0", "no", "off")
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """How to connect. `METASTORE_CLIENT_<FIELD>` in the environment sets a field.
+    """Credentials and TLS options of connections. `METASTORE_CLIENT_<FIELD>` in the environment sets a field.
 
     Attributes:
-        tls: whether TLS is spoken; the server's certificate must have the host's name.
-        authorities: PEM file of the authorities that sign it; unset: the system's.
-        certificate, key: PEM files of a certificate of one's own.
-        user, password: for SASL PLAIN.
-        jwt: a token, sent in place of a password.
-        token: a delegation token, as `get_delegation_token` returns it.
-        kerberos: the server's principal, `hive/_HOST@REALM`, or just the service's name, `hive`; the ticket is that of
-            the process (kinit).
+        tls: use TLS. The server's certificate must match the host name.
+        ca: PEM file of the CA certificates that verify the server's certificate. Default: those of the system.
+        certificate: PEM file of the client's certificate.
+        key: PEM file of the certificate's private key. Default: the key is in the certificate file.
+        user: user name for SASL PLAIN.
+        password: password for SASL PLAIN.
+        jwt: JSON Web Token, sent as the password of SASL PLAIN.
+        token: delegation token, as `get_delegation_token` returns it.
+        kerberos: the server's principal (`hive/_HOST@REALM`) or service name (`hive`). The client uses the ticket cache
+            of the process (kinit).
     """
 
     tls: bool = False
-    authorities: str | None = None
+    ca: str | None = None
     certificate: str | None = None
     key: str | None = None
     user: str | None = None
@@ -41,35 +43,35 @@ class Credentials:
     kerberos: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises CredentialsError for ones that exclude each other."""
-        ways = [name for name in ("password", "jwt", "token", "kerberos") if getattr(self, name)]
-        if len(ways) > 1:
-            raise CredentialsError(f"{' and '.join(ways)} are given: one is shown, so give one")
+        """Raises CredentialsError for contradictory credentials."""
+        methods = [name for name in ("password", "jwt", "token", "kerberos") if getattr(self, name)]
+        if len(methods) > 1:
+            raise CredentialsError(f"{' and '.join(methods)} are set; set only one of them")
         if self.password and not self.user:
-            raise CredentialsError("a password is given without a user")
+            raise CredentialsError("password is set without user; set both")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Raises CredentialsError."""
+        """Reads `METASTORE_CLIENT_*` from `environment` (default: of this process). Raises CredentialsError."""
         environment = os.environ if environment is None else environment
-        found = {setting.name: environment.get(PREFIX + setting.name.upper()) or None for setting in fields(cls)}
-        tls = found.pop("tls") or ""
-        if tls.lower() not in (*_TRUE, *_FALSE):  # a password would go out in the clear
-            raise CredentialsError(f"{PREFIX}TLS is {tls!r}, but must be true or false")
-        return cls(tls=tls.lower() in _TRUE, **found)
+        values = {setting.name: environment.get(PREFIX + setting.name.upper()) or None for setting in fields(cls)}
+        tls = values.pop("tls") or ""
+        if tls.lower() not in (*_TRUE, *_FALSE):  # do not send a password in plain text because of a typo
+            raise CredentialsError(f"{PREFIX}TLS is {tls!r}; it must be true or false")
+        return cls(tls=tls.lower() in _TRUE, **values)
 
     @property
     def prove_a_user(self) -> bool:
-        """Whether the server knows by them who calls."""
+        """True if the credentials authenticate a user."""
         return any((self.certificate, self.password, self.jwt, self.token, self.kerberos))
 
     def context(self) -> ssl.SSLContext:
-        """Returns what a TLS connection is made with. Raises CredentialsError for files that cannot be used."""
+        """Returns the TLS context of connections. Raises CredentialsError for unusable files."""
         try:
-            context = ssl.create_default_context(cafile=self.authorities)
+            context = ssl.create_default_context(cafile=self.ca)
             if self.certificate:
                 context.load_cert_chain(self.certificate, self.key)
         except (OSError, ValueError) as error:
-            files = ", ".join(name for name in (self.authorities, self.certificate, self.key) if name)
+            files = ", ".join(name for name in (self.ca, self.certificate, self.key) if name)
             raise CredentialsError(f"{files}: {error}; they must be PEM files") from error
         return context

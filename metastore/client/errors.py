@@ -1,67 +1,67 @@
-"""What can go wrong between a client and its metastores, each as one line that names the thing and the mend."""
+"""Errors of the client. The text is one line that names the object and, if possible, the fix."""
 
 from __future__ import annotations
 
 
 class ClientError(Exception):
-    """Base of every error that a client raises itself. Its text is shown to the user as it is."""
+    """Base class of all errors of the client. Show the text to the user unchanged."""
 
 
 class MetastoreUnavailableError(ClientError):
-    """No metastore answered at any of the addresses."""
+    """No server answered at any address."""
 
 
 class MetastoreRefusedError(ClientError):
-    """The metastore answered with an error that has no kind of its own here. The text is the server's."""
+    """The metastore answered with an error that has no class of its own here. The text is the server's."""
 
 
 class AuthenticationError(MetastoreRefusedError):
-    """The metastore does not take the credentials, or its certificate is not taken. The text says which."""
+    """The server rejected the credentials, or the client rejected the server's certificate. The text says which."""
 
 
 class CredentialsError(ClientError, ValueError):
-    """Credentials that cannot be used: a file that is missing, two that exclude each other."""
+    """The credentials are unusable: a file is missing, or two of them contradict each other."""
 
 
 class ReplyLostError(ClientError):
-    """A change was sent whole, but the connection broke before the answer: whether it happened is not known."""
+    """The connection broke after a change was sent and before its reply arrived. The outcome is unknown."""
 
 
 class NoSuchObjectError(ClientError):
-    """What was named is not in the metastore."""
+    """The object does not exist in the metastore."""
 
 
 class NoSuchDatabaseError(NoSuchObjectError):
-    """The database is not in the metastore."""
+    """The database does not exist."""
 
 
 class NoSuchTableError(NoSuchObjectError):
-    """The table is not in the metastore."""
+    """The table does not exist."""
 
 
 class TableExistsError(ClientError):
-    """A table of that name is there already."""
+    """A table with this name already exists."""
 
 
 class NoSuchPartitionError(NoSuchObjectError):
-    """The partition is not in the metastore."""
+    """The partition does not exist."""
 
 
 class PartitionExistsError(ClientError):
-    """A partition of these values is there already."""
+    """A partition with these values already exists."""
 
 
 class NoSuchWriteError(ClientError):
-    """The write has ended: it was published, given up, or its lease ran out and it was cleaned."""
+    """The write has ended: it was published or abandoned, or its lease expired and its files were deleted."""
 
 
 class PublishConflictError(ClientError):
-    """Somebody else changed what this write had seen. Nothing of the write is visible; run it again."""
+    """Another client changed a table or partition that this write had read. Nothing was published; run it again."""
 
 
 class ValuesChangedError(ClientError):
-    """Partitions have come or gone since their values were read: read them again."""
+    """Partitions were added or dropped since their values were read. Read the values again."""
 
 
 class InvalidAddressError(ClientError, ValueError):
-    """A metastore address that cannot be understood."""
+    """The text is not a metastore address."""

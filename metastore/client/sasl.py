@@ -1,4 +1,7 @@
-"""SASL from the client's side: PLAIN for passwords and JWTs, DIGEST-MD5 for delegation tokens, GSSAPI for Kerberos."""
+"""SASL client: PLAIN for passwords and JWTs, DIGEST-MD5 for delegation tokens, GSSAPI for Kerberos.
+
+The framing is that of Thrift's TSaslTransport: a status byte and a length precede each message of the handshake.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,25 @@ from metastore.domain.delegation_tokens import parse_token
 _START, _OK, _BAD, _ERROR, _COMPLETE = 1, 2, 3, 4, 5
 _HEAD: Final = struct.Struct("!BI")
 _LENGTH: Final = struct.Struct("!I")
-_MOST: Final = 2**16  # bytes of a message of the exchange
-_OFFERED: Final = {1: "authentication", 2: "integrity", 4: "privacy"}
+_MAX_PAYLOAD: Final = 2**16  # bytes of a handshake message
+_PROTECTION: Final = {1: "authentication", 2: "integrity", 4: "privacy"}
 
 
 class Mechanism(Protocol):
-    """One exchange, seen from the client."""
+    """One SASL exchange on the client's side.
+
+    Attributes:
+        name: registered name of the mechanism.
+        done: whether the client has completed the exchange.
+        wraps: whether `wrap` and `unwrap` protect the data after the exchange.
+    """
 
     name: str
     done: bool
     wraps: bool
 
     def step(self, challenge: bytes | None) -> bytes:
-        """Returns what to say; the first time there is no challenge."""
+        """Returns the response to a challenge; None asks for the initial response."""
 
     def wrap(self, data: bytes) -> bytes: ...
 
@@ -37,7 +46,7 @@ class Mechanism(Protocol):
 
 
 class SaslTransport(TTransportBase):  # type: ignore[misc]
-    """Thrift's bytes through SASL: after the exchange, each piece has its length in front."""
+    """A Thrift transport over SASL. After the handshake, each frame is preceded by its length (four bytes)."""
 
     def __init__(self, below: Any, mechanism: Mechanism) -> None:
         self._below = below
@@ -47,19 +56,22 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         self._at = 0
 
     def open(self) -> None:
-        """Authenticates over the transport below, which is open. Raises AuthenticationError, TTransportException."""
+        """Authenticates. The transport below must be open.
+
+        Raises AuthenticationError if the server rejects the credentials, TTransportException if it does not use SASL.
+        """
         mechanism = self._mechanism
-        self._say(_START, mechanism.name.encode())
-        answer = mechanism.step(None)
-        self._say(_COMPLETE if mechanism.done else _OK, answer)
+        self._send(_START, mechanism.name.encode())
+        response = mechanism.step(None)
+        self._send(_COMPLETE if mechanism.done else _OK, response)
         while True:
-            status, payload = self._hear()
+            status, payload = self._receive()
             if status == _COMPLETE:
                 if not mechanism.done:
                     mechanism.step(payload)
                 return
-            answer = mechanism.step(payload)
-            self._say(_COMPLETE if mechanism.done else _OK, answer)
+            response = mechanism.step(payload)
+            self._send(_COMPLETE if mechanism.done else _OK, response)
 
     def read(self, sz: int) -> bytes:
         while self._at >= len(self._in):
@@ -80,22 +92,24 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         self._below.write(_LENGTH.pack(len(data)) + data)
         self._below.flush()
 
-    def _say(self, status: int, payload: bytes) -> None:
+    def _send(self, status: int, payload: bytes) -> None:
         self._below.write(_HEAD.pack(status, len(payload)) + payload)
         self._below.flush()
 
-    def _hear(self) -> tuple[int, bytes]:
+    def _receive(self) -> tuple[int, bytes]:
         status, length = _HEAD.unpack(self._below.readAll(_HEAD.size))
-        if length > _MOST or status not in (_OK, _BAD, _ERROR, _COMPLETE):
-            raise TTransportException(message="the server does not speak SASL: set no credentials, or another port")
+        if length > _MAX_PAYLOAD or status not in (_OK, _BAD, _ERROR, _COMPLETE):
+            raise TTransportException(
+                message="the server does not use SASL on this port: set no credentials, or use another port"
+            )
         payload = self._below.readAll(length) if length else b""
         if status in (_BAD, _ERROR):
             raise AuthenticationError(payload.decode(errors="replace"))
         return status, payload
 
 
-class _Bare:
-    """A mechanism that protects nothing after it."""
+class _Unprotected:
+    """Base of mechanisms without a security layer after the exchange."""
 
     done = False
     wraps = False
@@ -106,8 +120,8 @@ class _Bare:
     unwrap = wrap
 
 
-class Plain(_Bare):
-    """RFC 4616."""
+class Plain(_Unprotected):
+    """PLAIN (RFC 4616)."""
 
     name = "PLAIN"
 
@@ -119,8 +133,8 @@ class Plain(_Bare):
         return self._answer
 
 
-class DigestMd5(_Bare):
-    """RFC 2831 with quality auth, as Hadoop's delegation tokens have it."""
+class DigestMd5(_Unprotected):
+    """DIGEST-MD5 (RFC 2831) with qop=auth, as Hadoop uses it for delegation tokens."""
 
     name = "DIGEST-MD5"
 
@@ -133,7 +147,7 @@ class DigestMd5(_Bare):
             return b""
         if self._expected:
             if f"rspauth={self._expected}".encode() not in challenge:
-                raise AuthenticationError("the server does not know the token's password")
+                raise AuthenticationError("the server could not prove that it knows the token's password")
             self.done = True
             return b""
         fields = directives(challenge.decode())
@@ -148,8 +162,8 @@ class DigestMd5(_Bare):
 
 
 def directives(text: str) -> dict[str, str]:
-    """Returns the directives of a challenge or response (RFC 2831, 7.1)."""
-    found, rest = {}, text
+    """Parses the directives `name=value` of a challenge or response (RFC 2831, section 7.1)."""
+    parsed, rest = {}, text
     while rest:
         name, _, rest = rest.partition("=")
         if rest.startswith('"'):
@@ -157,12 +171,12 @@ def directives(text: str) -> dict[str, str]:
             rest = rest.partition(",")[2]
         else:
             value, _, rest = rest.partition(",")
-        found[name.strip(" ,")] = value
-    return found
+        parsed[name.strip(" ,")] = value
+    return parsed
 
 
 def digest(user: str, realm: str, password: str, nonce: str, cnonce: str, a2: str) -> str:
-    """Returns the response of RFC 2831, 2.1.2.1, in hexadecimal; for one exchange (nc=1) of quality auth."""
+    """Returns the response value of RFC 2831, section 2.1.2.1, in hexadecimal, for nc=1 and qop=auth."""
 
     def md5(data: bytes) -> Any:
         return hashlib.md5(data, usedforsecurity=False)
@@ -173,12 +187,15 @@ def digest(user: str, realm: str, password: str, nonce: str, cnonce: str, a2: st
 
 
 class Gssapi:
-    """RFC 4752: Kerberos, with the ticket that the process has. Needs the package gssapi."""
+    """GSSAPI (RFC 4752): Kerberos with the ticket cache of the process. Needs the package gssapi."""
 
     name = "GSSAPI"
 
     def __init__(self, service: str) -> None:
-        """`service`: the server's principal. Raises CredentialsError without the package."""
+        """Prepares a context for the principal or `service@host` of the server.
+
+        Raises CredentialsError if the package gssapi is not installed.
+        """
         try:
             import gssapi
         except ImportError:
@@ -195,7 +212,7 @@ class Gssapi:
         self._encrypts = False
 
     def step(self, challenge: bytes | None) -> bytes:
-        """Raises AuthenticationError: no ticket, another service's …"""
+        """Returns the next token. Raises AuthenticationError, for example without a ticket or for a wrong principal."""
         try:
             if not self._context.complete:
                 return self._context.step(challenge or None) or b""
@@ -204,8 +221,8 @@ class Gssapi:
             raise AuthenticationError(f"Kerberos: {' '.join(error.gen_message().split())}") from error
 
     def _choose(self, offer: bytes) -> bytes:
-        """Takes the strongest protection that is offered."""
-        chosen = max((bit for bit in _OFFERED if offer[0] & bit), default=0)
+        """Selects the strongest security layer that the server offers, and returns the final response."""
+        chosen = max((bit for bit in _PROTECTION if offer[0] & bit), default=0)
         if not chosen:
             raise AuthenticationError("No common protection layer between client and server")
         self.wraps, self._encrypts, self.done = chosen > 1, chosen == 4, True
@@ -222,23 +239,25 @@ class Gssapi:
 
 
 def mechanism_of(credentials: Credentials, host: str) -> Mechanism | None:
-    """Returns what these credentials are shown with; none: without SASL. Raises CredentialsError."""
+    """Returns the SASL mechanism for the credentials, or None if they need no SASL. Raises CredentialsError."""
     if credentials.password:
         return Plain(credentials.user or "", credentials.password)
     if credentials.jwt:
         return Plain(credentials.user or "jwt", credentials.jwt)
     if credentials.token:
-        return DigestMd5(*_of_token(credentials.token))
+        return DigestMd5(*_token_credentials(credentials.token))
     if credentials.kerberos:
         service = credentials.kerberos.replace("_HOST", host.lower())
         return Gssapi(service if "/" in service else f"{service}@{host}")
     return None
 
 
-def _of_token(text: str) -> tuple[str, str]:
-    """User and password of a delegation token."""
+def _token_credentials(text: str) -> tuple[str, str]:
+    """Returns the SASL user and password of a delegation token (base64, as in Hadoop's SaslRpcServer)."""
     try:
         identifier, password = parse_token(text)
     except ValueError as error:
-        raise CredentialsError(f"the token is no delegation token: {error}; get_delegation_token gives one") from error
+        raise CredentialsError(
+            f"The token is not a delegation token: {error}. Get one with get_delegation_token."
+        ) from error
     return base64.b64encode(identifier).decode(), base64.b64encode(password).decode()

@@ -73,7 +73,7 @@ def trino(
 def admin_of(server: Server, realm: Any, authority: Authority) -> Iterator[MetastoreClient]:
     with (
         ticket_of(realm, "trino"),
-        client_of(server, kerberos="hive", tls=True, authorities=str(authority.pem)) as found,
+        client_of(server, kerberos="hive", tls=True, ca=str(authority.pem)) as found,
     ):
         yield found
 

@@ -45,7 +45,7 @@ def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server
     trust.write_bytes(
         serialize_java_truststore([PKCS12Certificate(certificate, b"ours")], BestAvailableEncryption(b"changeit"))
     )
-    shown = {"METASTORE_CLIENT_TLS": "true", "METASTORE_CLIENT_AUTHORITIES": str(authority.pem)}
+    shown = {"METASTORE_CLIENT_TLS": "true", "METASTORE_CLIENT_CA": str(authority.pem)}
     command = [sys.executable, "-W", "ignore", "-c", SESSION, f"thrift://localhost:{server.port}", str(trust)]
     done = subprocess.run(
         command, env={**os.environ, **shown}, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False

@@ -106,7 +106,7 @@ def test_a_read_gives_up_at_last() -> None:
 def test_a_change_without_an_answer_is_not_repeated() -> None:
     handler = Handler(hang_ups=1)
     with serving(handler) as server, MetastoreClient(server.uri) as client:
-        with pytest.raises(errors.ReplyLostError, match="whether it happened is not known"):
+        with pytest.raises(errors.ReplyLostError, match="the outcome is unknown"):
             client.publish([Publication(TABLE, "q", [ENTRY])])
         assert handler.published == 1
 

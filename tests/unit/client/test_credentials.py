@@ -16,5 +16,5 @@ def test_tls_is_said_in_any_usual_word(text: str, tls: bool) -> None:
 
 
 def test_no_password_goes_out_in_the_clear_because_of_a_misspelling() -> None:
-    with pytest.raises(CredentialsError, match="METASTORE_CLIENT_TLS is 'ture', but must be true or false"):
+    with pytest.raises(CredentialsError, match="METASTORE_CLIENT_TLS is 'ture'; it must be true or false"):
         Credentials.from_environment({"METASTORE_CLIENT_TLS": "ture", "METASTORE_CLIENT_PASSWORD": "s3cr3t"})

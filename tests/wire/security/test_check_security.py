@@ -38,7 +38,7 @@ def server(start: Callable[..., Server], tls_options: list[str], tmp_path_factor
 
 def test_all_is_well(server: Server, authority: Authority) -> None:
     uri = f"thrift://localhost:{server.port}"
-    status, said = check(uri, tls="true", authorities=str(authority.pem), user="alice", password="wonderland")
+    status, said = check(uri, tls="true", ca=str(authority.pem), user="alice", password="wonderland")
     assert status == 0, said
     for text in ("TLSv1.3 is spoken", "older than 1.2 is refused", "offers PLAIN", "ok  these credentials come in, as"):
         assert text in said
@@ -51,18 +51,18 @@ def test_all_is_well(server: Server, authority: Authority) -> None:
     [
         ({"password": "guess"}, "NO  these credentials do not come in: Error validating the login"),
         ({"tls": ""}, "METASTORE_TLS=required"),
-        ({"authorities": "/dev/null"}, "client: /dev/null"),
+        ({"ca": "/dev/null"}, "client: /dev/null"),
     ],
 )
 def test_which_side_is_wrong(server: Server, authority: Authority, shown: dict[str, str], told: str) -> None:
-    right = {"tls": "true", "authorities": str(authority.pem), "user": "alice", "password": "wonderland"}
+    right = {"tls": "true", "ca": str(authority.pem), "user": "alice", "password": "wonderland"}
     status, said = check(f"thrift://localhost:{server.port}", **(right | shown))
     assert (status, told in said) == (1, True), said
 
 
 def test_another_authority(server: Server, strange_authority: Authority) -> None:
     uri = f"thrift://localhost:{server.port}"
-    status, said = check(uri, tls="true", authorities=str(strange_authority.pem), user="alice", password="wonderland")
+    status, said = check(uri, tls="true", ca=str(strange_authority.pem), user="alice", password="wonderland")
     assert status == 1
     assert "client: give the authority that signed it" in said
 
@@ -70,7 +70,7 @@ def test_another_authority(server: Server, strange_authority: Authority) -> None
 def test_another_name(start: Callable[..., Server], authority: Authority) -> None:
     pem = authority.issue("elsewhere.example")
     server = start("--tls", "required", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key))
-    status, said = check(f"thrift://localhost:{server.port}", tls="true", authorities=str(authority.pem))
+    status, said = check(f"thrift://localhost:{server.port}", tls="true", ca=str(authority.pem))
     assert (status, "server: METASTORE_TLS_CERTIFICATE is for other names" in said) == (1, True), said
 
 

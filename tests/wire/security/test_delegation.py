@@ -42,7 +42,7 @@ def test_a_ticket_proves_the_name(server: Server, realm: Any) -> None:
 def test_a_ticket_inside_tls(server: Server, realm: Any, authority: Authority) -> None:
     with (
         ticket_of(realm, "alice"),
-        client(server, kerberos="hive", tls=True, authorities=str(authority.pem)) as found,
+        client(server, kerberos="hive", tls=True, ca=str(authority.pem)) as found,
     ):
         assert who(found) == "alice"
 

@@ -225,10 +225,10 @@ def test_the_body_is_as_long_as_its_length_says(metastore_server: Server) -> Non
 
 
 def test_a_token_as_a_password(server: Server, issuer: Issuer, authority: Authority) -> None:
-    shown = Credentials(tls=True, authorities=str(authority.pem), jwt=issuer.token("dave"))
+    shown = Credentials(tls=True, ca=str(authority.pem), jwt=issuer.token("dave"))
     with connect(f"thrift://localhost:{server.port}", credentials=shown) as client:
         assert who(client) == "dave"
-    expired = Credentials(tls=True, authorities=str(authority.pem), jwt=issuer.token("dave", exp=1_000_000_000))
+    expired = Credentials(tls=True, ca=str(authority.pem), jwt=issuer.token("dave", exp=1_000_000_000))
     with (
         connect(f"thrift://localhost:{server.port}", credentials=expired) as client,
         pytest.raises(errors.AuthenticationError, match="it has expired"),

@@ -37,7 +37,7 @@ def server(start: Callable[..., Server], tls_options: list[str], password_file: 
 
 
 def test_the_right_password_proves_the_name(server: Server, authority: Authority) -> None:
-    shown = Credentials(tls=True, authorities=str(authority.pem), user="alice", password="wonderland-é")
+    shown = Credentials(tls=True, ca=str(authority.pem), user="alice", password="wonderland-é")
     with connect(f"thrift://localhost:{server.port}", credentials=shown) as client:
         assert who(client) == "alice"
         assert "default" in client.methods.get_all_databases()
@@ -47,7 +47,7 @@ def test_the_right_password_proves_the_name(server: Server, authority: Authority
 def test_a_wrong_password_is_told_and_not_logged(
     server: Server, authority: Authority, user: str, password: str
 ) -> None:
-    shown = Credentials(tls=True, authorities=str(authority.pem), user=user, password=password)
+    shown = Credentials(tls=True, ca=str(authority.pem), user=user, password=password)
     with (
         connect(f"thrift://localhost:{server.port}", credentials=shown) as client,
         pytest.raises(errors.AuthenticationError, match="the user is unknown or the password is wrong"),

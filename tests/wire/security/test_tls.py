@@ -36,14 +36,14 @@ def required(start: Callable[..., Server], tls_options: list[str]) -> Server:
 
 
 def test_tls_and_plain_on_one_port(allowed: Server, authority: Authority) -> None:
-    for credentials in ({}, {"tls": True, "authorities": str(authority.pem)}):
+    for credentials in ({}, {"tls": True, "ca": str(authority.pem)}):
         with client_of(allowed, **credentials) as client:
             assert "default" in client.methods.get_all_databases()
 
 
 def test_what_is_large_arrives_whole(allowed: Server, authority: Authority) -> None:
     comment = "ü" * 3_000_000
-    with client_of(allowed, tls=True, authorities=str(authority.pem)) as client:
+    with client_of(allowed, tls=True, ca=str(authority.pem)) as client:
         client.methods.create_database(Database(name="large", description=comment))
         assert client.methods.get_database("large").description == comment
         client.methods.drop_database("large", True, True)
@@ -74,8 +74,8 @@ def test_the_servers_certificate_is_checked(
     required: Server, authority: Authority, strange_authority: Authority
 ) -> None:
     with (
-        client_of(required, tls=True, authorities=str(strange_authority.pem)) as client,
-        pytest.raises(errors.AuthenticationError, match="certificate is not accepted"),
+        client_of(required, tls=True, ca=str(strange_authority.pem)) as client,
+        pytest.raises(errors.AuthenticationError, match="certificate is not valid"),
     ):
         client.get_database("default")
 
@@ -84,7 +84,7 @@ def test_the_servers_name_is_checked(start: Callable[..., Server], authority: Au
     elsewhere = authority.issue("elsewhere.example")
     server = start("--tls", "required", "--tls-certificate", str(elsewhere.chain), "--tls-key", str(elsewhere.key))
     with (
-        client_of(server, tls=True, authorities=str(authority.pem)) as client,
+        client_of(server, tls=True, ca=str(authority.pem)) as client,
         pytest.raises(errors.AuthenticationError, match=r"(?i)hostname mismatch"),
     ):
         client.get_database("default")
@@ -188,7 +188,7 @@ def asking(start: Callable[..., Server], tls_options: list[str]) -> Server:
 
 def showing(authority: Authority, pem: Pem | None) -> dict[str, Any]:
     own = {"certificate": str(pem.chain), "key": str(pem.key)} if pem else {}
-    return {"tls": True, "authorities": str(authority.pem), **own}
+    return {"tls": True, "ca": str(authority.pem), **own}
 
 
 def test_a_certificates_subject_is_the_user_whatever_set_ugi_says(asking: Server, authority: Authority) -> None:
