@@ -1,1 +1,1 @@
-"""A standalone Hive Metastore on PostgreSQL."""
+"""A standalone, Thrift-compatible Hive Metastore on PostgreSQL."""

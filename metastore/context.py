@@ -1,4 +1,4 @@
-"""Who asks: known to everything that runs inside one call, passed by nobody."""
+"""The caller of the current call, as a context variable: read it instead of passing it as an argument."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class AuditNote:
-    """What the audit trail will have of a call. The first transaction that commits for the call writes it."""
+    """The audit record of a call. The first transaction that commits during the call writes it."""
 
-    request: str  # as the log names the call
+    request: str  # request id, as in the log
     user: str | None
     real_user: str | None
     address: str
@@ -23,28 +23,28 @@ class AuditNote:
 
 @dataclass(slots=True)
 class Caller:
-    """One connection's client."""
+    """The client of one connection, and statistics of its current call."""
 
     peer: str
     user: str | None = None
     groups: list[str] = field(default_factory=list)
-    authentication: str = ""  # how the user's name was proved (a method of METASTORE_AUTHENTICATION); empty: it was not
-    real_user: str | None = None  # who was authenticated, where it is another one that acts for `user`
-    connection: int = 0  # its number in this process
-    wire_format: str = "binary"  # how its messages come
+    authentication: str = ""  # method of METASTORE_AUTHENTICATION that proved the user name; empty: not authenticated
+    real_user: str | None = None  # the authenticated proxy user, if it acts for `user`
+    connection: int = 0  # number of the connection in this process
+    wire_format: str = "binary"
     encrypted: bool = False
-    client: str = ""  # of domain.client_kinds: told by its first message
-    hive_version: int = 0  # whose client it is, where its calls tell: 2 or 3, what came before Hive 4
-    meta_confs: dict[str, str] = field(default_factory=dict)  # what it has set, under Hive 3's names
-    max_partitions: int | None = None  # that a call may read, where there is a quota
-    grants_cache: object = None  # what is remembered of its rights
-    # Of the call that it makes now:
-    database_seconds: float = 0.0  # with a connection to the database
-    waiting_seconds: float = 0.0  # for one
-    statements: list[float] = field(default_factory=list)  # seconds of each
-    statement: str = ""  # the last one, without its values
-    request: int = 0  # its number in this process
-    note: AuditNote | None = None  # where it is to be audited
+    client: str = ""  # one of domain.client_kinds, detected from the first message
+    hive_version: int = 0  # 2 or 3 if the calls reveal a client older than Hive 4, else 0
+    meta_confs: dict[str, str] = field(default_factory=dict)  # set by setMetaConf; keys are Hive 3's names
+    max_partitions: int | None = None  # quota: partitions that one call may read
+    grants_cache: object = None  # private to services.authorization
+    # Statistics of the current call:
+    database_seconds: float = 0.0  # seconds with a database connection
+    waiting_seconds: float = 0.0  # seconds spent waiting for a database connection
+    statements: list[float] = field(default_factory=list)  # duration of each SQL statement, in seconds
+    statement: str = ""  # the last SQL statement, without its parameters
+    request: int = 0  # number of the call in this process
+    note: AuditNote | None = None  # audit record, if the call is audited
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)

@@ -1,6 +1,6 @@
-"""Domain errors: what can go wrong, in one word each. `protocol.exceptions` turns them into the exceptions of the wire.
+"""Errors of all layers. `protocol.exceptions` converts them to Thrift exceptions.
 
-The text is the user's message: it names the thing and, where there is one, the mend.
+The text is the message for the user. It names the object and, if possible, the fix.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 
 class MetastoreError(Exception):
-    """Base of every error that is a client's or an administrator's business.
+    """Base class of errors that concern a client or an administrator.
 
-    Its text is shown as it is, but for names in it that the caller may not see. `others`: those of tables, as
-    `database.table`, that it has not from the call but from the catalog.
+    Clients receive the text unchanged, except names that the caller may not see. `others` are the names
+    (`database.table`) in the text that come from the catalog and not from the call: only these can be secret.
     """
 
-    is_denial = False  # true: by rights, which is audited
+    is_denial = False  # denied by authorization; such calls are audited
 
     def __init__(self, *text: object, others: Iterable[str] = ()) -> None:
         super().__init__(*text)
@@ -23,39 +23,39 @@ class MetastoreError(Exception):
 
 
 class NotFoundError(MetastoreError):
-    """A catalog, database, table, partition or other object is not there."""
+    """A catalog, database, table, partition or other object does not exist."""
 
 
 class HiddenError(NotFoundError):
-    """An object is there, and not for this caller: told as one that is not there."""
+    """The caller may not see the object. Clients receive the same error as for an object that does not exist."""
 
     is_denial = True
 
 
 class PermissionDeniedError(MetastoreError):
-    """The caller sees an object, but may not do this to it."""
+    """The caller may see the object, but lacks the privilege for the operation."""
 
     is_denial = True
 
 
 class AlreadyExistsError(MetastoreError):
-    """An object of that name is there already."""
+    """An object with this name already exists."""
 
 
 class InvalidObjectError(MetastoreError):
-    """What was sent does not describe a legal object."""
+    """The request describes an invalid object."""
 
 
 class InvalidOperationError(MetastoreError):
-    """The operation is not allowed on this object, or not in its present state."""
+    """The operation is not allowed on this object or in its current state."""
 
 
 class InvalidInputError(MetastoreError):
-    """An argument makes no sense (a filter that cannot be parsed, a wrong number of values …)."""
+    """An argument is invalid: a filter that cannot be parsed, a wrong number of values …"""
 
 
 class NullArgumentError(InvalidInputError):
-    """What a call cannot do without is null."""
+    """A required argument is null."""
 
 
 class NullNameError(NullArgumentError):
@@ -63,7 +63,7 @@ class NullNameError(NullArgumentError):
 
 
 class VersionDependentError(InvalidInputError):
-    """What Hive 4's servers refuse as bad input, and those before it as another error: `before`."""
+    """Hive 4 reports this error as invalid input, older versions as an error of the class `before`."""
 
     def __init__(self, text: str, before: type[MetastoreError]) -> None:
         super().__init__(text)
@@ -71,44 +71,44 @@ class VersionDependentError(InvalidInputError):
 
 
 class ConflictError(MetastoreError):
-    """Somebody else changed the object that the caller had seen."""
+    """Another client has changed the object since the caller read it."""
 
 
 class LockNotFoundError(NotFoundError):
-    """A lock is not there: never requested, released, or not renewed in time."""
+    """The lock does not exist: it was never requested, was released, or has expired."""
 
 
 class TransactionNotFoundError(NotFoundError):
-    """A transaction is not there, or has been committed."""
+    """The transaction does not exist or is committed."""
 
 
 class TransactionAbortedError(InvalidOperationError):
-    """A transaction has been aborted: by its owner, by a conflict, or because it was not renewed in time."""
+    """The transaction was aborted by its owner or by a conflict, or it has expired."""
 
 
 class TransactionOpenError(InvalidOperationError):
-    """A lock belongs to an open transaction, and ends with it."""
+    """The lock belongs to an open transaction, which releases it when it ends."""
 
 
 class UndeclaredError(MetastoreError):
-    """What Hive refuses with an exception that the method does not declare: its clients see a TApplicationException."""
+    """Hive raises an exception here that the method does not declare, so clients receive a TApplicationException."""
 
 
 class ConnectionClosedError(MetastoreError):
-    """What a server fails at without an answer: the connection ends."""
+    """Hive sends no reply to this call: the server closes the connection."""
 
 
 class UnavailableError(MetastoreError):
-    """The database, or a file system, does not answer or refuses."""
+    """The database or a file system is unreachable or rejects the request."""
 
 
 class QuotaExceededError(UnavailableError):
-    """A call is over a quota. The text says what would fit."""
+    """The call exceeds a quota. The text names the quota and its value."""
 
 
 class ConnectionLostError(UnavailableError):
-    """The connection to the database broke before anything was committed: the same call may be made again."""
+    """The database connection broke before a commit. The call can be retried."""
 
 
 class ConfigurationError(MetastoreError):
-    """A setting, a port, a schema version … prevents the start. Shown as one line, exit status 1."""
+    """A setting, a port or a schema version prevents the start. Commands print one line and exit with status 1."""

@@ -1,4 +1,4 @@
-"""Answers about texts that come again and again, kept in memory."""
+"""A cache for pure functions of short texts, such as dates in partition names."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 LONGEST: Final = 512
-"""Characters. Of longer texts nothing is kept: a stranger may send megabytes, and others as long each time."""
+"""Maximum length of a cached text, in characters. A client could fill the memory with different long texts."""
 
 
-def cached(most: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Decorates a pure function of a text: the answers for up to `most` short ones are kept. What it raises is not."""
+def cached(maxsize: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
+    """Returns a decorator that caches up to `maxsize` results. Exceptions are not cached."""
 
     def decorate(function: Callable[[str], T]) -> Callable[[str], T]:
-        known = lru_cache(maxsize=most)(function)
+        lookup = lru_cache(maxsize=maxsize)(function)
 
         @wraps(function)
-        def answer(text: str) -> T:
-            return known(text) if len(text) <= LONGEST else function(text)
+        def wrapper(text: str) -> T:
+            return lookup(text) if len(text) <= LONGEST else function(text)
 
-        return answer
+        return wrapper
 
     return decorate

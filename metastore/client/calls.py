@@ -69,18 +69,9 @@ class Calls:
 
         The additional attempt is for an idle connection whose server has stopped since the last call. A call that did
         not reach a server completely is always sent again. A call whose reply did not arrive is sent again only if
-        `repeat` is true, because the server may have executed it.
+        `repeat` is true, because the server may have executed it; otherwise the call raises ReplyLostError.
 
-        Args:
-            method: name of the Thrift method.
-            args: its arguments.
-            repeat: whether executing the call twice is harmless.
-            faults: maps Thrift exceptions to client errors; others become MetastoreRefusedError.
-
-        Raises:
-            ReplyLostError: the reply of a call that must not be repeated was lost.
-            MetastoreUnavailableError: no server answered.
-            ClientError: the server answered with an exception, as `faults` maps it.
+        `faults` maps Thrift exceptions to client errors; others become MetastoreRefusedError.
         """
         failures: list[str] = []
         for _ in range(len(self.addresses) + 1):

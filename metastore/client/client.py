@@ -1,4 +1,4 @@
-"""The metastore as our library calls it: fail-over between addresses, retry of what is safe, dataclasses out."""
+"""The calls of the client library. Arguments and results are dataclasses of `structs`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metastore.domain.renaming import REPLACES
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
-_LONGEST_LEASE = 1e9  # seconds, some thirty years
+_LONGEST_LEASE = 1e9  # seconds, about 30 years
 _NO_TABLE: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
 _NO_WRITE: Faults = {hive.NoSuchObjectException: errors.NoSuchWriteError}
 _PUBLISH: Faults = {
@@ -32,42 +32,51 @@ def connect(
     user: str | None = None,
     credentials: Credentials | None = None,
 ) -> MetastoreClient:
-    """Returns a client of the metastore at `thrift://host:port[,thrift://host2:port2]`; as a context, it hangs up.
+    """Returns a client of the metastore at `thrift://host:port[,thrift://host2:port2]`.
 
-    Timeouts in seconds: to reach an address, and for an answer. `user`: as whom it calls, else the one of this process,
-    or the one that the credentials prove. `credentials`: else those of the environment (METASTORE_CLIENT_…).
-    Nothing is connected before the first call. Raises InvalidAddressError, CredentialsError.
+    The first call opens the first connection. As a context manager, the client closes its connections at the end.
+
+    Args:
+        uris: addresses of the metastore's servers, as in `hive.metastore.uris`.
+        connect_timeout: seconds to connect to one address.
+        timeout: seconds to wait for a reply.
+        user: user name. Default: the user of this process, unless the credentials authenticate one.
+        credentials: default: those of the environment (`METASTORE_CLIENT_*`).
+
+    Raises:
+        InvalidAddressError: an address cannot be parsed.
+        CredentialsError: the credentials in the environment contradict each other.
     """
     return MetastoreClient(uris, connect_timeout=connect_timeout, timeout=timeout, user=user, credentials=credentials)
 
 
 class MetastoreClient(Calls):
-    """A client that many threads may share: each call takes an idle connection, or opens one.
+    """A thread-safe client. Each call takes an idle connection or opens a new one.
 
-    Reads are repeated at the next address when a connection breaks. Changes are repeated only when they surely did
-    not reach a server; otherwise ReplyLostError says that the outcome is not known. Every method raises
-    MetastoreUnavailableError (no server answers) and MetastoreRefusedError (the server's own error text).
+    If a connection breaks, reads are retried at the next address. Changes are retried only if the request did not
+    reach the server completely; otherwise the call raises ReplyLostError. Every method can raise
+    MetastoreUnavailableError (no server answers) and MetastoreRefusedError (any other error of the server).
     """
 
     @property
     def methods(self) -> Any:
-        """Returns all methods of the services by their names, with the generated structs in and out.
+        """All Thrift methods by name, for calls that have no method in this class.
 
-        For what has no method here. They raise NoSuchObjectError where the server says so, and else as all.
+        Arguments and results are generated structs. A missing object raises NoSuchObjectError.
         """
         return _Methods(self._call)
 
     def get_database(self, name: str) -> structs.Database:
-        """Raises NoSuchDatabaseError."""
+        """Returns a database. Raises NoSuchDatabaseError."""
         faults: Faults = {hive.NoSuchObjectException: errors.NoSuchDatabaseError}
         return convert.database_of(self._call("get_database", name, repeat=True, faults=faults))
 
     def get_table(self, database: str, table: str) -> structs.Table:
-        """Raises NoSuchTableError."""
+        """Returns a table. Raises NoSuchTableError."""
         return convert.table_of(self._raw_table(database, table))
 
     def create_table(self, table: structs.Table) -> None:
-        """Raises TableExistsError, NoSuchDatabaseError, ReplyLostError."""
+        """Creates a table. Raises TableExistsError, NoSuchDatabaseError, ReplyLostError."""
         faults: Faults = {
             hive.AlreadyExistsException: errors.TableExistsError,
             hive.NoSuchObjectException: errors.NoSuchDatabaseError,
@@ -75,32 +84,33 @@ class MetastoreClient(Calls):
         self._call("create_table", convert.overlay_table(table), repeat=False, faults=faults)
 
     def alter_table(self, table: structs.Table, *, expected_version: int | None = None) -> None:
-        """Gives the table what `table` says; fields that our dataclass does not have stay. Raises NoSuchTableError.
+        """Changes the stored table to `table`. Fields that the dataclass does not have keep their values.
 
-        With `expected_version` the metastore refuses where the table has been changed since it had that one.
+        Raises NoSuchTableError, and MetastoreRefusedError if the table's version is not `expected_version`.
         """
         raw = convert.overlay_table(table, onto=self._raw_table(table.database, table.name))
-        # Without the statement's name, the metastore takes an empty skew for that of a client that knows of none.
+        # Without alterTableOpType, the server keeps the old skew if the new one is empty, because clients that do not
+        # know skewed tables send none.
         context = hive.EnvironmentContext({"alterTableOpType": "SKEWED_BY", **_expecting(expected_version)})
         names = (table.database, table.name)
         self._call("alter_table_with_environment_context", *names, raw, context, repeat=False, faults=_NO_TABLE)
 
     def rename_table(self, database: str, table: str, name: str, *, replace: bool = False) -> None:
-        """Gives it another name; a managed table's files move along. Raises NoSuchTableError, TableExistsError.
+        """Renames a table within its database. The files of a managed table are moved.
 
-        `replace`: it takes the place of the table of that name, which is dropped in the same transaction; files stay
-        where they are. Raises MetastoreRefusedError where that one must not be dropped.
+        `replace` drops an existing table `name` in the same transaction and leaves all files where they are; the call
+        raises MetastoreRefusedError if that table must not be dropped. Raises NoSuchTableError, TableExistsError.
         """
         raw = self._raw_table(database, table)
         raw.tableName = name
-        taken = {} if replace else {hive.InvalidOperationException: errors.TableExistsError}
-        faults: Faults = {**_NO_TABLE, **taken}
+        exists = {} if replace else {hive.InvalidOperationException: errors.TableExistsError}
+        faults: Faults = {**_NO_TABLE, **exists}
         replaces = {REPLACES: "true"} if replace else {}
         context = hive.EnvironmentContext({"alterTableOpType": "RENAME", **replaces})
         self._call("alter_table_with_environment_context", database, table, raw, context, repeat=False, faults=faults)
 
     def drop_table(self, database: str, table: str, *, delete_data: bool = True, cascade: bool = False) -> None:
-        """`cascade`: all that depends on it, too. Raises NoSuchTableError, ReplyLostError."""
+        """Drops a table. `cascade` drops its dependent tables as well. Raises NoSuchTableError, ReplyLostError."""
         context = hive.EnvironmentContext({"CASCADE": "true"} if cascade else {})
         arguments = (database, table, delete_data, context)
         self._call("drop_table_with_environment_context", *arguments, repeat=False, faults=_NO_TABLE)
@@ -108,17 +118,20 @@ class MetastoreClient(Calls):
     def undrop(
         self, database: str, table: str | None = None, *, partition: str | None = None, new_name: str | None = None
     ) -> tuple[str, str, int]:
-        """Takes back what was dropped, truncated or overwritten; returns its kind, its name now, how many partitions.
+        """Restores dropped, truncated or overwritten data within `drop_retention`.
 
-        `partition`: the beginning of names. Raises NoSuchTableError, TableExistsError, ReplyLostError.
+        `partition` is a prefix of partition names, such as `ds=1`. Returns the kind of the change that was undone, the
+        name of the restored database or table, and the number of restored partitions. Raises NoSuchTableError,
+        TableExistsError, ReplyLostError.
         """
         faults: Faults = {**_NO_TABLE, hive.AlreadyExistsException: errors.TableExistsError}
         request = ours.UndropRequest(database, table, None, partition, new_name)
-        back = self._call("undrop", request, repeat=False, faults=faults)
-        return back.kind, f"{back.dbName}.{back.tableName}" if back.tableName else back.dbName, back.partitions
+        result = self._call("undrop", request, repeat=False, faults=faults)
+        restored = f"{result.dbName}.{result.tableName}" if result.tableName else result.dbName
+        return result.kind, restored, result.partitions
 
     def get_partition(self, database: str, table: str, values: Sequence[str]) -> structs.Partition | None:
-        """Returns the partition of these values, or None if it is not there."""
+        """Returns the partition with these values, or None if it does not exist."""
         faults: Faults = {hive.NoSuchObjectException: errors.NoSuchTableError}
         try:
             raw = self._call("get_partition", database, table, list(values), repeat=True, faults=faults)
@@ -129,7 +142,10 @@ class MetastoreClient(Calls):
     def alter_partition(
         self, database: str, table: str, partition: structs.Partition, *, expected_version: int | None = None
     ) -> None:
-        """Gives the partition the skew that `partition` has; all else of it stays. Raises NoSuchTableError."""
+        """Sets the skew of a partition to that of `partition`. All other fields keep their values.
+
+        Raises NoSuchTableError, and MetastoreRefusedError if the partition's version is not `expected_version`.
+        """
         raw = self._call("get_partition", database, table, list(partition.values), repeat=True, faults=_NO_TABLE)
         convert.overlay_skew(partition.skew, onto=raw.sd)
         context = hive.EnvironmentContext(_expecting(expected_version))
@@ -137,7 +153,7 @@ class MetastoreClient(Calls):
         self._call(method, database, table, raw, context, repeat=False, faults=_NO_TABLE)
 
     def get_partitions(self, database: str, table: str, prefix: Sequence[str] = ()) -> tuple[structs.Partition, ...]:
-        """Returns all partitions, or those whose first values are these, ascending by name. Raises NoSuchTableError."""
+        """Returns the partitions whose first values equal `prefix`, ordered by name. Raises NoSuchTableError."""
         if prefix:
             args: tuple[Any, ...] = ("get_partitions_ps", database, table, list(prefix), -1)
         else:
@@ -152,9 +168,17 @@ class MetastoreClient(Calls):
         *,
         state: str | None = None,
     ) -> structs.ScanPlan:
-        """Returns what must be read; `predicate` in postfix order, None for everything. Raises NoSuchTableError.
+        """Returns the partitions, directories and file rules that a scan has to read.
 
-        ValuesChangedError where the list of partitions is not in that state of `scan_values` any more.
+        Args:
+            database: name of the database.
+            table: name of the table.
+            predicate: nodes in postfix order; None reads everything.
+            state: `ScanValues.state` of an earlier call; the server checks that no partition was added or dropped.
+
+        Raises:
+            NoSuchTableError: the table does not exist.
+            ValuesChangedError: the set of partitions has changed since `state`.
         """
         request = convert.scan_request(database, table, predicate, state=state)
         faults: Faults = {**_NO_TABLE, ours.ConflictException: errors.ValuesChangedError}
@@ -163,22 +187,22 @@ class MetastoreClient(Calls):
     def scan_values(
         self, database: str, table: str, columns: Sequence[str], predicate: Sequence[structs.PredicateNode] | None
     ) -> structs.ScanValues:
-        """Returns the texts of some partition columns of what a scan reads. Raises NoSuchTableError."""
+        """Returns the values of some partition columns in the partitions that match. Raises NoSuchTableError."""
         request = ours.ScanValuesRequest(convert.scan_request(database, table, predicate), list(columns))
-        found = self._call("scan_values", request, repeat=True, faults=_NO_TABLE)
-        return structs.ScanValues(found.texts, found.state)
+        reply = self._call("scan_values", request, repeat=True, faults=_NO_TABLE)
+        return structs.ScanValues(reply.texts, reply.state)
 
     def begin_write(self, database: str, table: str, lease: float = 60.0) -> structs.WriteLease:
-        """Registers a write that is renewed more often than every `lease` seconds. Raises NoSuchTableError.
+        """Registers a write. Renew it (`renew_write`) at least every `lease` seconds.
 
-        A lost answer leaves a write that nobody renews: it is cleaned, so asking again does no harm. Raises
-        MetastoreRefusedError for a lease that no server gives.
+        Retrying is safe: if a reply is lost, the lease of the first write expires. Raises NoSuchTableError, and
+        MetastoreRefusedError for a lease that is not a finite number or too long.
         """
         if not abs(lease) < _LONGEST_LEASE:
-            raise errors.MetastoreRefusedError(f"a write cannot be registered for {lease} seconds")
+            raise errors.MetastoreRefusedError(f"The lease of a write cannot be {lease} seconds")
         request = ours.BeginWriteRequest(database, table, leaseMillis=round(lease * 1000))
-        answer = self._call("begin_write", request, repeat=True, faults=_NO_TABLE)
-        return structs.WriteLease(answer.queryId, answer.leaseMillis / 1000)
+        reply = self._call("begin_write", request, repeat=True, faults=_NO_TABLE)
+        return structs.WriteLease(reply.queryId, reply.leaseMillis / 1000)
 
     def renew_write(
         self,
@@ -188,20 +212,32 @@ class MetastoreClient(Calls):
         shared: Sequence[str] = (),
         renames: Sequence[structs.Rename] = (),
     ) -> tuple[bool, ...]:
-        """Gives a sign of life before files are put or renamed; returns which `locations` are its own.
+        """Renews the lease of a write and registers the files that it is about to create.
 
-        Raises NoSuchWrite. Registering twice is registering once, so a lost answer is asked for again.
+        Call this before creating or renaming files, so that the server can delete them if the writer dies.
+
+        Args:
+            query_id: id of the write.
+            locations: directories that the write wants for itself.
+            shared: directories that the write shares with others; it owns only files whose names hold its id.
+            renames: renames that the write is about to do.
+
+        Returns:
+            For each of `locations`, whether it belongs to this write.
+
+        Raises:
+            NoSuchWriteError: the write has ended.
         """
         request = convert.renew_request(query_id, locations, shared, renames)
-        answer = self._call("renew_write", request, repeat=True, faults=_NO_WRITE)
-        return tuple(answer.granted or ())
+        reply = self._call("renew_write", request, repeat=True, faults=_NO_WRITE)
+        return tuple(reply.granted or ())
 
     def end_write(self, query_id: str) -> None:
-        """Gives up a write that has no files any more. Raises NoSuchWriteError where it has ended already."""
+        """Abandons a write whose files are deleted. Raises NoSuchWriteError if it has already ended."""
         self._call("end_write", query_id, repeat=True, faults=_NO_WRITE)
 
     def publish(self, writes: Sequence[structs.Publication]) -> list[structs.PublishResult]:
-        """Makes the writes of one statement visible at once, or none of them, and ends them.
+        """Publishes the writes of one statement atomically, and ends them.
 
         Raises PublishConflictError, NoSuchWriteError, ReplyLostError.
         """
@@ -217,7 +253,11 @@ class MetastoreClient(Calls):
         dry_run: bool = False,
         grace: float | None = None,
     ) -> structs.CleanResult:
-        """Removes what nothing refers to any more; `grace` in seconds, None: the server's. Raises NoSuchTableError."""
+        """Deletes replaced files and files of dead writes.
+
+        `dry_run` only lists them. `grace` is the minimum age of replaced files in seconds; None uses the server's
+        `replaced_file_retention`. Raises NoSuchTableError.
+        """
         grace_millis = None if grace is None else round(grace * 1000)
         request = ours.CleanRequest(database, table, dryRun=dry_run, graceMillis=grace_millis)
         return convert.clean_result_of(self._call("clean", request, repeat=True, faults=_NO_TABLE))
@@ -225,7 +265,7 @@ class MetastoreClient(Calls):
     def add_partitions(
         self, database: str, table: str, partitions: Sequence[Sequence[str]], *, if_not_exists: bool
     ) -> None:
-        """Adds partitions of a view, by their values. Raises PartitionExistsError, ReplyLostError."""
+        """Adds partitions without locations, for views. Raises PartitionExistsError, ReplyLostError."""
         raw = [hive.Partition(list(values), database, table, parameters={}) for values in partitions]
         request = hive.AddPartitionsRequest(database, table, raw, if_not_exists, needResult=False)
         faults: Faults = {hive.AlreadyExistsException: errors.PartitionExistsError}
@@ -234,9 +274,10 @@ class MetastoreClient(Calls):
     def drop_partitions(
         self, database: str, table: str, names: Sequence[str], *, if_exists: bool, delete_data: bool = True
     ) -> None:
-        """Drops all of the partitions, or none. Raises NoSuchPartitionError, ReplyLostError.
+        """Drops partitions atomically. Raises NoSuchPartitionError, ReplyLostError.
 
-        `delete_data`: with their files, if the table owns them; else whoever adds one anew finds its rows.
+        `delete_data` deletes the files of a managed table. If it is false, the files stay, and adding the partition
+        again makes its rows visible again.
         """
         spec = hive.RequestPartsSpec(names=list(names))
         request = hive.DropPartitionsRequest(
@@ -246,19 +287,22 @@ class MetastoreClient(Calls):
         self._call("drop_partitions_req", request, repeat=False, faults=faults)
 
     def rename_partition(self, database: str, table: str, old: Sequence[str], new: Sequence[str]) -> None:
-        """Gives a partition other values. Raises PartitionExistsError, ReplyLostError."""
+        """Changes the values of a partition. Raises PartitionExistsError, ReplyLostError."""
         raw = self._call("get_partition", database, table, list(old), repeat=True, faults=_NO_TABLE)
         raw.values = list(new)
         faults: Faults = {hive.InvalidOperationException: errors.PartitionExistsError}
         self._call("rename_partition", database, table, list(old), raw, repeat=False, faults=faults)
 
     def get_partition_names(self, database: str, table: str, values: Sequence[str] = ()) -> tuple[str, ...]:
-        """Names, ascending; `values`: of the first partition columns, "" for any. Raises NoSuchTableError."""
+        """Returns partition names in ascending order. Raises NoSuchTableError.
+
+        `values` are those of the first partition columns; "" matches any value.
+        """
         args = (database, table, list(values) or [""], -1)
         return tuple(self._call("get_partition_names_ps", *args, repeat=True, faults=_NO_TABLE))
 
     def create_dependent_table(self, request: ours.CreateDependentTableRequest) -> None:
-        """Raises TableExistsError, NoSuchTableError (of the base), ReplyLostError."""
+        """Creates a dependent table. Raises TableExistsError, NoSuchTableError (base table), ReplyLostError."""
         faults: Faults = {**_NO_TABLE, hive.AlreadyExistsException: errors.TableExistsError}
         self._call("create_dependent_table", request, repeat=False, faults=faults)
 
@@ -268,7 +312,10 @@ class MetastoreClient(Calls):
         base: tuple[str, str],
         partitions: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        """New partitions, or these, depend on that table (database, table) from now on. Raises NoSuchTableError."""
+        """Changes the base table of `partitions`, or of all future partitions if they are None.
+
+        `dependent` and `base` are (database, table). Raises NoSuchTableError.
+        """
         chosen = None if partitions is None else [list(values) for values in partitions]
         request = ours.SetDependencyRequest(*dependent, *base, partitions=chosen)
         self._call("set_dependency", request, repeat=True, faults=_NO_TABLE)
@@ -276,7 +323,10 @@ class MetastoreClient(Calls):
     def get_dependencies(
         self, database: str, table: str, values: Sequence[str] | None = None, *, transitive: bool = True
     ) -> structs.Dependencies:
-        """Returns what a dependent table, or those of its partitions that begin with these values, depends on."""
+        """Returns the base tables and partitions of a dependent table. Raises NoSuchTableError.
+
+        `values` limits the reply to partitions that begin with them; `transitive` includes indirect dependencies.
+        """
         chosen = None if values is None else list(values)
         request = ours.DependenciesRequest(
             database, table, ours.DependencyDirection.UP, values=chosen, transitive=transitive
@@ -284,7 +334,7 @@ class MetastoreClient(Calls):
         return self._dependencies(request)
 
     def get_dependents(self, database: str, table: str) -> structs.Dependencies:
-        """Returns what depends on a table, directly or not. Raises NoSuchTableError."""
+        """Returns the tables and partitions that depend on a table, directly or indirectly. Raises NoSuchTableError."""
         return self._dependencies(
             ours.DependenciesRequest(database, table, ours.DependencyDirection.DOWN, basePartitions=False)
         )
@@ -293,12 +343,12 @@ class MetastoreClient(Calls):
         return convert.dependencies_of(self._call("get_dependencies", request, repeat=True, faults=_NO_TABLE))
 
     def _raw_table(self, database: str, table: str) -> hive.Table:
-        found: hive.Table = self._call("get_table", database, table, repeat=True, faults=_NO_TABLE)
-        return found
+        table_struct: hive.Table = self._call("get_table", database, table, repeat=True, faults=_NO_TABLE)
+        return table_struct
 
 
 class _Methods:
-    """The methods of the services, each called with the fail-over and the retries of a client."""
+    """Thrift methods as attributes, with the fail-over and the retries of the client."""
 
     def __init__(self, call: Callable[..., Any]) -> None:
         self._call = call
@@ -313,5 +363,5 @@ class _Methods:
 
 
 def _expecting(version: int | None) -> dict[str, str]:
-    """Returns the context's property by which the metastore notices that somebody else was faster."""
+    """Returns the environment context property for optimistic locking: the version that the client has read."""
     return {} if version is None else {"expected_version": str(version)}

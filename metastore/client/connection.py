@@ -112,16 +112,9 @@ class Connection:
     ) -> None:
         """Opens the connection and authenticates: TLS, then SASL, then set_ugi.
 
-        Args:
-            address: the server.
-            connect_timeout: seconds for the connection and the handshakes.
-            timeout: seconds to wait for each reply.
-            user: user name for set_ugi; None: do not call it.
-            credentials: select TLS and the SASL mechanism.
-
-        Raises:
-            AuthenticationError: the server rejects the credentials, or its certificate is not valid.
-            Exception: one of BROKEN if the server is unreachable or is not a metastore.
+        `connect_timeout` limits the connection and the handshakes, `timeout` each reply, both in seconds. A `user` of
+        None skips set_ugi. Raises AuthenticationError if the server rejects the credentials or its certificate is not
+        valid, and one of BROKEN if the server is unreachable or is not a metastore.
         """
         self.address = address
         self._socket = TSocket(address.host, address.port, socket_keepalive=True)

@@ -1,4 +1,4 @@
-"""Thrift structs ↔ our frozen dataclasses. Pure: no socket."""
+"""Converts Thrift structs to the dataclasses of `structs` and back."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from metastore.domain.buckets import Buckets, buckets
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
-# Hive's Order.order.
+# Values of Order.order in hive_metastore.thrift.
 _DESCENDING, _ASCENDING = 0, 1
 
 
 def columns_of(fields: Iterable[hive.FieldSchema] | None) -> tuple[structs.Column, ...]:
-    """Returns the columns of a list that may be unset."""
+    """Converts a list of columns. None is an empty list."""
     return tuple(structs.Column(field.name, field.type, field.comment) for field in fields or ())
 
 
 def skew_of(sd: hive.StorageDescriptor) -> structs.Skew:
-    """Returns the skew of a table or partition; unset and empty are the same."""
+    """Returns the skew of a storage descriptor. Unset and empty skew are the same."""
     info = sd.skewedInfo
     if info is None or not info.skewedColNames:
         return structs.NOT_SKEWED
@@ -33,13 +33,13 @@ def skew_of(sd: hive.StorageDescriptor) -> structs.Skew:
 
 
 def buckets_of(sd: hive.StorageDescriptor) -> Buckets:
-    """Returns the buckets of a table or partition."""
+    """Returns the buckets of a storage descriptor."""
     order = [(sort_col.col, sort_col.order == _ASCENDING) for sort_col in sd.sortCols or ()]
     return buckets(sd.bucketCols, sd.numBuckets, order)
 
 
 def storage_of(sd: hive.StorageDescriptor) -> structs.Storage:
-    """Formats and serde; what is unset is empty."""
+    """Returns the file format of a storage descriptor. Unset fields become empty strings."""
     serde = sd.serdeInfo or hive.SerDeInfo()
     return structs.Storage(
         sd.inputFormat or "", sd.outputFormat or "", serde.serializationLib or "", dict(serde.parameters or {})
@@ -47,7 +47,7 @@ def storage_of(sd: hive.StorageDescriptor) -> structs.Storage:
 
 
 def table_of(table: hive.Table) -> structs.Table:
-    """Returns a table as our rooms see it."""
+    """Converts a table."""
     sd = table.sd or hive.StorageDescriptor()
     return structs.Table(
         database=table.dbName,
@@ -65,7 +65,7 @@ def table_of(table: hive.Table) -> structs.Table:
 
 
 def partition_of(partition: hive.Partition) -> structs.Partition:
-    """Returns a partition as our rooms see it."""
+    """Converts a partition."""
     sd = partition.sd
     return structs.Partition(
         values=tuple(partition.values),
@@ -79,7 +79,7 @@ def partition_of(partition: hive.Partition) -> structs.Partition:
 
 
 def database_of(database: hive.Database) -> structs.Database:
-    """Returns a database as our rooms see it."""
+    """Converts a database."""
     return structs.Database(database.name, database.locationUri, dict(database.parameters or {}))
 
 
@@ -88,7 +88,10 @@ def _fields(columns: Sequence[structs.Column]) -> list[hive.FieldSchema]:
 
 
 def overlay_table(table: structs.Table, onto: hive.Table | None = None) -> hive.Table:
-    """Returns the Thrift struct of a table; fields that our dataclass does not have stay as `onto` has them."""
+    """Returns the Thrift struct of a table.
+
+    Changes `onto` and returns it, if it is given: fields that the dataclass does not have keep their values.
+    """
     raw = onto or hive.Table(sd=hive.StorageDescriptor(serdeInfo=hive.SerDeInfo(), numBuckets=-1))
     raw.dbName, raw.tableName = table.database, table.name
     raw.owner, raw.tableType = table.owner, table.table_type
@@ -105,7 +108,7 @@ def overlay_table(table: structs.Table, onto: hive.Table | None = None) -> hive.
 
 
 def overlay_buckets(buckets: Buckets, onto: hive.StorageDescriptor) -> None:
-    """Puts buckets into the struct of a table's or partition's storage; what says the same already stays as it is."""
+    """Sets the buckets of a storage descriptor. Equal buckets keep their spelling (numBuckets 0 or -1)."""
     if buckets == buckets_of(onto):
         return
     onto.bucketCols, onto.numBuckets = list(buckets.columns), buckets.count or -1
@@ -113,7 +116,7 @@ def overlay_buckets(buckets: Buckets, onto: hive.StorageDescriptor) -> None:
 
 
 def overlay_skew(skew: structs.Skew, onto: hive.StorageDescriptor) -> None:
-    """Puts a skew into the struct of a table's or partition's storage."""
+    """Sets the skew of a storage descriptor."""
     onto.skewedInfo = hive.SkewedInfo(list(skew.columns), [list(value) for value in skew.values], dict(skew.locations))
     onto.storedAsSubDirectories = skew.directories
 
@@ -125,19 +128,19 @@ def scan_request(
     *,
     state: str | None = None,
 ) -> ours.ScanRequest:
-    """Returns a request; `predicate` None asks for everything."""
+    """Returns a scan request. A `predicate` of None matches everything."""
     nodes = None if predicate is None else [_node(node) for node in predicate]
     return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, state=state)
 
 
 def _node(node: structs.PredicateNode) -> ours.PredicateNode:
-    op = ours.PredicateOperator._NAMES_TO_VALUES[node.op]  # noqa: SLF001 - the generated code's only table of names
+    op = ours.PredicateOperator._NAMES_TO_VALUES[node.op]  # noqa: SLF001 - the generated code has no public table of names
     values = None if node.values is None else list(node.values)
     return ours.PredicateNode(op=op, column=node.column, values=values, operands=node.operands)
 
 
 def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
-    """Returns a plan as our rooms see it."""
+    """Converts a scan plan."""
     return structs.ScanPlan(
         partitions=tuple(_scan_partition(partition) for partition in plan.partitions),
         storages=tuple(_scan_storage(storage) for storage in plan.storages),
@@ -175,7 +178,7 @@ def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
 
 
 def publish_request(write: structs.Publication) -> ours.PublishRequest:
-    """Returns all partitions of one write to a table as the writer saw it."""
+    """Returns the publish request of a write."""
     table = write.table
     return ours.PublishRequest(
         dbName=table.database,
@@ -190,7 +193,7 @@ def publish_request(write: structs.Publication) -> ours.PublishRequest:
 def renew_request(
     query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[structs.Rename]
 ) -> ours.RenewWriteRequest:
-    """Makes the sign of life, with what the write is about to do."""
+    """Returns a renewal of a write's lease, with the files that it is about to create."""
     return ours.RenewWriteRequest(
         queryId=query_id,
         locations=list(locations) or None,
@@ -200,7 +203,7 @@ def renew_request(
 
 
 def clean_result_of(result: ours.CleanResult) -> structs.CleanResult:
-    """Returns what was, or would be, removed."""
+    """Converts the result of `clean`."""
     return structs.CleanResult(
         tuple(
             structs.CleanedLocation(
@@ -230,15 +233,15 @@ def _publish_partition(partition: structs.PublishPartition) -> ours.PublishParti
 
 
 def publish_result_of(result: ours.PublishResult) -> structs.PublishResult:
-    """Returns what the metastore did."""
+    """Converts the result of a publication."""
     return structs.PublishResult(tuple(result.versions), tuple(result.replaced))
 
 
-def dependencies_of(found: ours.Dependencies) -> structs.Dependencies:
-    """Dependencies as our rooms see them."""
+def dependencies_of(reply: ours.Dependencies) -> structs.Dependencies:
+    """Converts the reply of get_dependencies."""
     return structs.Dependencies(
-        tuple(_table_dependency(table) for table in found.tables),
-        tuple(_partition_dependency(partition) for partition in found.partitions),
+        tuple(_table_dependency(table) for table in reply.tables),
+        tuple(_partition_dependency(partition) for partition in reply.partitions),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the metastore says, as frozen dataclasses: the only shape in which the client's rooms see tables and plans."""
+"""Frozen dataclasses for requests and replies. Callers of the client see these instead of Thrift structs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metastore.domain.buckets import NOT_BUCKETED, Buckets
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column and its type as Hive writes it (`bigint`, `decimal(10,2)`, `struct<a:int>`)."""
+    """A column. `type` is a Hive type string: `bigint`, `decimal(10,2)`, `struct<a:int>`."""
 
     name: str
     type: str
@@ -21,10 +21,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """Which values are heavy, and where their directories are.
+    """Skewed columns and values of a table or partition.
 
-    `values` are texts in the order of `columns`; `directories` is Hive's STORED AS DIRECTORIES. A value without a
-    location has no data.
+    Attributes:
+        columns: names of the skewed columns.
+        values: skewed values, each with one text per column.
+        locations: directory of each value; a value without a location has no data.
+        directories: Hive's STORED AS DIRECTORIES.
     """
 
     columns: tuple[str, ...] = ()
@@ -34,7 +37,7 @@ class Skew:
 
     @property
     def is_list_bucketed(self) -> bool:
-        """True if each value has a directory of its own (Hive's list bucketing)."""
+        """True if each skewed value has its own directory (Hive's list bucketing)."""
         return self.directories and bool(self.columns) and bool(self.values)
 
 
@@ -43,7 +46,7 @@ NOT_SKEWED = Skew()
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How files are laid out: formats and serde by their Java class names."""
+    """File format: Java class names of input format, output format and serde."""
 
     input_format: str
     output_format: str
@@ -53,7 +56,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `columns` are those in the files, `partition_columns` those in the directory names."""
+    """A table. `columns` are stored in the files, `partition_columns` in the names of partitions."""
 
     database: str
     name: str
@@ -69,18 +72,18 @@ class Table:
 
     @property
     def bucket_columns(self) -> tuple[str, ...]:
-        """The columns of CLUSTERED BY."""
+        """Columns of CLUSTERED BY."""
         return self.buckets.columns
 
     @property
     def full_name(self) -> str:
-        """`database.table`, as messages name it."""
+        """`database.table`, for messages."""
         return f"{self.database}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition: its values as texts (null is Hive's default partition name), and what it has of its own."""
+    """A partition. `values` are texts; `__HIVE_DEFAULT_PARTITION__` stands for NULL."""
 
     values: tuple[str, ...]
     location: str
@@ -93,7 +96,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database and the directory under which its tables are made."""
+    """A database. Its managed tables are created below `location`."""
 
     name: str
     location: str
@@ -101,7 +104,7 @@ class Database:
 
 
 class PredicateNode(Protocol):
-    """One node of a predicate in postfix order; `op` is a name of thrift_idl/metastore.thrift's PredicateOperator."""
+    """A node of a predicate in postfix order. `op` is a name of PredicateOperator in thrift_idl/metastore.thrift."""
 
     @property
     def op(self) -> str: ...
@@ -115,16 +118,23 @@ class PredicateNode(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScanDirectory:
-    """A directory to read."""
+    """A directory that a scan has to read."""
 
     location: str
 
 
 @dataclass(frozen=True, slots=True)
 class ScanPartition:
-    """What must be read of one partition; an unpartitioned table is one without values. `storage`: into ScanPlan's.
+    """The part of a partition that a scan has to read. An unpartitioned table is one partition without values.
 
-    `unplaced`: it has skew, and the metastore knows no directory of a heavy value; some may lie in its location.
+    Attributes:
+        values: values of the partition columns.
+        location: the partition's own directory.
+        directories: directories to read.
+        version: version of the partition.
+        storage: index into `ScanPlan.storages`.
+        unplaced: the partition is skewed, but the metastore knows no directory of a skewed value; the directories may
+            exist below `location`.
     """
 
     values: tuple[str, ...]
@@ -137,9 +147,9 @@ class ScanPartition:
 
 @dataclass(frozen=True, slots=True)
 class ScanStorage:
-    """How partitions of a plan are stored: many share one.
+    """Storage descriptor of partitions in a plan. Many partitions share one.
 
-    `pruned_files`: beginnings of names of files that lie in a partition's own location and hold no match.
+    `pruned_files` are prefixes of names of files in a partition's location that hold no matching row.
     """
 
     columns: tuple[Column, ...]
@@ -153,9 +163,10 @@ class ScanStorage:
 
 @dataclass(frozen=True, slots=True)
 class VisibleWrites:
-    """Files whose names hold `<token>-<number>` are hidden if the number is above `highest`, or among `open`.
+    """Rule for the visibility of files.
 
-    None: no write of this table was ever registered, and every file is visible.
+    A file whose name contains `<token>-<number>` is hidden if the number is greater than `highest` or is in `open`.
+    `token` is None if no write of the table was ever registered: then every file is visible.
     """
 
     token: str | None = None
@@ -165,7 +176,7 @@ class VisibleWrites:
 
 @dataclass(frozen=True, slots=True)
 class ScanValues:
-    """Texts of partition columns, row by row: all there are while the table's list of partitions has that state."""
+    """Values of partition columns, row by row. They are complete as long as the partition list has `state`."""
 
     texts: Sequence[str]
     state: str
@@ -173,7 +184,7 @@ class ScanValues:
 
 @dataclass(frozen=True, slots=True)
 class ScanBuckets:
-    """CLUSTERED BY `columns` INTO `count` BUCKETS, with the hash of `version` as the table tells it."""
+    """CLUSTERED BY `columns` INTO `count` BUCKETS. `version` is the table's bucketing_version."""
 
     columns: tuple[Column, ...]
     count: int
@@ -182,7 +193,7 @@ class ScanBuckets:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """What a query must read. `buckets` are the table's own."""
+    """The partitions that a query has to read. `buckets` are those of the table."""
 
     partitions: tuple[ScanPartition, ...]
     storages: tuple[ScanStorage, ...]
@@ -193,7 +204,7 @@ class ScanPlan:
 
 @dataclass(frozen=True, slots=True)
 class WriteLease:
-    """A registered write: dead if it is not renewed for `seconds`. The names of its files hold `query_id`."""
+    """A registered write. It expires `seconds` after its last renewal. Names of its files contain `query_id`."""
 
     query_id: str
     seconds: float
@@ -201,7 +212,7 @@ class WriteLease:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Of a directory or file, from one location to another."""
+    """A rename of a directory or file. Both fields are locations."""
 
     source: str
     target: str
@@ -209,7 +220,10 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class CleanedLocation:
-    """What `clean` removed, or would; `error`: why it is still there. `query_id`: of the write it belonged to."""
+    """A location that `clean` deleted, or would delete in a dry run.
+
+    `error` is the reason why the deletion failed; `query_id` is the write that the files belonged to.
+    """
 
     location: str
     reason: str
@@ -221,14 +235,14 @@ class CleanedLocation:
 
 @dataclass(frozen=True, slots=True)
 class CleanResult:
-    """`waiting` locations are within their grace time, or their writer lives."""
+    """Result of `clean`. `waiting` counts locations that are too young, or whose writer is alive."""
 
     locations: tuple[CleanedLocation, ...]
     waiting: int
 
 
 class PublishMode(Enum):
-    """What becomes of the partition; the names are those of thrift_idl/metastore.thrift."""
+    """Effect on the partition. The names are those of PublishMode in thrift_idl/metastore.thrift."""
 
     APPEND = "APPEND"
     OVERWRITE = "OVERWRITE"
@@ -237,9 +251,16 @@ class PublishMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PublishPartition:
-    """One partition of a write: where its files are now. `expected_version` 0: it was not there; None: any.
+    """One partition of a write.
 
-    `skew` is the one by which the files were written; None: the table's, whatever it is when this is published.
+    Attributes:
+        values: values of the partition columns.
+        mode: append, overwrite or create.
+        location: directory with the partition's files.
+        skewed_locations: directories of skewed values.
+        expected_version: version of the partition that the write has read. 0: it did not exist; None: not checked.
+        parameters: parameters to set.
+        skew: skew by which the files were written. None: the table's skew at the time of publication.
     """
 
     values: tuple[str, ...]
@@ -253,7 +274,10 @@ class PublishPartition:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A whole write, to a table as the writer saw it; `retired` locations may go after the grace time."""
+    """A complete write.
+
+    `table` is the table as the writer has read it. `retired` locations are deleted after `replaced_file_retention`.
+    """
 
     table: Table
     query_id: str
@@ -263,7 +287,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """The new versions in the order of the request, and the locations that nothing refers to any more."""
+    """New versions of the partitions, in the order of the request, and locations that are no longer in use."""
 
     versions: tuple[int, ...]
     replaced: tuple[str, ...]
@@ -271,7 +295,10 @@ class PublishResult:
 
 @dataclass(frozen=True, slots=True)
 class TableDependency:
-    """A table (database.table) depends on another, with so many of its partitions. `current`: new ones do."""
+    """`partitions` partitions of `dependent` depend on `base` (both `database.table`).
+
+    `current` is true if new partitions will depend on this base.
+    """
 
     dependent: str
     base: str
@@ -281,9 +308,10 @@ class TableDependency:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDependency:
-    """A partition of a dependent table depends on all partitions of the base that begin with `base_spec`.
+    """A partition of a dependent table depends on all partitions of the base table that begin with `base_spec`.
 
-    `base_partitions` are their names; `fresh`: none has changed, come or gone since this one was published.
+    `base_partitions` are their names. `fresh` is true if none was changed, added or dropped since this partition was
+    published.
     """
 
     dependent: str
@@ -297,7 +325,7 @@ class PartitionDependency:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What a table depends on, or what depends on it, nearest first."""
+    """Dependencies of tables and of partitions, direct ones first."""
 
     tables: tuple[TableDependency, ...]
     partitions: tuple[PartitionDependency, ...]

@@ -1,1 +1,1 @@
-"""Pure rules: no SQL, sockets, files, clock or environment."""
+"""Rules of Hive tables as pure functions: no SQL, sockets, files, clock or environment."""

@@ -1,7 +1,7 @@
-"""What the names of the files of a bucketed table say, and what is wrong with them.
+"""Bucket numbers in file names of bucketed tables, and checks of bucketed directories.
 
-The rules and their texts are Trino's (BackgroundHiveSplitLoader, HiveBucketing). Of the conventions of Hive and Trino
-two are in a file's name alone; the third, the original scheme, is in the order of all names of a directory.
+The rules and messages are those of Trino (BackgroundHiveSplitLoader, HiveBucketing). There are three conventions: two
+put the bucket number into the file name; in the original scheme of Hive, the n-th name of a directory is bucket n.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Final
 
 from metastore.domain.names import fold
 
-# Trino's, since 312, and Hive's: the number comes first and begins with 0, as in 000003_0 or 000003_0_copy_1.
+# Hive, and Trino since 312: the bucket number is first and starts with 0, as in 000003_0 or 000003_0_copy_1.
 _NUMBER_FIRST: Final = re.compile(r"(0\d*)_\d+.*", re.DOTALL)
-# Presto's, before 312: 20180102_030405_00641_x1y2z_bucket-00234.
+# Presto before 312: 20180102_030405_00641_x1y2z_bucket-00234.
 _QUERY_FIRST: Final = re.compile(r"\d{8}_\d{6}_\d{5}_[a-z0-9]{5}_bucket-(\d+)(?:[-_.].*)?", re.DOTALL)
-# That of Spark's own writer of Hive's tables.
-_OF_SPARK: Final = re.compile(r"\d+_0_part-\d+-.*", re.DOTALL)
+# Spark's own writer of Hive tables.
+_SPARK_FILE: Final = re.compile(r"\d+_0_part-\d+-.*", re.DOTALL)
 
 UNPARTITIONED: Final = "<UNPARTITIONED>"
-"""As Trino calls the one place of a table without partitions."""
+"""Trino's name for the only partition of an unpartitioned table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """CLUSTERED BY `columns` SORTED BY `order` INTO `count` BUCKETS; no count, no buckets.
+    """CLUSTERED BY `columns` SORTED BY `order` INTO `count` BUCKETS. A count of 0 means not bucketed.
 
-    `order`: columns, and whether they ascend.
+    `order` has pairs (column, is ascending).
     """
 
     columns: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Buckets:
     order: tuple[tuple[str, bool], ...] = ()
 
     def __str__(self) -> str:
-        """Returns it as Trino shows it."""
+        """Formats the buckets as in Trino's messages."""
         return f"columns=[{', '.join(self.columns)}], buckets={self.count}"
 
 
@@ -44,32 +44,37 @@ NOT_BUCKETED: Final = Buckets()
 
 
 def buckets(columns: Sequence[str] | None, count: int | None, order: Sequence[tuple[str, bool]] = ()) -> Buckets:
-    """Returns those of a storage descriptor, in which -1, 0 and no columns all say that there are none."""
+    """Returns the buckets of a storage descriptor. A count of -1 or 0, or no columns, means not bucketed."""
     return Buckets(tuple(columns), count, tuple(order)) if columns and count is not None and count > 0 else NOT_BUCKETED
 
 
 def bucket_of(name: str) -> int | None:
-    """Returns the bucket that the name of a file tells, None if it tells none.
+    """Returns the bucket number in a file name, or None if there is none.
 
-    Presto's names are looked for first, for Hive's own pattern takes the date of such a name for the number.
+    Tries Presto's pattern first: Hive's pattern would match a Presto name and return its date.
     """
-    found = _QUERY_FIRST.fullmatch(name) or _NUMBER_FIRST.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _QUERY_FIRST.fullmatch(name) or _NUMBER_FIRST.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def bucket_file(bucket: int, name: str) -> str:
-    """Returns `000003_0_<name>`: the name of a file of bucket 3. `name` begins with a query id."""
+    """Returns the file name of a bucket: `000003_0_<name>` for bucket 3. `name` begins with a query id."""
     return f"0{bucket:05d}_0_{name}"
 
 
 def is_written_by_spark(name: str) -> bool:
-    """Tells whether Spark without our library has named the file: it puts rows by version 1, whatever their table
-    says."""
-    return _OF_SPARK.fullmatch(name) is not None
+    """Returns whether Spark without this project's library wrote the file.
+
+    Spark always uses bucketing version 1, whatever the table declares.
+    """
+    return _SPARK_FILE.fullmatch(name) is not None
 
 
 def bucketing_mismatch(table: str, of_table: Buckets, partition: str, of_partition: Buckets) -> str | None:
-    """Says why a partition's buckets cannot be told from its table's, None if they can: counts may differ by 2, 4 …"""
+    """Returns why the buckets of a partition are incompatible with those of its table, or None if they are compatible.
+
+    Compatible bucket counts differ by a factor of a power of two.
+    """
     if not of_table.count:
         return None
     if not of_partition.count:
@@ -85,14 +90,13 @@ def bucketing_mismatch(table: str, of_table: Buckets, partition: str, of_partiti
 
 
 def bucket_numbers(names: Sequence[str]) -> list[int]:
-    """Returns the bucket of each file of a directory that is in order (`layout_problem`).
+    """Returns the bucket number of each file in a directory without a `layout_problem`.
 
-    If one name tells nothing, none is believed: the original scheme counts, one file for each bucket in the order of
-    their names.
+    If one name has no bucket number, the directory uses the original scheme: one file per bucket, ordered by name.
     """
-    told = [number for name in names if (number := bucket_of(name)) is not None]
-    if len(told) == len(names):
-        return told
+    numbers = [number for name in names if (number := bucket_of(name)) is not None]
+    if len(numbers) == len(names):
+        return numbers
     by_order = {name: number for number, name in enumerate(sorted(names))}
     return [by_order[name] for name in names]
 
@@ -100,15 +104,20 @@ def bucket_numbers(names: Sequence[str]) -> list[int]:
 def layout_problem(
     table: str, partition: str, names: Sequence[str], directories: Sequence[str], count: int
 ) -> str | None:
-    """Says what is wrong with the files and directories in a directory of a bucketed table or partition, if anything.
+    """Returns a problem with the files of a bucketed table or partition, or None.
 
-    `count`: the buckets that are declared.
+    Args:
+        table: name of the table, for the message.
+        partition: name of the partition, for the message.
+        names: names of the files in its directory.
+        directories: names of the sub-directories.
+        count: declared number of buckets.
     """
     corrupt = f"Hive table '{table}' is corrupt."
     if directories:
         return f"{corrupt} Found sub-directory '{directories[0]}' in bucket directory for partition: {partition}"
-    told = {name: bucket_of(name) for name in names}
-    unmatched = next((name for name, number in told.items() if number is None), None)
+    numbers = {name: bucket_of(name) for name in names}
+    unmatched = next((name for name, number in numbers.items() if number is None), None)
     if unmatched is not None:
         if len(names) == count:
             return None
@@ -116,7 +125,7 @@ def layout_problem(
             f"{corrupt} File '{unmatched}' does not match the standard naming pattern, and the number of files in the "
             f"directory ({len(names)}) does not match the declared bucket count ({count}) for partition: {partition}"
         )
-    highest = max((number for number in told.values() if number is not None), default=-1)
+    highest = max((number for number in numbers.values() if number is not None), default=-1)
     if highest < count:
         return None
     return (

@@ -1,4 +1,4 @@
-"""Which client calls, as far as its first message tells: it says no name, and may say another one than its own."""
+"""Detection of the client software from its first message. The protocol has no field for it, so this is a guess."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ OTHER: Final = "other"
 CLIENTS: Final = (JAVA, PYICEBERG, OURS, OTHER)
 
 SEQUENCE: Final = int.from_bytes(b"mstr", "big")
-"""Number of every message of our client. Thrift leaves it to clients, and has it sent back: Java's count from 1, other
-Python clients write 0.
+"""Sequence number of every message of `metastore.client`.
+
+Thrift lets clients choose the number and returns it in the reply. Java clients count from 1, other Python clients
+write 0.
 """
 _FIRST_CALLS: Final = {"set_ugi": JAVA, "getVersion": PYICEBERG}
 
 
 def kind_of(method: str, sequence: int) -> str:
-    """Returns the kind (of CLIENTS) of who calls `method` first, in a message of that number."""
+    """Returns the client kind (one of CLIENTS) from the method and the sequence number of the first message."""
     return OURS if sequence == SEQUENCE else _FIRST_CALLS.get(method, OTHER)

@@ -1,4 +1,4 @@
-"""Column statistics: which are accurate (Hive's StatsSetupConst), and what many partitions' ones amount to together."""
+"""Column statistics: accuracy flags (Hive's StatsSetupConst), and aggregation over partitions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from operator import itemgetter
 from typing import Final
 
 ACCURATE: Final = "COLUMN_STATS_ACCURATE"
-"""The parameter of a table or partition that says what may be trusted, as JSON."""
+"""Parameter of a table or partition with the accuracy of its statistics, as JSON."""
 
 COUNTS: Final = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded")
-"""Hive's parameters that count what a table or partition holds."""
+"""Hive's parameters with counts of files, rows and bytes."""
 
 ANALYZED: Final = "spark.sql.statistics."
-"""What the parameters begin with that Spark's ANALYZE sets."""
+"""Prefix of the parameters that Spark's ANALYZE TABLE sets."""
 
 _BASIC, _COLUMNS, _TRUE = "BASIC_STATS", "COLUMN_STATS", "true"
 
@@ -24,58 +24,61 @@ _VALUE = itemgetter(1)
 
 
 def is_count(parameter: str) -> bool:
-    """Tells whether a parameter says how much there is, or what may be trusted of that."""
+    """Returns whether a parameter is a statistic or the accuracy of statistics."""
     return parameter in (*COUNTS, ACCURATE) or parameter.startswith(ANALYZED)
 
 
 def is_accurate(parameters: dict[str, str], column: str) -> bool:
-    """Tells whether the column's statistics describe all of the data."""
+    """Returns whether the statistics of the column cover all rows."""
     return column in _read(parameters)[1]
 
 
 def with_accurate(parameters: dict[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """Returns the parameters, which now say so of these columns too (StatsSetupConst.setColumnStatsState)."""
+    """Returns the parameters with `columns` added to the accurate ones (StatsSetupConst.setColumnStatsState)."""
     basic, accurate = _read(parameters)
     more = accurate.union(columns)
     return parameters if more == accurate else parameters | {ACCURATE: _text(basic, more)}
 
 
 def without_accurate(parameters: dict[str, str], columns: Iterable[str] | None = None) -> dict[str, str]:
-    """Returns the parameters, which no longer say so of these columns, or of any."""
+    """Returns the parameters with `columns` (None: all) removed from the accurate ones."""
     basic, accurate = _read(parameters)
     kept = set() if columns is None else accurate.difference(columns)
     return parameters if kept == accurate else parameters | {ACCURATE: _text(basic, kept)}
 
 
-def total(values: Sequence[int], asked: int) -> int:
-    """Returns the sum over `asked` partitions of which some are known: scaled up, as in Hive's extrapolation."""
-    return sum(values) * asked // len(values) if len(values) > 1 else sum(values)
+def total(values: Sequence[int], partitions: int) -> int:
+    """Returns the sum over `partitions` partitions, scaled up from the known `values` as in Hive's extrapolation."""
+    return sum(values) * partitions // len(values) if len(values) > 1 else sum(values)
 
 
-def greatest(points: Sequence[tuple[int, Number]], asked: int) -> Number:
-    """Returns the greatest value over `asked` partitions, of which some are known by their position and value.
+def greatest(points: Sequence[tuple[int, Number]], partitions: int) -> Number:
+    """Returns the (estimated) maximum over `partitions` partitions. `points` are the known (position, value) pairs.
 
-    When all are known, or one, the greatest of them. Otherwise Hive's linear extrapolation: a line through the smallest
-    and the greatest, drawn to that border of the partitions to which it rises.
+    If all partitions or only one are known, the result is their maximum. Otherwise Hive extrapolates linearly: it draws
+    a line through the smallest and the greatest value, and takes its value at the end to which it rises.
     """
     high_at, high = max(points, key=_VALUE)
-    if len(points) in (1, asked):
+    if len(points) in (1, partitions):
         return high
     low_at, low = min(points, key=_VALUE)
     if low_at == high_at:
         return high
-    steps = asked - low_at if low_at < high_at else low_at
+    steps = partitions - low_at if low_at < high_at else low_at
     rise = (high - low) * steps
     return low + (rise if isinstance(rise, float) else Fraction(rise)) / abs(high_at - low_at)
 
 
-def least(points: Sequence[tuple[int, Number]], asked: int) -> Number:
-    """Returns what `greatest` does, downwards."""
-    return -greatest([(position, -value) for position, value in points], asked)
+def least(points: Sequence[tuple[int, Number]], partitions: int) -> Number:
+    """Returns the (estimated) minimum. See `greatest`."""
+    return -greatest([(position, -value) for position, value in points], partitions)
 
 
 def _read(parameters: dict[str, str]) -> tuple[bool, set[str]]:
-    """Tells whether basic statistics are accurate, and of which columns. Old clients wrote a plain true or false."""
+    """Returns whether the basic statistics are accurate, and the columns with accurate statistics.
+
+    Old clients wrote a plain true or false instead of JSON.
+    """
     text = parameters.get(ACCURATE) or "{}"
     try:
         state = json.loads(text)

@@ -1,4 +1,4 @@
-"""The life of a compaction, and how Hive writes it down (CompactionState, StringableMap)."""
+"""States of compactions, and Hive's encoding of them (CompactionState, StringableMap)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class CompactionType(IntEnum):
-    """The wire's."""
+    """CompactionType of hive_metastore.thrift."""
 
     MINOR = 1
     MAJOR = 2
@@ -36,26 +36,24 @@ LETTERS: Final = {
     ABORTED: "x",
 }
 ACTIVE: Final = (INITIATED, WORKING)
-"""Of these at most one of an object."""
+"""States of running compactions. An object has at most one."""
 ENDED: Final = (FAILED, SUCCEEDED, DID_NOT_INITIATE, REFUSED, ABORTED)
 
 _STATES = {letter: state for state, letter in LETTERS.items()}
 
 
 def state_of(text: str | None) -> str | None:
-    """Returns a state that is asked for by its letter, as Hive's clients do, or by its name; None for any."""
+    """Returns the state with this letter (as Hive's clients send it) or name. No text means any state: None."""
     return _STATES.get(text, text.lower()) if text else None
 
 
 def write_properties(properties: Mapping[str, str | None] | None) -> str | None:
-    """Writes properties as Hive's StringableMap: the number of entries, then each key and value with its length before
-    it.
-    """
+    """Encodes properties as Hive's StringableMap: number of entries, then each key and value after its length."""
     if properties is None:
         return None
     return f"{len(properties)}:" + "".join(_sized(key) + _sized(value) for key, value in properties.items())
 
 
 def _sized(text: str | None) -> str:
-    """Writes a text with its length before it, which Java counts in UTF-16 units."""
+    """Encodes a text after its length in UTF-16 code units, as Java counts."""
     return f"{len((text or '').encode('utf-16-le', 'surrogatepass')) // 2}:{text or ''}"

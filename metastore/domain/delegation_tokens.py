@@ -1,7 +1,7 @@
-"""Delegation tokens as bytes and text: Hadoop's Token, and its AbstractDelegationTokenIdentifier.
+"""Encoding of delegation tokens: Hadoop's Token and AbstractDelegationTokenIdentifier.
 
-Numbers are WritableUtils' (VInt, VLong); a text is its length and UTF-8. What clients are given is URL-safe base64
-without padding.
+Numbers use the variable-length encoding of WritableUtils (VInt, VLong); texts are UTF-8 after their length. Clients
+receive a token as URL-safe base64 without padding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ _VERSION: Final = b"\x00"
 
 @dataclass(frozen=True)
 class Identifier:
-    """Whose token it is, who may renew it, who asked for it in the owner's name; moments in ms since 1970."""
+    """The public part of a token.
+
+    Attributes:
+        owner: user whom the token authenticates.
+        renewer: user who may renew it.
+        real_user: proxy user who requested it for the owner, or "".
+        issued: time of issue, in milliseconds since 1970.
+        latest: time of the latest possible expiry, in milliseconds since 1970.
+        sequence: number of the token.
+        key: number of the signing key.
+    """
 
     owner: str
     renewer: str
@@ -33,24 +43,24 @@ class Identifier:
 
 
 def token_text(identifier: bytes, password: bytes) -> str:
-    """Returns a token as `get_delegation_token` returns it; its service is empty, the client sets it."""
+    """Returns the text that get_delegation_token returns. The service is empty; the client sets it."""
     parts = b"".join(map(_with_length, (identifier, password, KIND.encode(), b"")))
     return base64.urlsafe_b64encode(parts).decode().rstrip("=")
 
 
 def parse_token(text: str) -> tuple[bytes, bytes]:
-    """Identifier and password of such a text. Raises ValueError."""
+    """Returns the identifier and the password in a token's text. Raises ValueError if it is malformed."""
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError) as error:
-        raise ValueError("no base64") from error
+        raise ValueError("not base64") from error
     identifier, rest = _read(data)
     password, _ = _read(rest)
     return identifier, password
 
 
 def number(value: int) -> bytes:
-    """Returns a VInt or VLong."""
+    """Encodes a VInt or VLong."""
     if -112 <= value <= 127:
         return value.to_bytes(1, "big", signed=True)
     base, rest = (-112, value) if value >= 0 else (-120, ~value)
@@ -63,7 +73,7 @@ def _with_length(data: bytes) -> bytes:
 
 
 def _read(data: bytes) -> tuple[bytes, bytes]:
-    """Returns a byte string with its length, and what is behind it. Raises ValueError."""
+    """Decodes a byte string after its length. Returns it and the remaining bytes. Raises ValueError."""
     if not data:
         raise ValueError("it ends too early")
     first = data[0] - 256 if data[0] > 127 else data[0]

@@ -1,4 +1,4 @@
-"""Quotas: what a user, or all clients of a kind, may ask for in a second and in a call."""
+"""Quotas of users and of client kinds: rates, concurrency and sizes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LIMIT: Final = re.compile(r"(calls|concurrent|connections|partitions|bytes)=(\d
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """None: as many as one likes.
+    """Limits of a user or a client kind. None means unlimited.
 
     Attributes:
-        calls: a second.
-        concurrent: calls in flight.
-        connections: that call.
-        partitions: that one call sends or is sent.
-        bytes: of a request, and of a reply.
+        calls: calls per second.
+        concurrent: calls at the same time.
+        connections: open connections.
+        partitions: partitions in one request or reply.
+        bytes: size of a request and of a reply.
     """
 
     calls: int | None = None
@@ -39,7 +39,7 @@ UNLIMITED: Final = Quota()
 
 @dataclass(frozen=True)
 class Quotas:
-    """By name; `*` for each that has none of its own."""
+    """Quotas by user name and by client kind. The key `*` applies to every other name."""
 
     users: Mapping[str, Quota]
     clients: Mapping[str, Quota]
@@ -52,21 +52,21 @@ class Quotas:
 
 
 def parse_quotas(text: str) -> Quotas:
-    """Reads rules with semicolons between: `user *: calls=100 bytes=64M; client pyiceberg: partitions=5000`.
+    """Parses rules separated by semicolons: `user *: calls=100 bytes=64M; client pyiceberg: partitions=5000`.
 
-    Raises ConfigurationError.
+    Raises ConfigurationError for a text that cannot be parsed, and for a limit of 0.
     """
-    found: dict[str, dict[str, Quota]] = {"user": {}, "client": {}}
+    parsed: dict[str, dict[str, Quota]] = {"user": {}, "client": {}}
     for rule in filter(str.strip, text.split(";")):
         parts = _RULE.fullmatch(rule)
         limits = [_LIMIT.fullmatch(part) for part in parts[3].replace(",", " ").split()] if parts else []
         if parts is None or not limits or None in limits:
             raise ConfigurationError(
-                f"quotas: {rule.strip()!r} cannot be read; write  user NAME: calls=100 partitions=5000 bytes=64M  or  "
-                f"client KIND: …, * for all others, ; between them"
+                f"quotas: {rule.strip()!r} cannot be parsed. Write user NAME: calls=100 partitions=5000 bytes=64M, or "
+                f"client KIND: …, separated by semicolons; * stands for all other names"
             )
-        given = {limit[1]: int(limit[2]) * _FACTORS[limit[3]] for limit in limits if limit}
-        if not all(given.values()):
-            raise ConfigurationError(f"quotas: {rule.strip()!r} leaves nothing: a limit is 1 or more")
-        found[parts[1]][parts[2]] = Quota(**given)
-    return Quotas(found["user"], found["client"])
+        limits_by_name = {limit[1]: int(limit[2]) * _FACTORS[limit[3]] for limit in limits if limit}
+        if not all(limits_by_name.values()):
+            raise ConfigurationError(f"quotas: {rule.strip()!r} allows nothing; a limit must be 1 or more")
+        parsed[parts[1]][parts[2]] = Quota(**limits_by_name)
+    return Quotas(parsed["user"], parsed["client"])

@@ -24,10 +24,10 @@ def test_nothing_is_no_quota() -> None:
     "text", ["alice: calls=1", "user a", "user a:", "user a: calls=x", "user a: rows=1", "calls=1"]
 )
 def test_what_cannot_be_read_is_named(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"quotas: '{text}' cannot be read"):
+    with pytest.raises(ConfigurationError, match=f"quotas: '{text}' cannot be parsed"):
         parse_quotas(f"user *: calls=1; {text}")
 
 
 def test_a_quota_leaves_something() -> None:
-    with pytest.raises(ConfigurationError, match="a limit is 1 or more"):
+    with pytest.raises(ConfigurationError, match="a limit must be 1 or more"):
         parse_quotas("user a: calls=0")
