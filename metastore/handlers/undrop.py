@@ -35,6 +35,6 @@ class UndropHandlers:
 
     def undrop(self, request: UndropRequest) -> UndropResult:
         name = table_name(request.dbName, request.tableName, request.catName)
-        wanted = UndropTarget(name, request.partition or "", fold(request.newName), request.id)
-        back = self._undrop.undrop(wanted)
+        target = UndropTarget(name, request.partition or "", fold(request.newName), request.id)
+        back = self._undrop.undrop(target)
         return UndropResult(back.kind, back.table.database, back.table.name or None, back.partitions)

@@ -168,7 +168,7 @@ def clean(application: Application) -> None:
 
 
 def test_nothing_is_left(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_REMEMBERED", timedelta(0))
+    monkeypatch.setattr(journal, "_MOVES_KEPT", timedelta(0))
     monkeypatch.setattr(descriptor_cleaning, "_LEAST", 0.0)
     monkeypatch.setattr(descriptor_cleaning, "_SHARE", 0)
     client = Direct(application)

@@ -124,8 +124,8 @@ def call_prepared(application: Application, root: str) -> Any:
 def test_a_reference_that_comes_second_waits(call: Call, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from metastore.services.files.journal import Journal
 
-    stopped, waits, clear = Stopped(monkeypatch, "put_away"), threading.Event(), Journal._clear
-    monkeypatch.setattr(Journal, "_clear", lambda *given: (waits.set(), clear(*given)) if given[1] else clear(*given))
+    stopped, waits, clear = Stopped(monkeypatch, "put_away"), threading.Event(), Journal.unblock
+    monkeypatch.setattr(Journal, "unblock", lambda *given: (waits.set(), clear(*given)) if given[1] else clear(*given))
     with in_background() as start:
         cleaning = start(clean_now, call)
         assert stopped.reached.wait(60)

@@ -111,7 +111,7 @@ def test_what_cannot_be_undone_is_undone_later(house: House, monkeypatch: pytest
         house.call("create_table", table("db", "new"))
     house.die_at = None
     with monkeypatch.context() as patched:
-        patched.setattr(Journal, "_clear", lambda *_: fail(ConflictError("somebody is there")))
+        patched.setattr(Journal, "unblock", lambda *_: fail(ConflictError("somebody is there")))
         failed_for(house, 0)
         house.application.journal.recover()
     ((left, parked),) = waits(house)

@@ -262,10 +262,10 @@ def forgetting(house: House, step: str) -> Callable[[str], None]:
     [("drop_table", "put away"), *((name, steps[-1]) for name, steps in STEPS.items() if steps != MAKING)],
 )
 def test_notes_that_were_lost_are_not_needed(name: str, step: str, house: House) -> None:
-    house.application.journal._step = house.application.journal._perform._step = forgetting(house, step)
+    house.application.journal._step = house.application.journal._runner._step = forgetting(house, step)
     with pytest.raises(Killed):
         CALLS[name](house)
-    house.application.journal._step = house.application.journal._perform._step = house.step
+    house.application.journal._step = house.application.journal._runner._step = house.step
     house.recover()
     house.agrees()
     assert rows(house) == LEFT.get(name, ALL)

@@ -29,7 +29,7 @@ def test_what_is_dropped_while_others_move_into_it_goes_as_soon_as_they_are_ther
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "LEASE", timedelta(minutes=1))
-    monkeypatch.setattr(journal, "_PATIENCE", 3.0)
+    monkeypatch.setattr(journal, "_WAIT_LIMIT", 3.0)
 
     def meanwhile(_: str) -> None:
         monkeypatch.setattr(house.application.journal, "_step", house.step)

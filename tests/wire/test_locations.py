@@ -294,7 +294,7 @@ def test_what_others_lie_in_is_not_deleted(confined: Server, client: Any) -> Non
         client.create_table(table("db", "same", sd=descriptor(above.rstrip("/") + "/t")))
         before = below(warehouse)
         for name in ("above", "same"):
-            with pytest.raises(MetaException, match="other objects lie in"):
+            with pytest.raises(MetaException, match="other objects use"):
                 client.truncate_table("db", name, None)
             client.drop_table("db", name, True)
         assert below(warehouse) == before, spelling

@@ -115,7 +115,7 @@ def test_a_partition_that_came_in_the_place_of_another_is_not_taken_for_it(
     seen = scanned(metastore_client, written).partitions[0].version
     metastore_client.drop_partition(*written, ["1"], True)
     again = publish(metastore_client, written, begin(metastore_client, written), day(root, "1"))
-    with pytest.raises(ConflictException, match="somebody else has written to it"):
+    with pytest.raises(ConflictException, match="another writer has changed it"):
         publish(metastore_client, written, begin(metastore_client, written), day(root, "1", mode, expectedVersion=seen))
     now = scanned(metastore_client, written).partitions[0].version
     assert again.versions == [now]
@@ -147,7 +147,7 @@ def test_files_of_another_layout_than_the_table_s_are_refused(
     metastore_client: Any, written: Name, root: str, seen: FileLayout
 ) -> None:
     write = begin(metastore_client, written)
-    with pytest.raises(ConflictException, match=r"has another (numBuckets|bucketCols|inputFormat) now: .*anew"):
+    with pytest.raises(ConflictException, match=r"has another (numBuckets|bucketCols|inputFormat) now: .*again"):
         publish(metastore_client, written, write, day(root, "1"), layout=seen)
     same = FileLayout(descriptor().inputFormat, 0, [])
     assert publish(metastore_client, written, write, day(root, "1"), layout=same).replaced == []

@@ -1,4 +1,4 @@
-"""What is dropped is kept for a time, so that it can be taken back (docs/explanation/files.md)."""
+"""Dropping tables so that they can be undropped for a time (docs/explanation/files.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from metastore.domain import events, table_events
 from metastore.domain.names import TableName
 from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, forget_table
 from metastore.services.cascade.dependencies import droppable
-from metastore.services.files.journal import FileService, Journal
+from metastore.services.files.change_loop import FileService
+from metastore.services.files.journal import Journal
 from metastore.services.files.planning import plan_removal
 from metastore.services.rules.events import table_text
 from metastore.services.rules.indexes import check_no_index
@@ -25,10 +26,10 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
 class Retention:
-    """For how long what is dropped can be taken back."""
+    """How long dropped objects can be undropped."""
 
     def __init__(self, period: timedelta) -> None:
-        """`period`: zero for not at all."""
+        """`period`: zero if nothing can be undropped."""
         self._period = period
 
     def begin(
@@ -41,20 +42,20 @@ class Retention:
         purge: bool = False,
         partitions: int = 0,
     ) -> int | None:
-        """Begins a drop of one of the kinds of `repositories.drops`; returns its number, None where nothing is kept.
+        """Registers a drop of a kind of `repositories.drops`. Returns its id, or None if it cannot be undropped.
 
-        `table`: that stays, and of which something is dropped.
+        `table`: the table that stays, if only its partitions or its rows are dropped.
         """
         if purge or not self._period or (table and auto_purged(table.encoded.decode())):
             return None
-        asking = caller.get()
-        by = (asking.user, asking.peer) if asking else (None, None)
+        client = caller.get()
+        by = (client.user, client.peer) if client else (None, None)
         table_id = table.ref.id if table else None
         return work.drops.begin(kind, name, self._period, by, table_id=table_id, partitions=partitions)
 
 
 class ChangingService(FileService):
-    """What changes tables and, by the journal, their files: it has the time, and knows how long what goes is kept."""
+    """Base of services that change objects of the catalog and their files."""
 
     def __init__(
         self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, retention: Retention
@@ -73,14 +74,16 @@ class ChangingService(FileService):
         purge: bool = False,
         with_its_index: bool = False,
     ) -> list[int]:
-        """Drops a table, after its indexes, each as a drop of its own; `cascade`: with its dependents. Returns the ids
-        of what is to be carried out.
+        """Drops a table and plans the removal of its files. Returns the ids of the operations to carry out.
 
-        Raises InvalidOperationError for one that is protected, or used by a materialized view or dependent table;
-        InvalidInputError for one that holds an index, unless that is dropped `with_its_index`.
+        Tables that hold its indexes are dropped first, each as a drop of its own. `cascade`: also drops dependent
+        tables. `with_its_index`: the table holds an index and is dropped together with it.
+
+        Raises InvalidOperationError for a protected table, or one that a materialized view or dependent table uses;
+        InvalidInputError for a table that holds an index.
         """
         purge = purge or auto_purged(stored.encoded.decode())
-        removing: list[int] = []
+        operations: list[int] = []
         indexes: list[IndexRef] = []
         dependents: list[StoredTable] = []
         if work.dependencies.is_used(stored.ref.id):
@@ -91,8 +94,8 @@ class ChangingService(FileService):
         if not with_its_index:
             check_no_index(held)
         for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
-            removing += self._drop_with_files(work, holder, cascade=cascade, purge=purge, with_its_index=True)
-        doomed = data_of(work, stored) if delete_data else []
+            operations += self._drop_with_files(work, holder, cascade=cascade, purge=purge, with_its_index=True)
+        locations = data_of(work, stored) if delete_data else []
         drop_id = self._retention.begin(work, TABLE, stored.ref.name, purge=purge)
         for dropped in [*dependents, stored]:
             table = dropped.encoded.decode()
@@ -100,11 +103,11 @@ class ChangingService(FileService):
             drop_table(work, dropped, drop_id)
             work.record(table_events.drop_table(table_text(table)))
         work.record(*(events.drop_index(index.of, index.name, index.held_in.name) for index in held))
-        return [*removing, *plan_removal(work, self._warehouse, doomed, drop_id=drop_id)]
+        return [*operations, *plan_removal(work, self._warehouse, locations, drop_id=drop_id)]
 
 
 def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> None:
-    """Drops a table: for good, or so that it can be taken back by this number."""
+    """Drops a table permanently (None), or hides it so that it can be undropped with this drop."""
     table = stored.encoded.decode()
     if drop_id is None:
         work.drops.forget_dependents(stored.ref.id)
@@ -116,18 +119,18 @@ def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> No
 
 
 def restore_by_name(work: UnitOfWork, stored: StoredTable) -> None:
-    """Brings back what is kept by the name of a table that is back."""
+    """Gives an undropped table its transactional rows again, which are stored by the table's name."""
     table = stored.encoded.decode()
     follow_rename(work, _hidden(table, stored.ref.id), table)
 
 
 def forget_by_name(work: UnitOfWork, catalog: str, table_id: int) -> None:
-    """Removes what is kept by the name of a dropped table that is gone for good."""
+    """Deletes the transactional rows of a hidden table that is purged."""
     forget_table(work, _hidden_name(catalog, table_id))
 
 
 def _hidden(table: Table, table_id: int) -> Table:
-    """Returns what keeps the rows of a dropped table: no table has such a name."""
+    """Returns a table with the name under which a hidden table's rows are stored. No real table can have it."""
     name = _hidden_name(table.catName, table_id)
     return Table(catName=name.catalog, dbName=name.database, tableName=name.name, parameters=table.parameters)
 

@@ -1,8 +1,6 @@
-"""Catalogs: each holds databases of its own, below a place of its own."""
+"""Catalogs. Each has its own databases, below its own location."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from metastore.domain import events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
@@ -20,10 +18,10 @@ from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database
 
 
 class CatalogService(ChangingService):
-    """Rules of catalogs (Hive's HMSHandler). Names come folded."""
+    """Rules of catalogs (Hive's HMSHandler). Names are in lower case."""
 
     def create(self, catalog: Catalog) -> None:
-        """Makes the catalog with its default database, and its directory. Without a location it lies in the warehouse.
+        """Creates a catalog with its default database and its directory, by default in the warehouse.
 
         Raises AlreadyExistsError, InvalidObjectError.
         """
@@ -34,37 +32,32 @@ class CatalogService(ChangingService):
             DEFAULT_DATABASE, f"Default database for catalog {catalog.name}", paths.normalise(catalog.locationUri)
         )
         with taken(AlreadyExistsError(f"Catalog {catalog.name} already exists")):
-            self._journal.attempt(lambda _: self._create(catalog, database))
-
-    def _create(self, catalog: Catalog, database: Database) -> None:
-        with self._journal.transaction([catalog.locationUri]) as work:
-            work.catalogs.insert(catalog)
-            database = complete_database(
-                database, catalog.name, catalog.locationUri, catalog.createTime, self._warehouse.roots
-            )
-            work.databases.insert(catalog.name, database)
-            work.record(events.create_catalog(catalog.name), events.create_database(database_text(database)))
+            for attempt in self._attempts():
+                with attempt, self._journal.transaction_with_directories([catalog.locationUri]) as work:
+                    work.catalogs.insert(catalog)
+                    default = complete_database(
+                        database, catalog.name, catalog.locationUri, catalog.createTime, self._warehouse.roots
+                    )
+                    work.databases.insert(catalog.name, default)
+                    work.record(events.create_catalog(catalog.name), events.create_database(database_text(default)))
 
     def alter(self, name: str, new: Catalog) -> None:
-        """Replaces description, location and parameters, where they are given; databases stay where they are.
+        """Replaces the description, location and parameters that `new` sets. Existing databases do not move.
 
-        Raises NotFoundError, InvalidOperationError (a catalog is not renamed), InvalidObjectError.
+        Raises NotFoundError, InvalidOperationError (a catalog cannot be renamed), InvalidObjectError.
         """
-        places = [self._located(new.locationUri)] if new.locationUri else []
-        self._journal.attempt(lambda _: self._alter(name, new, places))
-
-    def _alter(self, name: str, new: Catalog, places: Sequence[str]) -> None:
-        with self._journal.transaction(places) as work:
-            catalog = get_catalog(work, name, lock=True)
-            before = encode_json(catalog)
-            if new.name and fold(new.name) != name:
-                raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
-            catalog.description = catalog.description if new.description is None else new.description
-            catalog.parameters = catalog.parameters if new.parameters is None else new.parameters
-            if new.locationUri:
-                catalog.locationUri = self._located(new.locationUri)
-            work.catalogs.update(catalog)
-            work.record(events.alter_catalog(name, before, encode_json(catalog)))
+        locations = [self._located(new.locationUri)] if new.locationUri else []
+        for attempt in self._attempts():
+            with attempt, self._journal.transaction_with_directories(locations) as work:
+                catalog = get_catalog(work, name, lock=True)
+                before = encode_json(catalog)
+                if new.name and fold(new.name) != name:
+                    raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
+                catalog.description = catalog.description if new.description is None else new.description
+                catalog.parameters = catalog.parameters if new.parameters is None else new.parameters
+                catalog.locationUri = next(iter(locations), catalog.locationUri)
+                work.catalogs.update(catalog)
+                work.record(events.alter_catalog(name, before, encode_json(catalog)))
 
     def get(self, name: str) -> Catalog:
         """Reads a catalog. Raises NotFoundError."""
@@ -77,9 +70,9 @@ class CatalogService(ChangingService):
             return work.catalogs.names()
 
     def drop(self, name: str, *, if_exists: bool = False) -> None:
-        """Drops a catalog in which there is nothing but an empty default database; directories, where they are empty.
+        """Drops a catalog that contains at most an empty default database. Only empty directories are removed.
 
-        Raises NotFoundError, InvalidOperationError (something is in it), InvalidInputError (the default catalog).
+        Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default catalog).
         """
         if name == DEFAULT_CATALOG:
             raise InvalidInputError(f"Can not drop {name} catalog")
@@ -91,19 +84,19 @@ class CatalogService(ChangingService):
                 raise InvalidOperationError(
                     f"There are non-default databases in the catalog {name} so it cannot be dropped."
                 )
-            places = [*_drop_default_database(work, name), catalog.locationUri]
+            locations = [*_drop_default_database(work, name), catalog.locationUri]
             work.catalogs.delete(name)
             work.record(events.drop_catalog(name))
-            removing = plan_removal(work, self._warehouse, list(dict.fromkeys(places)), reason=UNDONE)
-        self._journal.carry_out(removing)
+            operations = plan_removal(work, self._warehouse, list(dict.fromkeys(locations)), reason=UNDONE)
+        self._journal.carry_out(operations)
 
     def identity(self) -> str:
-        """Returns the UUID of this metastore: one for all servers of a database."""
+        """Returns the UUID of this metastore. All servers on one PostgreSQL database share it."""
         with self._store.transaction() as work:
             return work.catalogs.identity()
 
     def _located(self, location: str) -> str:
-        """Returns the location, normalised but for the scheme, which Hive does not add to a catalog's."""
+        """Normalises a catalog's location. As in Hive, no scheme is added to it."""
         try:
             normal = self._warehouse.roots.admit(location, managed=True)
         except InvalidInputError as error:
@@ -112,7 +105,7 @@ class CatalogService(ChangingService):
 
 
 def _drop_default_database(work: UnitOfWork, catalog: str) -> list[str]:
-    """Returns where it lay."""
+    """Drops the catalog's default database. Returns its location, or nothing if it does not exist."""
     name = DatabaseName(catalog, DEFAULT_DATABASE)
     stored = work.databases.find(name, lock=True)
     if stored is None:

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
+from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import cleaned
 from metastore.services.files.dead_writes import DeadWriteCleaning
-from metastore.services.files.journal import FileService, Journal
+from metastore.services.files.journal import Journal
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.unregistered import UnregisteredCleaning
 from metastore.services.rules.lookup import ids_within
@@ -75,7 +76,7 @@ class CleaningService(FileService):
     def _dropped(self, table_ids: Sequence[int] | None, *, dry_run: bool) -> list[CleanedLocation]:
         """Returns what was dropped by who died before its files were gone."""
         found = []
-        for operation in self._journal.overdue(table_ids):
+        for operation in self._journal.overdue_removals(table_ids):
             files = self._warehouse.files(operation.location)
             failed = {} if dry_run else self._journal.carry_out([operation.id], mine=False)
             place = operation.origin or operation.location

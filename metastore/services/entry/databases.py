@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
@@ -19,6 +18,7 @@ from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_catalog, get_database, missing_database, required, taken
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, places_of_table, spared
 from metastore.storage.references import StoredTable
+from metastore.storage.repositories.databases import StoredDatabase
 from metastore.storage.repositories.drops import DATABASE
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
@@ -28,10 +28,13 @@ NOT_EMPTY = "Database {} is not empty. One or more {} exist."
 
 
 class DatabaseService(ChangingService):
-    """Rules of databases. Catalog and database names come folded."""
+    """Rules of databases. Catalog and database names are in lower case."""
 
     def bootstrap(self) -> None:
-        """Makes the default catalog and database where they are missing; learns where databases lie."""
+        """Creates the default catalog and database if they are missing.
+
+        Unless roots are configured, the locations of all existing databases become roots.
+        """
         database = Database(
             name=DEFAULT_DATABASE, description="Default Hive database", ownerName="public", ownerType=PrincipalType.ROLE
         )
@@ -43,18 +46,19 @@ class DatabaseService(ChangingService):
                 self._warehouse.roots.add_outside(work.databases.locations())
 
     def create(self, catalog: str, database: Database) -> None:
-        """Raises AlreadyExistsError, InvalidObjectError, NotFoundError (of the catalog)."""
+        """Creates a database and its directory.
+
+        Raises AlreadyExistsError, InvalidObjectError, NotFoundError (the catalog does not exist).
+        """
         database.name = fold(database.name)
         check_object_name("database", database.name)
         with self._store.read() as work:
             database = self._completed(work, catalog, database)
         with taken(AlreadyExistsError(f"Database {database.name} already exists")):
-            self._journal.attempt(lambda _: self._create(catalog, database))
-
-    def _create(self, catalog: str, database: Database) -> None:
-        with self._journal.transaction([database.locationUri]) as work:
-            work.databases.insert(catalog, database)
-            work.record(events.create_database(database_text(database)))
+            for attempt in self._attempts():
+                with attempt, self._journal.transaction_with_directories([database.locationUri]) as work:
+                    work.databases.insert(catalog, database)
+                    work.record(events.create_database(database_text(database)))
 
     def get(self, name: DatabaseName) -> EncodedStruct[Database]:
         """Reads a database. Raises NotFoundError."""
@@ -62,98 +66,89 @@ class DatabaseService(ChangingService):
             return get_database(work, name).encoded
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
-        """Lists names, ascending; `pattern` is a regular expression of `domain.names.pattern_regex`."""
+        """Lists names, ascending. `pattern`: a regular expression of `domain.names.pattern_regex`; None for all."""
         with self._store.read() as work:
             return work.databases.names(catalog, pattern)
 
     def matching(self, catalog: str, pattern: str | None) -> EncodedList[Database]:
-        """Returns the databases themselves, as `names`."""
+        """Returns the databases that `names` lists."""
         with self._store.read() as work:
             return work.databases.matching(catalog, pattern)
 
     def alter(self, name: DatabaseName, new: Database) -> None:
-        """Replaces parameters and owner; description, location and kind of owner where they are given.
+        """Replaces parameters and owner; also description, location and type of the owner if `new` sets them.
 
-        Another name is passed over, as Hive does: a database is not renamed. Raises NotFoundError, InvalidObjectError.
+        As in Hive, a new name is ignored. Raises NotFoundError, InvalidObjectError.
         """
         try:
-            places = [paths.normalise(new.locationUri)] if new.locationUri else []
+            locations = [paths.normalise(new.locationUri)] if new.locationUri else []
         except InvalidInputError as error:
             raise InvalidObjectError(str(error)) from None
-        self._journal.attempt(lambda _: self._alter(name, new, places))
-
-    def _alter(self, name: DatabaseName, new: Database, places: Sequence[str]) -> None:
-        with self._journal.transaction(places) as work:
-            stored = get_database(work, name, lock=True)
-            old = stored.encoded.decode()
-            new.name, new.createTime = name.name, old.createTime
-            new.locationUri = new.locationUri or old.locationUri
-            new.description = new.description or old.description
-            new.ownerType = new.ownerType or old.ownerType
-            kept_secrets(new.parameters, old.parameters)
-            new = self._completed(work, name.catalog, new)
-            work.databases.update(stored.id, new)
-            work.record(events.alter_database(database_text(old), database_text(new)))
+        for attempt in self._attempts():
+            with attempt, self._journal.transaction_with_directories(locations) as work:
+                stored = get_database(work, name, lock=True)
+                old = stored.encoded.decode()
+                new.name, new.createTime = name.name, old.createTime
+                new.locationUri = new.locationUri or old.locationUri
+                new.description = new.description or old.description
+                new.ownerType = new.ownerType or old.ownerType
+                kept_secrets(new.parameters, old.parameters)
+                completed = self._completed(work, name.catalog, new)
+                work.databases.update(stored.id, completed)
+                work.record(events.alter_database(database_text(old), database_text(completed)))
 
     def drop(self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
-        """Raises NotFoundError, InvalidOperationError (not empty), InvalidInputError (the default
-        database: only other catalogs may lose theirs).
+        """Drops a database. `cascade`: with its tables and functions.
+
+        Raises NotFoundError, InvalidOperationError (not empty, or used by others), InvalidInputError (the default
+        database of the default catalog).
         """
         if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
             raise InvalidInputError(f"Can not drop {name} database in catalog {name.catalog}")
-        action = partial(self._drop, name, delete_data, cascade, if_exists)
-        self._journal.carry_out(self._journal.attempt(action))
+        for attempt in self._attempts():
+            with attempt, self._store.transaction() as work:
+                stored = work.databases.find(name, lock=True)
+                if stored is None and if_exists:
+                    return
+                stored = required(stored, missing_database(name))
+                operations = self._drop(work, name, stored, delete_data=delete_data, cascade=cascade)
+        self._journal.carry_out(operations)
 
-    def _drop(self, name: DatabaseName, delete_data: bool, cascade: bool, if_exists: bool, _: object) -> list[int]:
-        doomed: list[str] = []
-        purged: list[str] = []
-        with self._store.transaction() as work:
-            stored = work.databases.find(name, lock=True)
-            if stored is None and if_exists:
-                return []
-            stored = required(stored, missing_database(name))
-            tables = work.tables.find_ids(work.tables.ids(name), lock=True)
-            tables.sort(key=lambda table: table.ref.name)
-            if not cascade and (tables or work.functions.names(name)):
-                raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
-            rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))
-            if outside := work.dependencies.outside(stored.id):
-                raise InvalidOperationError(
-                    f"Cannot drop database {name}: tables of other databases depend on its tables: "
-                    f"{', '.join(outside)}",
-                    others=outside,
-                )
-            if views := work.materialized_views.outside(stored.id):
-                raise InvalidOperationError(
-                    f"Cannot drop database {name}: its tables are used in materialized views: {', '.join(views)}",
-                    others=views,
-                )
-            drop_id = self._retention.begin(work, DATABASE, name.table(""))
-            kept: list[str] = []
-            purging = _purging(work, tables)
-            for table in tables:
-                check_unprotected(table.encoded.decode())
-                own = data_of(work, table) if delete_data else []
-                (purged if table.ref.id in purging else doomed).extend(own)
-                kept += [] if own else places_of_table(work, table)
-                drop_table(work, table, None if table.ref.id in purging else drop_id)
-            if drop_id is not None:
-                work.drops.keep_database(drop_id, stored.id)
-            work.functions.delete_of(stored.id)
-            work.databases.delete(stored.id)
-            forget_dropped_database(work, name)
-            database = stored.encoded.decode()
-            if delete_data:
-                doomed.append(database.locationUri)
-            removing = plan_removal(work, self._warehouse, spared(self._warehouse.roots, purged, kept))
-            doomed = spared(self._warehouse.roots, doomed, kept)
-            removing += plan_removal(work, self._warehouse, doomed, drop_id=drop_id)
-            work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
-            work.record(events.drop_database(database_text(database)))
-        return removing
+    def _drop(
+        self, work: UnitOfWork, name: DatabaseName, stored: StoredDatabase, *, delete_data: bool, cascade: bool
+    ) -> list[int]:
+        tables = work.tables.find_ids(work.tables.ids(name), lock=True)
+        tables.sort(key=lambda table: table.ref.name)
+        _check_droppable(work, name, stored, tables, cascade=cascade)
+        drop_id = self._retention.begin(work, DATABASE, name.table(""))
+        purged: list[str] = []  # locations that are deleted at once
+        removed: list[str] = []  # locations that an undrop can restore
+        kept: list[str] = []  # locations whose files stay
+        purged_ids = _purged_ids(work, tables)
+        for table in tables:
+            purge = table.ref.id in purged_ids
+            check_unprotected(table.encoded.decode())
+            data = data_of(work, table) if delete_data else []
+            (purged if purge else removed).extend(data)
+            kept += [] if data else places_of_table(work, table)
+            drop_table(work, table, None if purge else drop_id)
+        if drop_id is not None:
+            work.drops.keep_database(drop_id, stored.id)
+        work.functions.delete_of(stored.id)
+        work.databases.delete(stored.id)
+        forget_dropped_database(work, name)
+        database = stored.encoded.decode()
+        if delete_data:
+            removed.append(database.locationUri)
+        roots = self._warehouse.roots
+        operations = plan_removal(work, self._warehouse, spared(roots, purged, kept))
+        operations += plan_removal(work, self._warehouse, spared(roots, removed, kept), drop_id=drop_id)
+        work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
+        work.record(events.drop_database(database_text(database)))
+        return operations
 
     def _completed(self, work: UnitOfWork, catalog: str, database: Database) -> Database:
-        """Completes a database. Those of the default catalog lie in the warehouse, others in their catalog's place
+        """Completes a database. By default it is in the warehouse or, in another catalog, at the catalog's location
         (Hive's Warehouse).
         """
         home = self._warehouse.root
@@ -162,7 +157,26 @@ class DatabaseService(ChangingService):
         return complete_database(database, catalog, home, self._clock(), self._warehouse.roots)
 
 
-def _purging(work: UnitOfWork, tables: Sequence[StoredTable]) -> set[int]:
-    """Returns those of which nothing is kept, by id: as they want it, and what depends on such."""
-    purging = [table.ref.id for table in tables if auto_purged(table.encoded.decode())]
-    return {*purging, *(edge.dependent_id for edge in work.dependencies.downwards(purging, transitive=True))}
+def _check_droppable(
+    work: UnitOfWork, name: DatabaseName, stored: StoredDatabase, tables: Sequence[StoredTable], *, cascade: bool
+) -> None:
+    """Raises InvalidOperationError for a database that is not empty, or whose tables other databases use."""
+    if not cascade and (tables or work.functions.names(name)):
+        raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
+    rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))
+    if outside := work.dependencies.outside(stored.id):
+        raise InvalidOperationError(
+            f"Cannot drop database {name}: tables of other databases depend on its tables: {', '.join(outside)}",
+            others=outside,
+        )
+    if views := work.materialized_views.outside(stored.id):
+        raise InvalidOperationError(
+            f"Cannot drop database {name}: its tables are used in materialized views: {', '.join(views)}",
+            others=views,
+        )
+
+
+def _purged_ids(work: UnitOfWork, tables: Sequence[StoredTable]) -> set[int]:
+    """Returns the ids of tables with auto.purge, and of those that depend on them: they cannot be undropped."""
+    purged = [table.ref.id for table in tables if auto_purged(table.encoded.decode())]
+    return {*purged, *(edge.dependent_id for edge in work.dependencies.downwards(purged, transitive=True))}

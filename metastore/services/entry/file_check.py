@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
+from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import with_subdirectories
-from metastore.services.files.journal import FileService
 from metastore.services.files.retired import is_visible
 from metastore.services.files.usage import unused
 from metastore.services.rules.locations import places_of
@@ -100,7 +100,7 @@ class FileCheckService(FileService):
 
     def _missing(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
         if repair and places:
-            with self._journal.transaction(places):
+            with self._journal.transaction_with_directories(places):
                 pass
         return [_problem(place, MISSING, owner, mendable=True, mended=repair) for place in places]
 

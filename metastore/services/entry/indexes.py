@@ -1,4 +1,4 @@
-"""Indexes of tables, as Hive 2 has them: Hive fills and reads them. `TableService` makes them, with what holds them."""
+"""Indexes of tables, as in Hive 2, which fills and reads them. `TableService` creates an index with its index table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Index
 
 
 class IndexService(ChangingService):
-    """Rules of indexes. Names come folded."""
+    """Rules of indexes. Names are in lower case."""
 
     def get(self, table: TableName, name: str) -> Index:
         """Reads an index. Raises NotFoundError."""
@@ -25,28 +25,28 @@ class IndexService(ChangingService):
             return required(next(iter(work.indexes.select(table, name).decode()), None), _missing(table, name))
 
     def select(self, table: TableName) -> EncodedList[Index]:
-        """Lists the indexes of a table; none of one that is not there (as Hive does)."""
+        """Lists the indexes of a table. As in Hive, the list is empty if the table does not exist."""
         with self._store.read() as work:
             return work.indexes.select(table)
 
     def names(self, table: TableName) -> list[str]:
-        """Lists their names, ascending."""
+        """Lists the names of a table's indexes, ascending."""
         with self._store.read() as work:
             return work.indexes.names(table)
 
     def alter(self, table: TableName, name: str, new: Index) -> None:
-        """Replaces the parameters of an index: nothing else of one changes, as in Hive.
+        """Replaces the parameters of an index. As in Hive, nothing else changes.
 
-        Raises InvalidInputError where it is not there, InvalidOperationError where the new one is not well formed.
+        Raises InvalidInputError if the index does not exist, InvalidOperationError if the new one is malformed.
         """
         timed(new, self._clock())
         with self._store.transaction() as work:
             stored = work.tables.find(table, lock="change")
-            found = work.indexes.select(table, name).decode()
-            if stored is None or not found:
+            indexes = work.indexes.select(table, name).decode()
+            if stored is None or not indexes:
                 raise InvalidInputError(str(_missing(table, name)))
             _check_changed(work, new)
-            (index,) = found
+            (index,) = indexes
             before = shallow_copy(index)
             kept_secrets(new.parameters, index.parameters)
             index.parameters = new.parameters
@@ -54,18 +54,17 @@ class IndexService(ChangingService):
             work.record(events.alter_index(table.parent, encode_json(before), encode_json(new)))
 
     def drop(self, table: TableName, name: str, *, delete_data: bool) -> None:
-        """Drops an index with the table that holds it. Raises NotFoundError."""
-        self._journal.carry_out(self._journal.attempt(lambda _: self._drop(table, name, delete_data=delete_data)))
-
-    def _drop(self, table: TableName, name: str, *, delete_data: bool) -> list[int]:
-        with self._store.transaction() as work:
-            stored = work.tables.find(table, lock="change")
-            about = work.indexes.about(stored.ref.id) if stored else []
-            holders = [index.held_in_id for index in about if (index.of, index.name) == (table, name)]
-            if not holders:
-                raise _missing(table, name)
-            (holder,) = work.tables.find_ids(holders, lock=True)
-            return self._drop_with_files(work, holder, delete_data=delete_data, with_its_index=True)
+        """Drops an index and the table that holds it. Raises NotFoundError."""
+        for attempt in self._attempts():
+            with attempt, self._store.transaction() as work:
+                stored = work.tables.find(table, lock="change")
+                indexes = work.indexes.about(stored.ref.id) if stored else []
+                holders = [index.held_in_id for index in indexes if (index.of, index.name) == (table, name)]
+                if not holders:
+                    raise _missing(table, name)
+                (holder,) = work.tables.find_ids(holders, lock=True)
+                operations = self._drop_with_files(work, holder, delete_data=delete_data, with_its_index=True)
+        self._journal.carry_out(operations)
 
 
 def _missing(table: TableName, name: str) -> NotFoundError:

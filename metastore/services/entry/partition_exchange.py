@@ -1,17 +1,17 @@
-"""Moving partitions from one table to another of the same columns, with their files."""
+"""Moving partitions, with their files, between tables of the same columns."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
 from metastore.domain.names import TableName, fold
 from metastore.errors import InvalidInputError
 from metastore.services.cascade.dependencies import check_writable, columns_of
-from metastore.services.files.journal import FileService
+from metastore.services.files.change_loop import FileService
 from metastore.services.files.moves import Move, relocate
-from metastore.services.files.planning import Looked, plan_moves
+from metastore.services.files.planning import plan_moves
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.lookup import lock_tables, required, taken
 from metastore.services.rules.table_data import check_unprotected
@@ -28,12 +28,13 @@ class PartitionExchangeService(FileService):
     """Rules of EXCHANGE PARTITION (Hive's HMSHandler)."""
 
     def exchange(self, source: TableName, target: TableName, values: Mapping[str, str] | None) -> list[Partition]:
-        """Moves the partitions of these values (by column; of the first columns) to the target; returns them.
+        """Moves partitions, with their directories, to the target: all that match, or none. Returns them.
 
-        Their directories move along. All or nothing is moved. As in Hive, other names than columns' are passed over.
+        `values`: by partition column, of the first columns. As in Hive, other names are ignored.
 
-        Raises InvalidInputError: a table, partition or directory is missing, a partition lies at a place of its own,
-        the tables differ, or the target has one already. InvalidOperationError: the source is protected.
+        Raises InvalidInputError: a table, partition or directory is missing, a partition is not at its default
+        location, the tables differ, or the target has a partition already. InvalidOperationError: the source is
+        protected.
         """
         if values is None or not (source.database and source.name and target.database and target.name):
             raise InvalidInputError(
@@ -44,100 +45,103 @@ class PartitionExchangeService(FileService):
         self._check_directories(source, values)
         text = f"One of the partitions {dict(values)} already exists in the table {target.name}"
         with taken(InvalidInputError(text)):
-            arrived, moving = self._journal.attempt(lambda looked: self._exchange(source, target, values, looked))
-        self._journal.carry_out(moving)
-        return arrived
-
-    def _exchange(
-        self, source: TableName, target: TableName, values: Mapping[str, str], looked: Looked
-    ) -> tuple[list[Partition], list[int]]:
-        with self._store.transaction() as work:
-            old, new = _tables(work, source, target)
-            chosen = _chosen(work, old, values)
-            owners = old.encoded.decode(), new.encoded.decode()
-            check_unprotected(owners[0])
-            for owner in owners:
-                check_writable(owner, "Cannot exchange partitions")
-            _check_columns(*owners)
-            pairs = [(partition, _successor(partition, *owners)) for partition in chosen]
-            work.partitions_write.delete(old.ref, [partition.name for partition in chosen])
-            arrived = [NamedPartition(partition.name, after) for partition, after in pairs]
-            work.partitions_write.insert(new.ref, arrived)
-            gone = [partition.partition.values for partition in chosen]
-            work.record(
-                *table_events.add_partitions(table_text(owners[1]), gone, objects(arrived)),
-                *table_events.drop_partitions(table_text(owners[0]), gone),
-            )
-            moves = [move for partition, after in pairs if (move := _move(partition.partition, after))]
-            moving = plan_moves(work, looked, moves, new.ref.id, owners[0].sd.location)
-            return [partition.partition for partition in arrived], moving
+            for attempt in self._attempts():
+                with attempt, self._store.transaction() as work:
+                    old, new = _tables(work, source, target)
+                    before = _matches(work, old, values)
+                    after, moves = _exchange(work, old, new, before)
+                    operations = plan_moves(work, attempt, moves, new.ref.id, old.encoded.decode().sd.location)
+        self._journal.carry_out(operations)
+        return after
 
     def _check_directories(self, source: TableName, values: Mapping[str, str]) -> None:
-        """Checks directories of partitions that are there; nothing is locked while file systems are asked."""
+        """Raises InvalidInputError if a directory is missing. No transaction is open while file systems are read."""
         with self._store.read() as work:
             table = work.tables.find(source)
             condition = _condition(table, values) if table else None
-            found = work.partitions.select_stored(table.ref, condition) if table and condition else []
-        for partition in found:
-            place = partition.partition.sd.location
-            if place and self._warehouse.is_missing(place):
-                raise InvalidInputError(f"The directory of partition {partition.name} is missing: {place}")
+            matches = work.partitions.select_stored(table.ref, condition) if table and condition else []
+        for match in matches:
+            location = match.partition.sd.location
+            if location and self._warehouse.is_missing(location):
+                raise InvalidInputError(f"The directory of partition {match.name} is missing: {location}")
+
+
+def _exchange(
+    work: UnitOfWork, old: StoredTable, new: StoredTable, before: Sequence[StoredPartition]
+) -> tuple[list[Partition], list[Move]]:
+    """Moves partitions in the catalog. Returns them as they are in the new table, and the moves of directories."""
+    tables = old.encoded.decode(), new.encoded.decode()
+    check_unprotected(tables[0])
+    for table in tables:
+        check_writable(table, "Cannot exchange partitions")
+    _check_columns(*tables)
+    after = [NamedPartition(partition.name, _successor(partition, *tables)) for partition in before]
+    work.partitions_write.delete(old.ref, [partition.name for partition in before])
+    work.partitions_write.insert(new.ref, after)
+    values = [partition.partition.values for partition in before]
+    work.record(
+        *table_events.add_partitions(table_text(tables[1]), values, objects(after)),
+        *table_events.drop_partitions(table_text(tables[0]), values),
+    )
+    structs = [partition.partition for partition in after]
+    locations = [(was.partition.sd.location, now.sd.location) for was, now in zip(before, structs, strict=True)]
+    return structs, [Move(source, target) for source, target in locations if source != target]
 
 
 def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[StoredTable, StoredTable]:
-    there = lock_tables(work, [source, target], "share")
+    """Locks and returns source and target. Raises InvalidInputError if one does not exist, or both are the same."""
+    stored = lock_tables(work, [source, target], "share")
     text = "The {} table {}.{} not found"
-    new = required(there.get(target), InvalidInputError(text.format("destination", target.catalog, target)))
-    old = required(there.get(source), InvalidInputError(text.format("source", source.catalog, source)))
+    new = required(stored.get(target), InvalidInputError(text.format("destination", target.catalog, target)))
+    old = required(stored.get(source), InvalidInputError(text.format("source", source.catalog, source)))
     if source == target:
         raise InvalidInputError(f"The partitions already exist in the table {target.name}")
     return old, new
 
 
 def _condition(table: StoredTable, values: Mapping[str, str]) -> Condition | None:
-    """Returns the partitions that are meant: those of the first columns' values. Raises InvalidInputError."""
-    given = {fold(column): value for column, value in values.items()}
-    wanted = [given.get(name) or "" for name in table.ref.key_names]
-    if "" in wanted and any(wanted[wanted.index("") :]):
+    """Returns the condition on the values of the first columns. Raises InvalidInputError if one is left out."""
+    by_column = {fold(column): value for column, value in values.items()}
+    ordered = [by_column.get(name) or "" for name in table.ref.key_names]
+    if "" in ordered and any(ordered[ordered.index("") :]):
         raise InvalidInputError(
             f"Partitions are exchanged by the values of their first columns, {', '.join(table.ref.key_names)}: "
             f"{dict(values)} leaves one out"
         )
-    return values_condition(wanted, table.ref.keys)
+    return values_condition(ordered, table.ref.keys)
 
 
-def _chosen(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) -> list[StoredPartition]:
+def _matches(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) -> list[StoredPartition]:
+    """Locks and returns the partitions with these values. Raises InvalidInputError if none exists."""
     none = InvalidInputError(f"Invalid partition key & values; keys {table.ref.key_names}, values {dict(values)}")
     condition = required(_condition(table, values), none)
-    chosen = work.partitions.select_stored(table.ref, condition, lock=True)
-    if not chosen:
+    matches = work.partitions.select_stored(table.ref, condition, lock=True)
+    if not matches:
         name = table.ref.name.name
         raise InvalidInputError(f"No partition is found with the values {dict(values)} for the table {name}")
-    return chosen
+    return matches
 
 
 def _check_columns(source: Table, target: Table) -> None:
-    own, others = ((columns_of(one.sd.cols), columns_of(one.partitionKeys)) for one in (source, target))
-    if own != others:
+    if (columns_of(source.sd.cols), columns_of(source.partitionKeys)) != (
+        columns_of(target.sd.cols),
+        columns_of(target.partitionKeys),
+    ):
         raise InvalidInputError("The tables have different schemas. Their partitions cannot be exchanged.")
 
 
 def _successor(stored: StoredPartition, source: Table, target: Table) -> Partition:
-    """Returns the partition as it is in the target. Raises InvalidInputError for one that has a place of its own."""
+    """Returns the partition as it is in the target. Raises InvalidInputError if it is not at its default location."""
     after = copy.deepcopy(stored.partition)
     after.catName, after.dbName, after.tableName = target.catName, target.dbName, target.tableName
     location = after.sd.location
     if not (location and source.sd.location and target.sd.location):
         return after
-    # Where it was overwritten, it lies in a version below.
+    # An overwritten partition is in a _versions directory below its default location.
     if not paths.same(paths.before_versions(location), paths.partition_location(source.sd.location, stored.name)):
         raise InvalidInputError(
-            f"Partition {stored.name} of {source.dbName}.{source.tableName} cannot be exchanged: it lies at a place "
-            f"of its own, {location}"
+            f"Partition {stored.name} of {source.dbName}.{source.tableName} cannot be exchanged: it is not at its "
+            f"default location, but at {location}"
         )
     relocate(after.sd, Move(location, paths.partition_location(target.sd.location, stored.name)))
     return after
-
-
-def _move(before: Partition, after: Partition) -> Move | None:
-    return None if before.sd.location == after.sd.location else Move(before.sd.location, after.sd.location)

@@ -1,8 +1,9 @@
-"""Changing and renaming partitions."""
+"""Altering and renaming partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from metastore.domain.names import TableName
 from metastore.encoding.redaction import kept_secrets
@@ -13,12 +14,13 @@ from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_directory
-from metastore.services.files.planning import Looked, UnseenError, plan_moves, refer
+from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import admit_descriptors, places_of
-from metastore.services.rules.lookup import get_table, taken
+from metastore.services.rules.lookup import get_table, required, taken
 from metastore.services.rules.partitions import (
     PartitionRules,
     check_belongs,
@@ -39,116 +41,138 @@ from metastore.warehouse.filesystem import DirectoryStatistics
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
 
+class _Change(NamedTuple):
+    """A partition before and after."""
+
+    old: StoredPartition
+    new: NamedPartition
+
+    @property
+    def relocates(self) -> bool:
+        """Tells whether the partition, or one of its skewed values, has another location."""
+        return places_of(self.new.partition.sd) != places_of(self.old.partition.sd)
+
+
 class PartitionAlterService(ChangingService):
-    """Rules of ALTER PARTITION (Hive's HMSHandler). Names of their table come folded."""
+    """Rules of ALTER PARTITION (Hive's HMSHandler). Table names are in lower case."""
 
     def alter(self, table: TableName, new: Sequence[Partition], context: Mapping[str, str]) -> None:
-        """Replaces all of the partitions, found by their values, or none. `context` holds the client's properties.
+        """Replaces all of the partitions, identified by their values, or none. `context`: the client's properties.
 
-        Raises InvalidOperationError when one is missing, InvalidInputError for wrong values or one partition twice.
+        Raises InvalidOperationError if one does not exist, InvalidInputError if values are wrong or the list contains a
+        partition twice.
         """
-        counted: dict[str, DirectoryStatistics | None] = {}
+        counting = updates_statistics(context)
+        counted: dict[str, DirectoryStatistics | None] = {}  # by location; None if the directory does not exist
+        if counting:  # count most of them before the first transaction
+            self._count(_locations([one for one in new if not has_statistics(one.parameters or {})]), counted)
+        for attempt in self._attempts():
+            self._count(attempt.directories, counted)
+            with attempt, self._store.transaction() as work:
+                stored = get_table(work, table, lock="share")
+                rules = PartitionRules(stored.encoded.decode())
+                pairs = _lock_existing(work, stored, rules, new, context)
+                old_texts = befores([old for old, _ in pairs])
+                changes = self._successors(work, stored, rules, pairs)
+                relocated = self._admit_locations(rules.table, changes)
+                if counting:
+                    _fill_statistics(attempt, changes, counted)
+                self._store_changes(work, stored, changes, context)
+                work.record(*alter_partitions(table_text(rules.table), old_texts, [change.new for change in changes]))
+                if relocated:
+                    check_unblocked(work, relocated)
 
-        def count(places: Sequence[str]) -> None:
-            counted.update(dict.fromkeys(places) | self._warehouse.statistics(places))
+    def _count(self, locations: Sequence[str], counted: dict[str, DirectoryStatistics | None]) -> None:
+        if locations:
+            counted |= dict.fromkeys(locations) | self._warehouse.statistics(locations)
 
-        if updates_statistics(context):
-            count(_places([partition for partition in new if not has_statistics(partition.parameters or {})]))
-        self._journal.attempt(lambda _: self._alter(table, new, context, counted), count)
-
-    def _alter(
+    def _successors(
         self,
-        table: TableName,
-        new: Sequence[Partition],
-        context: Mapping[str, str],
-        counted: Mapping[str, DirectoryStatistics | None],
+        work: UnitOfWork,
+        stored: StoredTable,
+        rules: PartitionRules,
+        pairs: Sequence[tuple[StoredPartition, Partition]],
+    ) -> list[_Change]:
+        """Completes the new partitions. `pairs`: each with the one that it replaces."""
+        # A client may send the location that it read before the directory was moved.
+        moves: list[tuple[str, str]] = []
+        if any(partition.sd and partition.sd.location != old.partition.sd.location for old, partition in pairs):
+            moves = [(move.location, move.target or "") for move in work.file_operations.moved(stored.ref.id)]
+        changes = [_Change(old, self._successor(rules, old, partition, old.name, moves)) for old, partition in pairs]
+        check_distinct([change.new for change in changes])
+        return changes
+
+    def _admit_locations(self, table: Table, changes: Sequence[_Change]) -> list[str]:
+        """Checks changed locations. Returns those of partitions that no partition of the call had before."""
+        relocated = [change.new.partition.sd for change in changes if change.relocates]
+        known = {text for change in changes for text in places_of(change.old.partition.sd)} if relocated else set()
+        admit_descriptors(self._warehouse.roots, table, relocated, known)
+        return [sd.location for sd in relocated if sd.location and sd.location not in known]
+
+    def _store_changes(
+        self, work: UnitOfWork, stored: StoredTable, changes: Sequence[_Change], context: Mapping[str, str]
     ) -> None:
-        with self._store.transaction() as work:
-            stored = get_table(work, table, lock="share")
-            rules = PartitionRules(stored.encoded.decode())
-            for partition in new:
-                check_belongs(rules.table, partition)
-            names = [rules.name(partition.values) for partition in new]
-            there = {one.name: one for one in work.partitions.select_stored(stored.ref, named(names), lock=True)}
-            if missing := sorted(set(names) - there.keys()):
-                raise InvalidOperationError(f"alter is not possible: partition {missing[0]} doesn't exist")
-            for before in there.values():
-                check_version(f"{table} partition {before.name}", before.version, context)
-            old = befores(list(there.values()))
-            pairs = list(zip(names, new, strict=True))
-            elsewhere = any(one.sd and one.sd.location != there[name].partition.sd.location for name, one in pairs)
-            moved = work.file_operations.moved(stored.ref.id) if elsewhere else []
-            moves = [(one.location, one.target or "") for one in moved]
-            changed = [self._successor(rules, there[name], partition, name, moves) for name, partition in pairs]
-            check_distinct(changed)
-            both = [(there[after.name], after) for after in changed]
-            anew = [now.partition.sd for was, now in both if places_of(now.partition.sd) != places_of(was.partition.sd)]
-            staying = {place for was, _ in both for place in places_of(was.partition.sd)} if anew else set()
-            admit_descriptors(self._warehouse.roots, rules.table, anew, staying)
-            kept = leaves_data([(before.partition, after.partition) for before, after in both], context)
-            if updates_statistics(context):
-                _recount(both, counted)
-            forget_columns_of_partitions(work, stored.ref, both)
-            if kept:
-                keep_fresh(work, stored.ref, [before.id for before in there.values()])
-            work.partitions_write.update(stored.ref, changed)
-            work.record(*alter_partitions(table_text(rules.table), old, changed))
-            if places := [sd.location for sd in anew if sd.location and sd.location not in staying]:
-                refer(work, places)
+        """Stores partitions, drops statistics of changed columns, and keeps dependents fresh if no data changed."""
+        leaves = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
+        forget_columns_of_partitions(work, stored.ref, changes)
+        if leaves:
+            keep_fresh(work, stored.ref, [change.old.id for change in changes])
+        work.partitions_write.update(stored.ref, [change.new for change in changes])
 
     def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:
-        """Gives a partition other values; that of a managed table moves to its default place. Without old values, the
-        partition is altered, as in Hive.
+        """Gives a partition other values and, if its table is managed, moves it to its new default location.
 
-        Raises InvalidOperationError when it is missing or the new values are taken, InvalidInputError.
+        As in Hive, the partition is only altered if `values` is empty.
+
+        Raises InvalidOperationError if it does not exist or the new values are taken, InvalidInputError.
         """
         if not values:
             self.alter(table, [new], {})
             return
         with taken(InvalidOperationError(f"Partition already exists: {table}{list(new.values or ())}")):
-            moving = self._journal.attempt(lambda looked: self._rename(table, values, new, looked))
-        self._journal.carry_out(moving)
-
-    def _rename(self, table: TableName, values: Sequence[str], new: Partition, looked: Looked) -> list[int]:
-        with self._store.transaction() as work:
-            stored = get_table(work, table, lock="share")
-            rules = PartitionRules(stored.encoded.decode())
-            rules.check_owner(new)
-            old_name = rules.name(values)
-            there = work.partitions.select_stored(stored.ref, named([old_name]), lock=True)
-            if not there:
-                raise InvalidOperationError(f"alter is not possible: partition {old_name} doesn't exist")
-            before = befores(there)
-            changed = self._successor(rules, there[0], new, rules.name(new.values))
-            kept = places_of(there[0].partition.sd)
-            move = self._move(work, stored, rules.table, there[0], changed)
-            admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
-            forget_columns_of_partitions(work, stored.ref, [(there[0], changed)])
-            work.partitions_write.update(stored.ref, [changed])
-            work.partitions_write.announce()
-            work.record(*alter_partitions(table_text(rules.table), before, [changed]))
-            follow_renamed(work, stored, rules.table, changed)
-            if move:
-                follow_directory(work, stored.ref.id, move.source, move.target)
-            return plan_moves(work, looked, [move] if move else [], stored.ref.id, rules.table.sd.location)
+            for attempt in self._attempts():
+                with attempt, self._store.transaction() as work:
+                    stored = get_table(work, table, lock="share")
+                    rules = PartitionRules(stored.encoded.decode())
+                    rules.check_owner(new)
+                    old = _lock_one(work, stored, rules.name(values))
+                    old_texts = befores([old])
+                    kept = places_of(old.partition.sd)
+                    changed = self._successor(rules, old, new, rules.name(new.values))
+                    move = self._move(work, stored, rules.table, old, changed)
+                    admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
+                    forget_columns_of_partitions(work, stored.ref, [(old, changed)])
+                    work.partitions_write.update(stored.ref, [changed])
+                    work.partitions_write.announce()
+                    work.record(*alter_partitions(table_text(rules.table), old_texts, [changed]))
+                    follow_renamed(work, stored, rules.table, changed)
+                    if move:
+                        follow_directory(work, stored.ref.id, move.source, move.target)
+                    moves = [move] if move else []
+                    operations = plan_moves(work, attempt, moves, stored.ref.id, rules.table.sd.location)
+        self._journal.carry_out(operations)
 
     def _move(
         self, work: UnitOfWork, stored: StoredTable, table: Table, old: StoredPartition, new: NamedPartition
     ) -> Move | None:
-        """Returns the move of a renamed partition and sets its location: as in Hive, no other than its default place.
+        """Sets the location of a renamed partition and returns the move of its directory, if it moves.
 
-        What Hive would tear away stays: what others lie in, what is no managed place, or in another file system.
+        As in Hive, the partition of a managed table moves to its default location, whatever the client sends. Unlike in
+        Hive, a directory elsewhere stays if other objects use it, if it is outside of the roots or in another file
+        system.
         """
         if old.name == new.name:
             return None
-        place = new.partition.sd.location = old.partition.sd.location
-        if table.tableType != MANAGED or not place or not table.sd.location:
+        source = new.partition.sd.location = old.partition.sd.location
+        if table.tableType != MANAGED or not source or not table.sd.location:
             return None
-        move = Move(place, paths.partition_location(table.sd.location, new.name))
-        if not paths.same(place, paths.partition_location(table.sd.location, old.name)):
-            apart = paths.on_one_file_system(*move) and not paths.same(*move) and not paths.is_nested(*move)
-            own = apart and paths.same(place, paths.before_versions(place)) and self._warehouse.roots.holding([place])
-            if not own or work.locations.others([place], stored.ref.id, [old.id]):
+        move = Move(source, paths.partition_location(table.sd.location, new.name))
+        if not paths.same(source, paths.partition_location(table.sd.location, old.name)):
+            can_move = paths.on_one_file_system(*move) and not paths.same(*move) and not paths.is_nested(*move)
+            is_version = not paths.same(source, paths.before_versions(source))
+            if not can_move or is_version or not self._warehouse.roots.holding([source]):
+                return None
+            if work.locations.others([source], stored.ref.id, [old.id]):
                 return None
         relocate(new.partition.sd, move)
         return move
@@ -161,11 +185,11 @@ class PartitionAlterService(ChangingService):
         name: str,
         moves: Sequence[tuple[str, str]] = (),
     ) -> NamedPartition:
-        """`moves`: of directories of the table. Who read the partition before them says where it lay."""
+        """Completes a new partition with what it keeps of the old one. `moves`: earlier moves of its directories."""
         kept_secrets(new.parameters, old.partition.parameters)
         if new.sd and new.sd.serdeInfo:
             kept_secrets(new.sd.serdeInfo.parameters, old.partition.sd.serdeInfo.parameters)
-        # The call may be made again: what is set here is set on copies.
+        # A repeated attempt begins with the partition as it was sent.
         new = shallow_copy(new)
         if not is_view(rules.table):
             check_descriptor_given(new)
@@ -191,25 +215,56 @@ class PartitionAlterService(ChangingService):
         return changed
 
 
-def _recount(
-    changed: Sequence[tuple[StoredPartition, NamedPartition]], counted: Mapping[str, DirectoryStatistics | None]
-) -> None:
-    """Fills in what was counted where basic statistics are missing or differ (Hive's MetaStoreUtils.requireCalStats).
+def _lock_existing(
+    work: UnitOfWork,
+    stored: StoredTable,
+    rules: PartitionRules,
+    new: Sequence[Partition],
+    context: Mapping[str, str],
+) -> list[tuple[StoredPartition, Partition]]:
+    """Locks the partitions to be replaced. Returns them, each with the new one.
 
-    Raises UnseenError where that is more than what was counted.
+    Raises InvalidOperationError if one does not exist, ConflictError if one has not the version that the client
+    expects, InvalidInputError.
     """
-    differing = [new.partition for old, new in changed if _differ(new.partition, old.partition)]
-    if uncounted := [place for place in _places(differing) if place not in counted]:
-        raise UnseenError(uncounted)
-    fill_statistics(differing, counted)
+    for partition in new:
+        check_belongs(rules.table, partition)
+    names = [rules.name(partition.values) for partition in new]
+    existing = {old.name: old for old in work.partitions.select_stored(stored.ref, named(names), lock=True)}
+    if missing := sorted(set(names) - existing.keys()):
+        raise _missing(missing[0])
+    for old in existing.values():
+        check_version(f"{stored.ref.name} partition {old.name}", old.version, context)
+    return [(existing[name], partition) for name, partition in zip(names, new, strict=True)]
 
 
-def _places(partitions: Sequence[Partition]) -> list[str]:
-    """Lists where partitions lie, each place once."""
-    said = paths.absolute([partition.sd.location for partition in partitions if partition.sd])
-    return sorted(set(map(paths.normalise, said)))
+def _lock_one(work: UnitOfWork, stored: StoredTable, name: str) -> StoredPartition:
+    partitions = work.partitions.select_stored(stored.ref, named([name]), lock=True)
+    return required(next(iter(partitions), None), _missing(name))
 
 
-def _differ(new: Partition, old: Partition) -> bool:
-    said = new.parameters
-    return not has_statistics(said) or any(said[key] != old.parameters.get(key) for key in BASIC)
+def _missing(name: str) -> InvalidOperationError:
+    return InvalidOperationError(f"alter is not possible: partition {name} doesn't exist")
+
+
+def _fill_statistics(
+    attempt: Attempt, changes: Sequence[_Change], counted: Mapping[str, DirectoryStatistics | None]
+) -> None:
+    """Fills in basic statistics where they are missing or changed (Hive's MetaStoreUtils.requireCalStats).
+
+    Repeats the attempt if directories are not counted yet.
+    """
+    changed = [change.new.partition for change in changes if _needs_count(change)]
+    attempt.require_listed(_locations(changed), counted)
+    fill_statistics(changed, counted)
+
+
+def _needs_count(change: _Change) -> bool:
+    sent = change.new.partition.parameters
+    return not has_statistics(sent) or any(sent[key] != change.old.partition.parameters.get(key) for key in BASIC)
+
+
+def _locations(partitions: Sequence[Partition]) -> list[str]:
+    """Returns the normalised locations of partitions, each once."""
+    locations = paths.absolute([partition.sd.location for partition in partitions if partition.sd])
+    return sorted(set(map(paths.normalise, locations)))

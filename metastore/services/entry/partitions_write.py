@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Literal
 
 from metastore.domain import table_events
@@ -13,8 +12,10 @@ from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
 from metastore.services.cascade.dropping import ChangingService
+from metastore.services.files.change_loop import LookNeededError
+from metastore.services.files.journal import NewDirectories
 from metastore.services.files.open_writes import root_of
-from metastore.services.files.planning import InTheWayError, plan_removal
+from metastore.services.files.planning import plan_removal
 from metastore.services.files.retirement import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
@@ -26,13 +27,13 @@ from metastore.services.rules.tables import count, fill_statistics, has_statisti
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS
 from metastore.storage.repositories.partitions import named
-from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.repositories.partitions_write import DeletedPartitions, NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 
 class PartitionWriteService(ChangingService):
-    """Rules of adding and dropping partitions (Hive's HMSHandler). Names of their table come folded."""
+    """Rules of adding and dropping partitions (Hive's HMSHandler). Table names are in lower case."""
 
     def add(
         self,
@@ -42,75 +43,74 @@ class PartitionWriteService(ChangingService):
         if_not_exists: bool = False,
         context: Mapping[str, str] | None = None,
     ) -> list[Partition]:
-        """Adds all of the partitions, or none. Returns those added.
+        """Adds all of the partitions, or none. Returns those added. `if_not_exists`: skips those that exist.
 
         Raises:
-            InvalidObjectError: the table is missing, or a partition is not well formed.
-            AlreadyExistsError: one is there, and not `if_not_exists`.
-            InvalidInputError: wrong values, or one partition twice.
+            InvalidObjectError: the table does not exist, or a partition is malformed.
+            AlreadyExistsError: a partition exists, and not `if_not_exists`.
+            InvalidInputError: values are wrong, or the list contains a partition twice.
         """
-        given = [(one, one.sd, one.parameters) for one in new]
-
-        def action(_: object) -> list[Partition]:
-            for partition, sd, parameters in given:  # as they came, whatever an attempt has made of them
-                partition.sd, partition.parameters = sd, parameters
-            return self._add(table, new, if_not_exists=if_not_exists, count_files=updates_statistics(context or {}))
-
-        return self._journal.attempt(action)
-
-    def _add(
-        self, table: TableName, new: Sequence[Partition], *, if_not_exists: bool, count_files: bool
-    ) -> list[Partition]:
-        with self._store.read() as work:
-            seen = _found(work, table)
-            adding = self._prepared(work, seen, new, if_not_exists=if_not_exists)
-        added = [named_partition.partition for named_partition in adding]
-        places = [partition.sd.location for partition in added if partition.sd.location]
+        sent = [(partition, partition.sd, partition.parameters) for partition in new]
+        adding: list[NamedPartition] = []
         try:
-            with self._journal.making(places) as intent:
-                if count_files:
-                    bare = [partition for partition in added if not has_statistics(partition.parameters)]
-                    uncounted = intent.there_before(bare)
-                    fill_statistics(uncounted, count(uncounted, self._warehouse))
-                find_places(intent.there_before(filter(lacks_places, added)), self._warehouse)
-                with self._store.transaction() as work:
-                    stored = _found(work, table, lock="share")
-                    if stored.ref != seen.ref or (if_not_exists and _there(work, stored, adding)):
-                        raise InTheWayError  # by what has changed meanwhile
-                    struct = stored.encoded.decode()
-                    ids = work.partitions_write.insert(stored.ref, adding)
-                    values = [partition.values for partition in added]
-                    work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
-                    follow_added(work, stored, struct, ids, values)
-                    intent.settle(work)
+            for attempt in self._attempts():
+                for partition, sd, parameters in sent:  # a repeated attempt begins with partitions as they were sent
+                    partition.sd, partition.parameters = sd, parameters
+                with self._store.read() as work:
+                    seen = _get_table(work, table)
+                    adding = self._prepare(work, seen, new, if_not_exists=if_not_exists)
+                added = [one.partition for one in adding]
+                locations = [partition.sd.location for partition in added if partition.sd.location]
+                with attempt, self._journal.new_directories(locations) as directories:
+                    self._describe_files(directories, added, counting=updates_statistics(context or {}))
+                    with self._store.transaction() as work:
+                        stored = _get_table(work, table, lock="share")
+                        if stored.ref != seen.ref or (if_not_exists and _existing(work, stored, adding)):
+                            raise LookNeededError  # another call has changed the table or its partitions since the read
+                        self._insert(work, stored, adding)
+                        directories.confirm(work)
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {table}") from None
         return added
 
-    def _prepared(
+    def _describe_files(self, directories: NewDirectories, added: Sequence[Partition], *, counting: bool) -> None:
+        """Looks at directories that existed before: fills in statistics and the directories of skewed values."""
+        if counting:
+            uncounted = [partition for partition in added if not has_statistics(partition.parameters)]
+            uncounted = directories.existed_before(uncounted)
+            fill_statistics(uncounted, count(uncounted, self._warehouse))
+        find_places(directories.existed_before(filter(lacks_places, added)), self._warehouse)
+
+    def _insert(self, work: UnitOfWork, stored: StoredTable, adding: Sequence[NamedPartition]) -> None:
+        """Stores partitions with their events and those of dependent tables."""
+        struct = stored.encoded.decode()
+        ids = work.partitions_write.insert(stored.ref, adding)
+        values = [one.partition.values for one in adding]
+        work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
+        follow_added(work, stored, struct, ids, values)
+
+    def _prepare(
         self, work: UnitOfWork, stored: StoredTable, new: Sequence[Partition], *, if_not_exists: bool
     ) -> list[NamedPartition]:
+        """Completes and checks new partitions. `if_not_exists`: leaves out those that exist."""
         struct = stored.encoded.decode()
         rules, now = PartitionRules(struct), self._clock()
         adding = [rules.prepare(partition, now) for partition in new]
         admit_descriptors(self._warehouse.roots, struct, [one.partition.sd for one in adding])
         check_distinct(adding)
-        there = _there(work, stored, adding) if if_not_exists else ()
-        return [one for one in adding if one.name not in there]
+        existing = _existing(work, stored, adding) if if_not_exists else ()
+        return [one for one in adding if one.name not in existing]
 
     def append(self, table: TableName, values: Sequence[str] | None = None, name: str | None = None) -> Partition:
-        """Adds the partition of these values, or this name, with all that it has from its table.
-
-        Raises as `add`.
-        """
+        """Adds a partition, given by values or by name, with the storage of its table. Raises as `add`."""
         with self._store.read() as work:
             stored = work.tables.find(table)
-        found = stored and stored.encoded.decode()
-        if found and is_view(found) and not is_dependent(found):
+        struct = stored and stored.encoded.decode()
+        if struct and is_view(struct) and not is_dependent(struct):
             raise InvalidInputError(f"{table} is a view: a partition cannot be appended to it")
         if values is None:
             values = values_of(required(stored, missing_table(table)).ref.key_names, name or "")
-        sd = inherited_descriptor(found) if found else None
+        sd = inherited_descriptor(struct) if struct else None
         return self.add(table, [Partition(list(values), table.database, table.name, sd=sd)])[0]
 
     def drop(
@@ -135,52 +135,51 @@ class PartitionWriteService(ChangingService):
     def drop_by_names(
         self, table: TableName, names: Sequence[str], *, delete_data: bool, if_exists: bool = False, purge: bool = False
     ) -> EncodedList[Partition]:
-        """Drops all of the named partitions, or none; their data goes after the commit.
+        """Drops all of the named partitions, or none, and returns them. Their files are removed after the commit.
 
-        They can be taken back, but where `purge` says that they cannot.
-
-        Raises NotFoundError when one is missing, unless `if_exists`.
+        `purge`: the drop cannot be undone. Raises NotFoundError if a partition does not exist, unless `if_exists`.
         """
-        action = partial(self._drop, table, names, delete_data, if_exists, purge)
-        removing, encoded = self._journal.attempt(action)
-        self._journal.carry_out(removing)
-        return encoded
+        for attempt in self._attempts():
+            with attempt, self._store.transaction() as work:
+                stored = get_table(work, table, lock="share")
+                struct = stored.encoded.decode()
+                drop_id = self._retention.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
+                dropped = work.partitions_write.delete(stored.ref, names, drop_id)
+                missing = set(names) - set(dropped.names)
+                if missing and not if_exists:
+                    text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
+                    raise NotFoundError(f"{text}. {sorted(missing)}")
+                check_unprotected(struct)
+                removes_files = delete_data and owns_data(struct)
+                operations = self._plan_removal(work, stored, dropped, drop_id) if removes_files else []
+                work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
+                follow_dropped(work, stored, struct)
+        self._journal.carry_out(operations)
+        return dropped.encoded
 
-    def _drop(
-        self, table: TableName, names: Sequence[str], delete_data: bool, if_exists: bool, purge: bool, _: object
-    ) -> tuple[list[int], EncodedList[Partition]]:
-        with self._store.transaction() as work:
-            stored = get_table(work, table, lock="share")
-            drop_id = self._retention.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
-            dropped = work.partitions_write.delete(stored.ref, names, drop_id)
-            missing = set(names) - set(dropped.names)
-            if missing and not if_exists:
-                text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
-                raise NotFoundError(f"{text}. {sorted(missing)}")
-            struct = stored.encoded.decode()
-            check_unprotected(struct)
-            removing: list[int] = []
-            if delete_data and owns_data(struct):
-                partitions = dropped.encoded.decode()
-                doomed = [place for one in partitions for place in places_of_partition(one, struct.sd.location)]
-                of, root = stored.ref.id, root_of(stored)
-                replaced = replaced_at_defaults(work, stored, dropped.names)
-                removing = plan_removal(work, self._warehouse, replaced, table_id=of, root=root)
-                removing += plan_removal(work, self._warehouse, doomed, table_id=of, root=root, drop_id=drop_id)
-            work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
-            follow_dropped(work, stored, struct)
-        return removing, dropped.encoded
+    def _plan_removal(
+        self, work: UnitOfWork, stored: StoredTable, dropped: DeletedPartitions, drop_id: int | None
+    ) -> list[int]:
+        """Plans the removal of the partitions' files, and of replaced files at their default locations."""
+        partitions, root = dropped.encoded.decode(), root_of(stored)
+        table_location = stored.encoded.decode().sd.location
+        locations = [text for one in partitions for text in places_of_partition(one, table_location)]
+        replaced = replaced_at_defaults(work, stored, dropped.names)
+        operations = plan_removal(work, self._warehouse, replaced, table_id=stored.ref.id, root=root)
+        return operations + plan_removal(
+            work, self._warehouse, locations, table_id=stored.ref.id, root=root, drop_id=drop_id
+        )
 
 
-def _found(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:
-    """Raises InvalidObjectError."""
+def _get_table(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:
+    """Reads a table. Raises InvalidObjectError, as Hive does here, if it does not exist."""
     text = f"Unable to add partition because table or database do not exist: {table}"
     return required(work.tables.find(table, lock=lock), InvalidObjectError(text))
 
 
-def _there(work: UnitOfWork, stored: StoredTable, some: Sequence[NamedPartition]) -> set[str]:
-    """Returns the names of those that are there."""
-    return set(work.partitions.names(stored.ref, named([partition.name for partition in some])).decode())
+def _existing(work: UnitOfWork, stored: StoredTable, partitions: Sequence[NamedPartition]) -> set[str]:
+    """Returns the names of the partitions that exist."""
+    return set(work.partitions.names(stored.ref, named([partition.name for partition in partitions])).decode())
 
 
 def _names(named_partitions: Sequence[NamedPartition]) -> str:

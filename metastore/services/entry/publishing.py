@@ -1,4 +1,7 @@
-"""Publishing the writes of a statement: all partitions in one transaction, each only if it is as its writer saw it."""
+"""Publishing the writes of a statement in one transaction, if no other writer has changed the partitions meanwhile.
+
+The files are complete before the call: data first, catalog last. A reader sees all of a write or nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputErro
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.open_writes import close_published
-from metastore.services.files.planning import refer
+from metastore.services.files.planning import check_unblocked
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
 from metastore.services.rules.locations import admit_descriptors, places_of
@@ -32,10 +35,10 @@ from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPart
 
 
 class Publication(NamedTuple):
-    """What one write brings to its table. Names come folded.
+    """One write to one table. Names are in lower case.
 
-    `retired` are locations that may go, too. `layout` is how the files were made: new partitions take theirs from the
-    table, as it is now.
+    `retired`: more locations to be removed after the grace time. `layout`: the layout that the files were written with;
+    it must still be the table's, because new partitions inherit that.
     """
 
     table: TableName
@@ -46,31 +49,29 @@ class Publication(NamedTuple):
 
 
 class PublishingService(ChangingService):
-    """One call, one transaction (law 2 of the house: data first, catalog last)."""
+    """Rules of publishing."""
 
     def publish(self, publications: Sequence[Publication]) -> list[PublishResult]:
-        """Makes all of these writes visible, or nothing of them, and ends them; those of one table in their order.
+        """Makes all of these writes visible, or none, and ends them. Writes to one table keep their order.
 
         Raises:
-            NotFoundError: a table is missing, or a write has ended.
-            ConflictError: a partition is not as the writer saw it, or has another skew, or the table another layout.
-            AlreadyExistsError: a partition that was to be created is there.
-            InvalidInputError, InvalidObjectError: an entry is not well formed.
+            NotFoundError: a table does not exist, or a write has ended.
+            ConflictError: another writer has changed a partition, or its skew, or the layout of the table.
+            AlreadyExistsError: a partition that should be created exists.
+            InvalidInputError, InvalidObjectError: an entry is malformed.
         """
         for publication in publications:
             for entry in publication.entries:
                 _check_complete(entry)
-        # By the names of the tables, so that two statements about the same ones wait for each other instead of dying.
+        # Statements that write to the same tables lock them in one order, so that they wait instead of deadlocking.
         order = sorted(range(len(publications)), key=lambda number: publications[number].table)
-
-        def action(_: object) -> dict[int, PublishResult]:
-            with self._store.transaction() as work:
+        locations = [text for publication in publications for text in _locations_of(publication.entries)]
+        for attempt in self._attempts():
+            with attempt, self._store.transaction() as work:
                 results = {number: self._publish(work, publications[number]) for number in order}
-                refer(work, [place for publication in publications for place in _places(publication.entries)])
-            return results
-
-        published = self._journal.attempt(action)
-        return [published[number] for number in range(len(publications))]
+                check_unblocked(work, locations)
+        # Nothing to carry out: replaced files are removed by cleaning, after the grace time.
+        return [results[number] for number in range(len(publications))]
 
     def _publish(self, work: UnitOfWork, publication: Publication) -> PublishResult:
         table, query_id, entries, retired, layout = publication
@@ -85,12 +86,13 @@ class PublishingService(ChangingService):
                 _forget_counts_of_all(work, get_table(work, table, lock="update"))
         else:
             result, drop_id = self._publish_table(work, get_table(work, table, lock="update"), entries)
-        places = [*result.replaced, *retired]
-        result.replaced = retire(work, stored, query_id, places, _places(entries), self._warehouse.roots, drop_id)
+        replaced = [*result.replaced, *retired]
+        current = _locations_of(entries)
+        result.replaced = retire(work, stored, query_id, replaced, current, self._warehouse.roots, drop_id)
         return result
 
     def _keep(self, work: UnitOfWork, stored: StoredTable, overwritten: Sequence[int] | None) -> int | None:
-        """Keeps partitions or (None) a table as they are; returns the number by which they can be taken back."""
+        """Keeps what is overwritten, partitions (by id) or the table (None), for an undrop. Returns the drop's id."""
         count = len(overwritten or ())
         drop_id = self._retention.begin(work, OVERWRITTEN, stored.ref.name, stored, partitions=count)
         if drop_id is not None:
@@ -102,14 +104,14 @@ class PublishingService(ChangingService):
     ) -> tuple[PublishResult, int | None]:
         rules = PartitionRules(table)
         names = [rules.name(entry.values) for entry in entries]
-        there = {one.name: one for one in work.partitions.select_stored(stored.ref, named(names), lock=True)}
-        before = befores(list(there.values()))
-        kept = {place for partition in there.values() for place in places_of(partition.partition.sd)}
+        existing = {one.name: one for one in work.partitions.select_stored(stored.ref, named(names), lock=True)}
+        before = befores(list(existing.values()))
+        kept = {text for partition in existing.values() for text in places_of(partition.partition.sd)}
         replaced: list[str] = []
         overwritten: list[int] = []
         published: list[NamedPartition] = []
         for name, entry in zip(names, entries, strict=True):
-            old = there.get(name)
+            old = existing.get(name)
             _check_seen(f"{table.dbName}.{table.tableName} partition {name}", entry, old.version if old else 0)
             published.append(self._published(rules, entry, old))
             if old and _replaces(entry):
@@ -120,7 +122,7 @@ class PublishingService(ChangingService):
         new = sorted(partition.name for partition in published if partition.id is None)
         ids = work.partitions_write.insert(stored.ref, [partition for partition in published if partition.id is None])
         versions = {name: first_version(own_id) for name, own_id in zip(new, ids, strict=True)}
-        versions |= {name: partition.version + 1 for name, partition in there.items()}
+        versions |= {name: partition.version + 1 for name, partition in existing.items()}
         drop_id = self._keep(work, stored, overwritten) if overwritten else None
         work.partitions_write.update(stored.ref, [partition for partition in published if partition.id is not None])
         work.column_statistics.delete(stored.ref.id, overwritten, None, None)
@@ -135,10 +137,10 @@ class PublishingService(ChangingService):
             created = old.partition.createTime if old else self._clock()
             kept = old.partition.parameters if old else {}
             partition = Partition(values=entry.values, createTime=created, sd=inherited_descriptor(rules.table))
-            # What was counted before a write no longer describes the data.
+            # Statistics from before the write no longer describe the data.
             partition.parameters = {key: value for key, value in kept.items() if not is_count(key)}
             partition.parameters |= entry.parameters or {}
-            _place(partition.sd, entry)
+            _set_location(partition.sd, entry)
         partition.parameters[DDL_TIME] = str(self._clock())
         return rules.complete(partition, old.id if old else None)
 
@@ -157,7 +159,7 @@ class PublishingService(ChangingService):
         else:
             _forget_counts(table.parameters)
             table.parameters |= entry.parameters or {}
-            _place(table.sd, entry)
+            _set_location(table.sd, entry)
             work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
         admit_descriptors(self._warehouse.roots, table, [table.sd], places_of(old))
         table.parameters[DDL_TIME] = str(self._clock())
@@ -169,17 +171,19 @@ class PublishingService(ChangingService):
 
 
 def _check_layout(table: Table, seen: FileLayout | None) -> None:
+    """Raises ConflictError if the table's file format or buckets have changed since the files were written."""
     now = FileLayout(table.sd.inputFormat, max(table.sd.numBuckets or 0, 0), list(table.sd.bucketCols or ()))
     for name in ("inputFormat", "numBuckets", "bucketCols"):
-        wanted = getattr(seen, name, None)
-        if wanted is not None and wanted != getattr(now, name):
+        written = getattr(seen, name, None)
+        if written is not None and written != getattr(now, name):
             raise ConflictError(
-                f"{table.dbName}.{table.tableName} has another {name} now: {getattr(now, name)} instead of {wanted}; "
-                "write the files anew"
+                f"{table.dbName}.{table.tableName} has another {name} now: {getattr(now, name)} instead of {written}; "
+                "write the files again"
             )
 
 
 def _check_complete(entry: PublishPartition) -> None:
+    """Raises InvalidInputError if a required field is missing."""
     if None in (entry.values, entry.mode, entry.location, entry.skewedLocations):
         raise InvalidInputError("An entry of publish lacks its values, its mode, its location or its skewed locations")
     if any(None in (skewed.value, skewed.location) for skewed in entry.skewedLocations):
@@ -190,30 +194,31 @@ def _replaces(entry: PublishPartition) -> bool:
     return bool(entry.mode == PublishMode.OVERWRITE)
 
 
-def _check_seen(what: str, entry: PublishPartition, version: int) -> None:
-    """`version` is 0 for what is not there."""
+def _check_seen(target: str, entry: PublishPartition, version: int) -> None:
+    """Raises ConflictError if the version is not the one that the writer saw. 0: the target does not exist."""
     if entry.mode == PublishMode.CREATE and version:
-        raise AlreadyExistsError(f"{what} already exists")
+        raise AlreadyExistsError(f"{target} already exists")
     if entry.expectedVersion is not None and entry.expectedVersion != version:
         state = f"has version {version}" if version else "does not exist"
         seen = f"version {entry.expectedVersion}" if entry.expectedVersion else "that it did not exist"
-        raise ConflictError(f"{what} {state}, but the writer saw {seen}: somebody else has written to it; try again")
+        raise ConflictError(f"{target} {state}, but the writer saw {seen}: another writer has changed it; try again")
 
 
 def _appended(old: StoredPartition, entry: PublishPartition) -> Partition:
+    """Returns the partition with what an append adds. Raises ConflictError if it has moved meanwhile."""
     partition = old.partition
     if not paths.same(partition.sd.location, entry.location):
-        raise ConflictError(f"partition {old.name} lies in {partition.sd.location}, not in {entry.location}: try again")
+        raise ConflictError(f"partition {old.name} is at {partition.sd.location}, not at {entry.location}: try again")
     _merge(partition.sd, partition.parameters, entry)
     return partition
 
 
 def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPartition) -> None:
-    """Adds what an append brought."""
+    """Adds an append's skewed locations and counts. Raises ConflictError if the skew has changed meanwhile."""
     info = sd.skewedInfo
     seen = entry.skewedColNames, entry.skewedColValues
     if seen[0] is not None and seen != (info.skewedColNames, info.skewedColValues):
-        raise ConflictError("the skew of what is appended to is not the one that the files were written by; try again")
+        raise ConflictError("the skew has changed since the appended files were written; try again")
     info.skewedColValueLocationMaps |= _locations(entry)
     _forget_counts(parameters)
     for key, value in (entry.parameters or {}).items():
@@ -221,13 +226,13 @@ def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPart
 
 
 def _forget_counts(parameters: dict[str, str]) -> None:
-    """Removes the counts that a write does not add up."""
+    """Removes statistics that cannot be updated by adding counts."""
     for key in [key for key in parameters if key == ACCURATE or key.startswith(ANALYZED)]:
         del parameters[key]
 
 
 def _forget_counts_of_all(work: UnitOfWork, stored: StoredTable) -> None:
-    """Removes those of a table whose partitions were written: Spark plans with them."""
+    """Removes outdated statistics of a partitioned table, because Spark plans with them."""
     table = stored.encoded.decode()
     before = table_text(table)
     _forget_counts(table.parameters)
@@ -235,8 +240,8 @@ def _forget_counts_of_all(work: UnitOfWork, stored: StoredTable) -> None:
     work.record(table_events.alter_table(before, table_text(table)))
 
 
-def _place(sd: StorageDescriptor, entry: PublishPartition) -> None:
-    """Points to where the files of a new or overwritten partition are."""
+def _set_location(sd: StorageDescriptor, entry: PublishPartition) -> None:
+    """Sets the locations, and the skew if sent, of a new or overwritten partition."""
     sd.location = paths.require_not_root(entry.location)
     if entry.skewedColNames is not None:
         sd.skewedInfo.skewedColNames = entry.skewedColNames
@@ -249,11 +254,14 @@ def _locations(entry: PublishPartition) -> dict[tuple[str, ...], str]:
     return {tuple(skewed.value): skewed.location for skewed in entry.skewedLocations}
 
 
-def _places(entries: Sequence[PublishPartition]) -> list[str]:
-    return [place for one in entries for place in (one.location, *(skew.location for skew in one.skewedLocations))]
+def _locations_of(entries: Sequence[PublishPartition]) -> list[str]:
+    return [
+        text for entry in entries for text in (entry.location, *(skewed.location for skewed in entry.skewedLocations))
+    ]
 
 
 def _sum(old: str, new: str) -> str:
+    """Adds two counts; if one is not a number, the new one counts."""
     try:
         return str(int(old) + int(new))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tables: made, read, listed and dropped."""
+"""Creating, reading, listing and dropping tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Index, Table
 
 
 class TableService(ChangingService):
-    """Rules of tables. Catalog and database names come folded."""
+    """Rules of tables. Catalog and database names are in lower case."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class TableService(ChangingService):
         retention: Retention,
         rights: Authorization | None = None,
     ) -> None:
-        """With `rights`, `get` reads only what its caller may see."""
+        """`rights`: restricts `get` to tables that its caller may see."""
         super().__init__(store, journal, warehouse, clock, retention)
         self._rights = rights
 
@@ -63,13 +63,13 @@ class TableService(ChangingService):
         update_statistics: bool = True,
         index: Index | None = None,
     ) -> None:
-        """Makes the table, its constraints and its directory; and an index that it holds, which gets its time.
+        """Creates a table, its constraints and its directory. `index`: an index that the table holds.
 
         Raises:
-            AlreadyExistsError: a table or view of that name is there, or the index.
-            InvalidObjectError: the database is missing, the table, a constraint or the index is not well formed.
-            InvalidInputError: it cannot be transactional, or is sent without what it needs.
-            NotFoundError: the table that a foreign key points to is missing.
+            AlreadyExistsError: a table or view of that name exists, or the index.
+            InvalidObjectError: the database does not exist, or the table, a constraint or the index is malformed.
+            InvalidInputError: the table cannot be transactional, or a required field is missing.
+            NotFoundError: the table that a foreign key refers to does not exist.
         """
         table = prepare(table, database, self._clock())
         check_unmarked(table)
@@ -78,44 +78,43 @@ class TableService(ChangingService):
             if index is not None:
                 index.createTime = table.createTime
                 check_new_index(work, table, timed(index, table.createTime))
-            _place(work, table, self._warehouse.roots)
+            _set_location(work, table, self._warehouse.roots)
         counting = update_statistics and not table.partitionKeys and not has_statistics(table.parameters)
+        locations = [] if is_view(table) else [table.sd.location]
+        sent = table
         with taken(AlreadyExistsError(f"Table {database}.{table.tableName} already exists")):
-            self._journal.attempt(
-                lambda _: self._create(shallow_copy(table), constraints, counting=counting, index=index)
-            )
+            for attempt in self._attempts():
+                with attempt, self._journal.new_directories(locations) as directories:
+                    table = shallow_copy(sent)  # a repeated attempt begins with the table as it was sent
+                    table.parameters = dict(table.parameters)
+                    self._describe_files(directories.existed_before([table] if locations else []), counting=counting)
+                    with self._store.transaction() as work:
+                        table_id = work.tables.insert(_set_location(work, table, self._warehouse.roots), table)
+                        work.record(table_events.create_table(table_text(table)))
+                        add_constraints(work, table_id, table, constraints)
+                        add_privileges(work, table_id, table, self._clock())
+                        add_sources(work, table_id, table)
+                        if index is not None:
+                            add_index(work, table_id, index)
+                        directories.confirm(work)
 
-    def _create(
-        self, table: Table, constraints: Sequence[Constraint], *, counting: bool, index: Index | None = None
-    ) -> None:
-        table.parameters = dict(table.parameters)
-        with self._journal.making([] if is_view(table) else [table.sd.location]) as intent:
-            there = [] if is_view(table) else intent.there_before([table])
-            check_newest(there, self._warehouse)
-            if counting:
-                fill_statistics(there, count(there, self._warehouse))
-            if not table.partitionKeys:
-                find_places(filter(lacks_places, there), self._warehouse)
-            with self._store.transaction() as work:
-                table_id = work.tables.insert(_place(work, table, self._warehouse.roots), table)
-                work.record(table_events.create_table(table_text(table)))
-                add_constraints(work, table_id, table, constraints)
-                add_privileges(work, table_id, table, self._clock())
-                add_sources(work, table_id, table)
-                if index is not None:
-                    add_index(work, table_id, index)
-                intent.settle(work)
+    def _describe_files(self, tables: Sequence[Table], *, counting: bool) -> None:
+        """Looks at directories that existed before: fills in statistics and the directories of skewed values."""
+        check_newest(tables, self._warehouse)
+        if counting:
+            fill_statistics(tables, count(tables, self._warehouse))
+        find_places([table for table in tables if not table.partitionKeys and lacks_places(table)], self._warehouse)
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:
-        """Returns the table as `create` would store it; nothing is. Raises InvalidObjectError, InvalidInputError."""
+        """Returns the table as `create` would store it. Raises InvalidObjectError, InvalidInputError."""
         table = prepare(table, database, self._clock())
         check_new(table)
         with self._store.read() as work:
-            _place(work, table, self._warehouse.roots)
+            _set_location(work, table, self._warehouse.roots)
         return table
 
     def get(self, table: TableName) -> EncodedStruct[Table]:
-        """Reads a table, with its number. Raises NotFoundError."""
+        """Reads a table, including its id. Raises NotFoundError."""
         with self._store.read() as work:
             if self._rights:
                 return self._rights.read_table(work, table)
@@ -123,13 +122,13 @@ class TableService(ChangingService):
         return with_id(stored.encoded, stored.ref.id)
 
     def get_many(self, database: DatabaseName, names: Sequence[str]) -> list[Table]:
-        """Returns those that are there; unknown names are left out."""
+        """Returns the tables that exist, of these names."""
         with self._store.read() as work:
             stored = work.tables.find_many(database, [fold(name) for name in names])
         return [decoded_with_id(table.encoded, table.ref.id) for table in stored]
 
     def matching(self, catalog: str, databases: str | None, pattern: str | None) -> list[Table]:
-        """Returns the tables of these names, both regular expressions (None: all), by database and name."""
+        """Returns tables by database and name. Both patterns are regular expressions; None matches all."""
         with self._store.read() as work:
             metas = work.tables.metas(catalog, databases, pattern, [])
             stored = work.tables.find_named([TableName(catalog, meta.database, meta.name) for meta in metas])
@@ -145,22 +144,21 @@ class TableService(ChangingService):
                 raise NotFoundError(f"Could not find database {database.catalog}.{database.name}")
 
     def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
-        """Lists names, ascending; empty for an unknown database. `pattern` is a regular expression, `kind` a table
-        type.
+        """Lists names, ascending. `pattern`: a regular expression; `kind`: a table type.
+
+        The list is empty if the database does not exist.
         """
         with self._store.read() as work:
             return work.tables.names(database, pattern, kind)
 
     def all_names(self, database: DatabaseName) -> list[str]:
-        """Lists all names of a database, as they can be dropped one by one."""
+        """Lists all tables of a database in an order in which they can be dropped: dependents first."""
         with self._store.read() as work:
             names = work.tables.names(database)
             return drop_order(names, work.dependencies.between(database))
 
     def names_by_filter(self, database: DatabaseName, text: str, limit: int | None) -> list[str]:
-        """Lists names of the tables whose owner, access time or parameters satisfy the filter. Raises
-        InvalidInputError.
-        """
+        """Lists tables whose owner, access time or parameters match the filter. Raises InvalidInputError."""
         condition = table_condition(parse_filter(text, fold_names=False))
         with self._store.read() as work:
             return work.tables.names_where(database, condition, limit)
@@ -168,34 +166,32 @@ class TableService(ChangingService):
     def metas(
         self, catalog: str, database_pattern: str | None, pattern: str | None, kinds: Sequence[str]
     ) -> list[TableMeta]:
-        """Returns what a listing over databases shows. No `kinds`: all."""
+        """Returns name, type and comment of tables, over databases. `kinds`: table types; empty for all."""
         with self._store.read() as work:
             return work.tables.metas(catalog, database_pattern, pattern, kinds)
 
     def drop(self, table: TableName, *, delete_data: bool, cascade: bool = False, purge: bool = False) -> None:
-        """Drops the table; its data goes after the commit, unless it is external. `cascade`: dependent tables, too.
+        """Drops a table. Its files are removed after the commit, unless it is external.
 
-        All of it can be taken back, but where `purge` says that it cannot.
+        `cascade`: also drops dependent tables. `purge`: the drop cannot be undone.
 
-        Raises NotFoundError, InvalidOperationError for what a materialized view or dependent table is made of.
+        Raises NotFoundError, InvalidOperationError if a materialized view or dependent table uses it.
         """
-
-        def action(_: object) -> list[int]:
-            with self._store.transaction() as work:
+        for attempt in self._attempts():
+            with attempt, self._store.transaction() as work:
                 stored = get_table(work, table, lock="change")
-                return self._drop_with_files(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
+                operations = self._drop_with_files(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
+        self._journal.carry_out(operations)
 
-        self._journal.carry_out(self._journal.attempt(action))
 
+def _set_location(work: UnitOfWork, table: Table, roots: Roots) -> int:
+    """Gives a new table its default location if it has none. Returns its database's id.
 
-def _place(work: UnitOfWork, table: Table, roots: Roots) -> int:
-    """Gives a new table its location; returns its database's id.
-
-    Raises InvalidObjectError without a database, InvalidInputError for a location where it must not lie.
+    Raises InvalidObjectError if the database does not exist, InvalidInputError for a forbidden location.
     """
     stored = get_home(work, DatabaseName(table.catName, table.dbName))
     if not is_view(table):
-        place = paths.table_location(stored.encoded.decode().locationUri, table.tableName)
-        table.sd.location = table.sd.location or place
+        default = paths.table_location(stored.encoded.decode().locationUri, table.tableName)
+        table.sd.location = table.sd.location or default
         admit_table(roots, table)
     return stored.id

@@ -1,4 +1,4 @@
-"""Changing a table: compare-and-swap, rename, columns with or without their partitions (Hive's HiveAlterHandler)."""
+"""Altering tables: compare-and-swap, rename, columns with or without those of partitions (Hive's HiveAlterHandler)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from metastore.services.cascade.dependencies import check_alter, follow_altered
 from metastore.services.cascade.dropping import ChangingService, Retention
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import follow_move, rewrite_partitions
-from metastore.services.files.planning import Looked, plan_moves, refer
+from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, lock_tables, required, taken
@@ -32,7 +33,7 @@ from metastore.services.rules.table_data import keep_protected
 from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
 from metastore.services.rules.transactional import check_changed
 from metastore.services.service import Clock
-from metastore.storage.references import TableRef
+from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
@@ -42,7 +43,7 @@ EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_val
 
 
 class TableAlterService(ChangingService):
-    """Rules of ALTER TABLE. Catalog and database names come folded."""
+    """Rules of ALTER TABLE. Catalog and database names are in lower case."""
 
     def __init__(
         self,
@@ -54,87 +55,48 @@ class TableAlterService(ChangingService):
         *,
         follow_columns: bool = True,
     ) -> None:
-        """`follow_columns`: dependent tables follow a change of columns, which is refused otherwise."""
+        """`follow_columns`: column changes are passed on to dependent tables. Otherwise they are rejected."""
         super().__init__(store, journal, warehouse, clock, retention)
         self._propagate = follow_columns
 
     def alter(self, name: TableName, new: Table, *, context: Mapping[str, str], cascade: bool = False) -> None:
-        """Replaces a table. `context` holds the client's EnvironmentContext properties.
+        """Replaces a table. `context`: the properties of the client's EnvironmentContext. `cascade`: also partitions.
 
         Raises:
             ConflictError: `expected_parameter_key` no longer has the expected value.
-            InvalidInputError: no database, columns or serde is given, or no location where files are counted.
-            InvalidOperationError: the table is missing or is to change its catalog, the new name is taken, partition
-                columns or an incompatible type would change.
+            InvalidInputError: the database, columns or serde is missing, or the location if files are counted.
+            InvalidOperationError: the table does not exist or would change its catalog, the new name exists, or
+                partition columns or an incompatible type would change.
         """
         if new.catName and fold(new.catName) != name.catalog:
             raise InvalidOperationError(f"Tables cannot be moved between catalogs: {name} is in {name.catalog}")
         database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
-        stays = database.table(fold(new.tableName)) == name
-        counted = self._count(new) if stays and updates_statistics(context) else {}
-        text = f"alter is not possible: new table {database}.{fold(new.tableName)} already exists"
-        with taken(InvalidOperationError(text)):
-            moving = self._journal.attempt(
-                lambda looked: self._alter(name, database, copy.deepcopy(new), context, cascade, counted, looked)
-            )
-        self._journal.carry_out(moving)
-
-    def _alter(
-        self,
-        name: TableName,
-        database: DatabaseName,
-        new: Table,
-        context: Mapping[str, str],
-        cascade: bool,
-        counted: Mapping[str, DirectoryStatistics],
-        looked: Looked,
-    ) -> list[int]:
-        with self._store.transaction() as work:
-            if replaces(context):
-                lock_tables(work, [name, database.table(fold(new.tableName))], "change")
-            missing = InvalidOperationError(f"alter is not possible: {name} table not found")
-            stored = required(work.tables.find(name, lock="change"), missing)
-            old = stored.encoded.decode()
-            check_version(str(name), stored.ref.version, context)
-            _check_expected(old, new, context)
-            new = self._successor(database, old, new, context)
-            renamed = stored.ref.name != database.table(new.tableName)
-            if updates_statistics(context) and not renamed and not new.partitionKeys and not is_view(new):
-                fill_statistics([new], counted)
-            _check_keys(old, new)
-            if disallows_type_changes():
-                _check_types(old, new)
-            if cascade or not old.partitionKeys:
-                check_bucketing_columns(old, new)
-            target = _target(work, stored.ref, database)
-            check_alter(work, stored, old, new, propagate=self._propagate)
-            replacing = renamed and replaces(context)
-            there = work.tables.find(database.table(new.tableName), lock="change") if replacing else None
-            removing = self._drop_with_files(work, there) if there else []
-            move = None if replacing else _move(work, old, new)
-            forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
-            work.tables.update(stored.ref.id, target, new)
-            _follow(work, stored.ref, old, new, move, cascade=cascade)
-            if renamed:
-                work.partitions_write.announce()
-            follow_rename(work, old, new)
-            texts = table_text(stored.encoded.decode()), table_text(new)
-            work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
-            follow_altered(work, stored.ref, old, new)
-            if not move and new.sd.location != old.sd.location:
-                refer(work, [new.sd.location])
-            return [*removing, *plan_moves(work, looked, [move] if move else [], stored.ref.id)]
+        target = database.table(fold(new.tableName))
+        counted = self._count(new) if target == name and updates_statistics(context) else {}
+        with taken(InvalidOperationError(f"alter is not possible: new table {target} already exists")):
+            for attempt in self._attempts():
+                with attempt, self._store.transaction() as work:
+                    stored = _lock(work, name, target if replaces(context) else None)
+                    old = stored.encoded.decode()
+                    check_version(str(name), stored.ref.version, context)
+                    _check_expected(old, new, context)
+                    # A repeated attempt begins with the table as it was sent.
+                    after = self._successor(database, old, copy.deepcopy(new), context)
+                    if counted and not after.partitionKeys and not is_view(after):
+                        fill_statistics([after], counted)
+                    self._check_change(work, stored, old, after, cascade=cascade)
+                    operations = self._change(work, attempt, stored, old, after, context, cascade=cascade)
+        self._journal.carry_out(operations)
 
     def _count(self, new: Table) -> dict[str, DirectoryStatistics]:
-        """Counts the files of a table without partitions: file systems are asked before anything is locked. It must
-        say where it lies (`check_given`).
-        """
+        """Counts the files of a table without partitions. `check_given` makes sure later that it has a location."""
         location = new.sd.location if new.sd and not new.partitionKeys and not is_view(new) else None
         return self._warehouse.statistics([paths.normalise(location)]) if location else {}
 
     def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
+        """Completes the new table with what it keeps of the old one, and checks it by itself."""
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
-        # Where files are counted, Hive must know where they lie.
+        # As in Hive, a location is required if files are counted.
         check_given(new, located=updates_statistics(context) and not old.partitionKeys and not is_view(old))
         new.sd.location = new.sd.location or old.sd.location
         kept_secrets(new.parameters, old.parameters)
@@ -150,21 +112,70 @@ class TableAlterService(ChangingService):
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
         return new
 
+    def _check_change(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *, cascade: bool) -> None:
+        """Raises InvalidOperationError for a change that Hive, partitions or dependent tables do not allow."""
+        _check_keys(old, new)
+        if disallows_type_changes():
+            _check_types(old, new)
+        if cascade or not old.partitionKeys:
+            check_bucketing_columns(old, new)
+        check_alter(work, stored, old, new, propagate=self._propagate)
+
+    def _change(
+        self,
+        work: UnitOfWork,
+        attempt: Attempt,
+        stored: StoredTable,
+        old: Table,
+        new: Table,
+        context: Mapping[str, str],
+        *,
+        cascade: bool,
+    ) -> list[int]:
+        """Stores the new table and everything that follows from it. Returns the file operations to carry out."""
+        operations: list[int] = []
+        database_id = _database_id(work, stored.ref, TableName.of(new).parent)
+        renamed = stored.ref.name != TableName.of(new)
+        replacing = renamed and replaces(context)
+        if replacing and (replaced := work.tables.find(TableName.of(new), lock="change")):
+            operations = self._drop_with_files(work, replaced)
+        move = None if replacing else _move(work, old, new)
+        forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
+        work.tables.update(stored.ref.id, database_id, new)
+        _follow(work, stored.ref, old, new, move, cascade=cascade)
+        if renamed:
+            work.partitions_write.announce()
+        follow_rename(work, old, new)
+        texts = table_text(stored.encoded.decode()), table_text(new)
+        work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
+        follow_altered(work, stored.ref, old, new)
+        if not move and new.sd.location != old.sd.location:
+            check_unblocked(work, [new.sd.location])
+        return [*operations, *plan_moves(work, attempt, [move] if move else [], stored.ref.id)]
+
+
+def _lock(work: UnitOfWork, name: TableName, replaced: TableName | None) -> StoredTable:
+    """Locks and reads the table. `replaced`: another table that the call replaces, locked in the order of their ids."""
+    if replaced:
+        lock_tables(work, [name, replaced], "change")
+    missing = InvalidOperationError(f"alter is not possible: {name} table not found")
+    return required(work.tables.find(name, lock="change"), missing)
+
 
 def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
-    """Compares before it swaps (HIVE-26882): the commit of an Iceberg table without locks."""
+    """The compare of compare-and-swap (HIVE-26882), by which Iceberg commits without locks."""
     key, expected = context.get(EXPECTED_KEY), context.get(EXPECTED_VALUE)
     if key is None:
         return
     if expected is None or key not in (new.parameters or {}):
         raise InvalidInputError(
-            f"{EXPECTED_VALUE}, and a new value of '{key}' in the table's parameters, must be given"
+            f"{EXPECTED_KEY} needs {EXPECTED_VALUE}, and a new value of '{key}' in the table's parameters"
         )
     actual = old.parameters.get(key)
     if actual != expected:
-        told = REDACTED if is_secret(key) else actual
+        shown = REDACTED if is_secret(key) else actual
         raise ConflictError(
-            f"The table has been modified. The parameter value for key '{key}' is '{told}'. "
+            f"The table has been modified. The parameter value for key '{key}' is '{shown}'. "
             f"The expected was value was '{expected}'"
         )
 
@@ -175,11 +186,12 @@ def _check_keys(old: Table, new: Table) -> None:
 
 
 def _check_types(old: Table, new: Table) -> None:
-    """Refuses what Hive's metastore.disallow.incompatible.col.type.changes does; formats that keep their own schema are
-    left alone, and columns that are merely taken away where files know them by their names.
+    """Rejects incompatible types, as Hive does with metastore.disallow.incompatible.col.type.changes.
+
+    Not checked are formats that keep their own schema, and dropped columns if files refer to columns by name.
     """
     own_schema = {"spark.sql.sources.provider", "table_type", "storage_handler"}
-    if is_view(new) or own_schema & {*old.parameters, *new.parameters} or _merely_drops(old, new):
+    if is_view(new) or own_schema & {*old.parameters, *new.parameters} or _only_drops_columns(old, new):
         return
     pairs = zip(old.sd.cols, new.sd.cols, strict=False)
     if changed := [after.name for before, after in pairs if not can_change(before.type, after.type)]:
@@ -189,7 +201,8 @@ def _check_types(old: Table, new: Table) -> None:
         )
 
 
-def _target(work: UnitOfWork, table: TableRef, database: DatabaseName) -> int:
+def _database_id(work: UnitOfWork, table: TableRef, database: DatabaseName) -> int:
+    """Returns the id of the database that the table is moved to. Raises InvalidOperationError if it does not exist."""
     if database == table.name.parent:
         return table.database_id
     missing = InvalidOperationError(f"alter is not possible: database {database} not found")
@@ -197,26 +210,28 @@ def _target(work: UnitOfWork, table: TableRef, database: DatabaseName) -> int:
 
 
 def _move(work: UnitOfWork, old: Table, new: Table) -> Move | None:
-    """Returns the move of a managed table, if its default place moves with its name; sets the new location."""
+    """Sets the new location of a renamed managed table and returns the move of its directory.
+
+    As in Hive, only a table at its default location moves, and only if the client does not set another location.
+    """
     renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
     if not renamed or old.tableType != MANAGED or not old.sd.location:
         return None
-    # Where it was overwritten, it lies in a version below.
-    own = paths.before_versions(old.sd.location)
-    if not (paths.same(own, _default_place(work, old)) and paths.same(new.sd.location, old.sd.location)):
+    directory = paths.before_versions(old.sd.location)  # an overwritten table is in a _versions directory below
+    if not (paths.same(directory, _default_location(work, old)) and paths.same(new.sd.location, old.sd.location)):
         return None
-    move = Move(own, _default_place(work, new))
+    move = Move(directory, _default_location(work, new))
     relocate(new.sd, move)
     return move
 
 
-def _default_place(work: UnitOfWork, table: Table) -> str:
+def _default_location(work: UnitOfWork, table: Table) -> str:
     home = get_home(work, TableName.of(table).parent).encoded.decode().locationUri
     return paths.table_location(home, table.tableName)
 
 
 def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Move | None, *, cascade: bool) -> None:
-    """Passes on what partitions take over from their table."""
+    """Passes the change on to partitions, writes and dropped partitions: locations, columns and types of keys."""
     if move:
         follow_move(work, table.id, move.source, move.target)
     if cascade and new.partitionKeys and _columns(old.sd) != _columns(new.sd):
@@ -228,7 +243,7 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
         work.drops.retype(typed)
     if not (move or retyped) or not new.partitionKeys:
         return
-    # Locations are part of what is stored encoded, and sort keys depend on the type: such rows are written anew.
+    # Partitions are stored encoded, with their locations and with sort keys that depend on the type.
     keep_fresh(work, table)
     rewrite_partitions(work, typed, None, [move] if move else [])
 
@@ -238,17 +253,17 @@ def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:
 
 
 def is_truncation(context: Mapping[str, str]) -> bool:
-    """Returns true where the client's context says that the change is a TRUNCATE."""
+    """Tells whether the client's context says that this alter is part of a TRUNCATE."""
     return context.get("alterTableOpType") == "TRUNCATE"
 
 
 def do_cascade(context: Mapping[str, str]) -> bool:
-    """Returns true where the client's context asks for CASCADE."""
+    """Tells whether the client's context asks for CASCADE."""
     return is_true(dict(context), "CASCADE")
 
 
-def _merely_drops(old: Table, new: Table) -> bool:
-    """Tells whether the columns of a table of Parquet or ORC are some of those before, in their order."""
+def _only_drops_columns(old: Table, new: Table) -> bool:
+    """Tells whether the new columns of a Parquet or ORC table are a subset of the old ones, in the same order."""
     if not (new.sd.inputFormat or "").endswith(("MapredParquetInputFormat", "OrcInputFormat")):
         return False
     before = iter(old.sd.cols)

@@ -12,11 +12,11 @@ from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, MetastoreError, NotFoundError
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import forget_by_name, restore_by_name
-from metastore.services.files.journal import FileService
+from metastore.services.files.change_loop import Attempt, FileService
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import follow_move, rewrite_partitions
-from metastore.services.files.planning import Looked, check_not_given, plan_restore
-from metastore.services.files.restore import moves_since, only, restore_contents
+from metastore.services.files.planning import check_available, plan_restore
+from metastore.services.files.restore import moves_since, restore_contents, restore_target
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import required
 from metastore.services.rules.table_data import data_of, places_of_partition
@@ -31,9 +31,10 @@ log = logging.getLogger("metastore.files")
 
 
 class UndropTarget(NamedTuple):
-    """What is to be taken back. `table.name` is empty for a database, `partition` the beginning of names.
+    """The object to undrop.
 
-    `new_name`: of the table. `number`: of the drop; None: the newest.
+    `table.name` is empty for a database. `partition`: the beginning of partition names, at a slash. `new_name`: of the
+    table. `number`: the drop's id; None for the newest.
     """
 
     table: TableName
@@ -43,156 +44,143 @@ class UndropTarget(NamedTuple):
 
 
 class Undropped(NamedTuple):
-    """What is back, and how it is called now."""
+    """The kind of drop that was undone, the object under its present name, and how many partitions it has back."""
 
     kind: str
     table: TableName
     partitions: int
 
 
-class _TakenError(AlreadyExistsError):
-    """Says what to do about it."""
+class _Restoration(NamedTuple):
+    """`operations` are to be carried out; the rows of `current` locations are no longer replaced by newer ones."""
+
+    undropped: Undropped
+    operations: list[int]
+    current: list[str]
+
+
+class _NameTakenError(AlreadyExistsError):
+    """The name of a database or table is taken. The message says what to do."""
 
 
 class UndropService(FileService):
-    """Rules of undrop. Names come folded, but those of partitions."""
+    """Rules of undrop. Names are in lower case, except those of partitions."""
 
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
-        """Lists what can be taken back, the newest first, with the files and bytes that are kept for it."""
+        """Lists drops that can be undone, the newest first, each with the files and bytes in the trash."""
         with self._store.read() as work:
             drops = work.drops.find(catalog, database)
-            places = work.file_operations.kept_for([drop.id for drop in drops])
+            locations = work.file_operations.kept_for([drop.id for drop in drops])
         counted = {}
         for drop in drops:
-            files = [file for place in places.get(drop.id, ()) for file in self._warehouse.files(place)]
+            files = [file for location in locations.get(drop.id, ()) for file in self._warehouse.files(location)]
             counted[drop.id] = len(files), sum(file.bytes for file in files)
         return [(drop, *counted[drop.id]) for drop in drops]
 
-    def undrop(self, wanted: UndropTarget) -> Undropped:
-        """Takes back the newest of what was dropped of this name, all that one call dropped or truncated.
+    def undrop(self, target: UndropTarget) -> Undropped:
+        """Undoes the newest drop of this name: all that one call dropped, truncated or overwrote.
 
         Raises:
-            NotFoundError: nothing of it can be taken back, or what it belongs to is gone.
-            AlreadyExistsError: its name is taken.
-            InvalidOperationError: its place is taken, or what was changed since would be lost.
-            InvalidInputError: nothing is named, or what is no table is to have another name.
+            NotFoundError: no such drop can be undone, or the table or database that it belongs to is gone.
+            AlreadyExistsError: the name is taken.
+            InvalidOperationError: the location is taken, or later changes would be lost.
+            InvalidInputError: no name, or a new name for something other than a table.
         """
-        if not wanted.table.database:
+        if not target.table.database:
             raise InvalidInputError("undrop needs a name: DATABASE, DATABASE.TABLE or DATABASE.TABLE@PARTITION")
         try:
-            back, moving, current = self._journal.attempt(lambda looked: self._undrop(wanted, looked))
-        except _TakenError:
+            for attempt in self._attempts():
+                with attempt, self._store.transaction() as work:
+                    restored = self._restore(work, attempt, target)
+        except _NameTakenError:
             raise
         except AlreadyExistsError as error:
-            general = f"{str(wanted.table).rstrip('.')}: {error}: drop or rename that first"
-            raise AlreadyExistsError(self._in_the_way(wanted) or general) from None
-        self._journal.carry_out(moving)
-        self._unmark(current)
-        return back
-
-    def _in_the_way(self, wanted: UndropTarget) -> str | None:
-        """Says which partition has the name of one that was to come back, and what to do; None where none has."""
-        with self._store.read() as work:
-            live = work.tables.find(wanted.table)
-            drop = _chosen(work, wanted, live)
-            names = _beginning(work, drop, wanted) if wanted.partition else None
-            taken = work.drops.taken(drop.id, live.ref.id, names) if live else None
-        if taken is None:
-            return None
-        others = "" if drop.partitions == 1 or names == [taken] else "; or take the others back by their names"
-        return (
-            f"{wanted.table}@{taken} is there already: drop it, or give it another name (ALTER TABLE … "
-            f"PARTITION … RENAME TO PARTITION …), and take this one back then{others}"
-        )
-
-    def _unmark(self, places: Sequence[str]) -> None:
-        """Nothing says any more that newer rows are elsewhere."""
-        try:
-            for place in places:
-                for file in self._warehouse.children(place)[0]:
-                    if paths.name(file.location).startswith(NEWER_ROWS_MARKER):
-                        self._warehouse.delete_directory(file.location)
-        except MetastoreError as error:
-            log.warning("who reads by path is still told of newer rows: %s", error)
+            general = f"{str(target.table).rstrip('.')}: {error}: drop or rename that first"
+            raise AlreadyExistsError(self._partition_conflict(target) or general) from None
+        self._journal.carry_out(restored.operations)
+        self._remove_marks(restored.current)
+        return restored.undropped
 
     def purge(self) -> None:
-        """Forgets what cannot be taken back any more; the journal removes its files. One by one, on any server."""
+        """Makes expired drops permanent, one by one. The journal deletes their files. Any server may do it."""
         while True:
             with self._store.transaction(of_call=False) as work:
-                number = work.drops.over()
-                if number is None:
+                drop_id = work.drops.over()
+                if drop_id is None:
                     return
-                for catalog, table_id in work.drops.hidden_ids(number):
+                for catalog, table_id in work.drops.hidden_ids(drop_id):
                     forget_by_name(work, catalog, table_id)
-                work.drops.purge(number)
+                work.drops.purge(drop_id)
 
-    def _undrop(self, wanted: UndropTarget, looked: Looked) -> tuple[Undropped, list[int], list[str]]:
-        """Also what is to be carried out, and where rows are current that were not."""
-        with self._store.transaction() as work:
-            name = wanted.table
-            live = work.tables.find(name, lock="change") if name.name else None
-            drop = _chosen(work, wanted, live)
-            if not work.drops.lock(drop.id):
-                raise _nothing(wanted)
-            _check_new_name(wanted, drop)
-            if drop.kind == DATABASE and not name.name:
-                return *self._database(work, looked, drop), []
-            if drop.kind in (DATABASE, TABLE):
-                return *self._table(work, looked, drop, wanted), []
-            if live is None or live.ref.id != drop.table_id:
-                raise NotFoundError(f"{name}, of which this was {drop.kind}, is dropped: undrop the table first")
-            names = _beginning(work, drop, wanted) if wanted.partition else None
-            if drop.kind == PARTITIONS:
-                return *self._partitions(work, looked, drop, live, names), []
-            moving, current = restore_contents(work, looked, self._warehouse, drop, live, names)
-            return Undropped(drop.kind, name, len(names or ()) or drop.partitions), moving, current
+    def _restore(self, work: UnitOfWork, attempt: Attempt, target: UndropTarget) -> _Restoration:
+        """Undoes the drop in the catalog and plans the moves of its files."""
+        name = target.table
+        live = work.tables.find(name, lock="change") if name.name else None
+        drop = _choose(work, target, live)
+        if not work.drops.lock(drop.id):
+            raise _nothing(target)
+        _check_new_name(target, drop)
+        if drop.kind == DATABASE and not name.name:
+            return self._restore_database(work, attempt, drop)
+        if drop.kind in (DATABASE, TABLE):
+            return self._restore_table(work, attempt, drop, target)
+        if live is None or live.ref.id != drop.table_id:
+            raise NotFoundError(f"{name}, of which this was {drop.kind}, is dropped: undrop the table first")
+        names = _matching_names(work, drop, target) if target.partition else None
+        if drop.kind == PARTITIONS:
+            return self._restore_partitions(work, attempt, drop, live, names)
+        operations, current = restore_contents(work, attempt, self._warehouse, drop, live, names)
+        return _Restoration(Undropped(drop.kind, name, len(names or ()) or drop.partitions), operations, current)
 
-    def _database(self, work: UnitOfWork, looked: Looked, drop: Drop) -> tuple[Undropped, list[int]]:
+    def _restore_database(self, work: UnitOfWork, attempt: Attempt, drop: Drop) -> _Restoration:
         name = DatabaseName(drop.catalog, drop.database)
         if work.databases.find(name):
-            raise _TakenError(
+            raise _NameTakenError(
                 f"database {name} is there already: undrop its tables one by one, with --as where their names are taken"
             )
-        check_not_given(work.locations.referred(work.file_operations.origins(drop.id)))
+        check_available(work.locations.referred(work.file_operations.origins(drop.id)))
         work.drops.restore_database(drop.id)
-        gone = NotFoundError(f"catalog {drop.catalog}, of database {name}, is gone")
-        stored = required(work.databases.find(name), gone)
+        missing = NotFoundError(f"catalog {drop.catalog}, of database {name}, is gone")
+        stored = required(work.databases.find(name), missing)
         work.record(events.create_database(database_text(stored.encoded.decode())))
         hidden = work.drops.hidden(drop.id)
         self._show(work, drop, [table.id for table in hidden], stored.id)
-        moving = plan_restore(work, looked, drop.id, only(None))
+        operations = plan_restore(work, attempt, drop.id, restore_target(None))
         work.drops.end(drop.id)
-        return Undropped(DATABASE, name.table(""), 0), moving
+        return _Restoration(Undropped(DATABASE, name.table(""), 0), operations, [])
 
-    def _table(self, work: UnitOfWork, looked: Looked, drop: Drop, wanted: UndropTarget) -> tuple[Undropped, list[int]]:
-        """Returns one table of a database, or a table with its dependents, which were dropped with it."""
-        gone = NotFoundError(f"database {wanted.table.database} is gone: undrop it first (metastore undrop DATABASE)")
-        database = required(work.databases.find(wanted.table.parent), gone)
+    def _restore_table(self, work: UnitOfWork, attempt: Attempt, drop: Drop, target: UndropTarget) -> _Restoration:
+        """Restores one table of a dropped database, or a dropped table with the dependents dropped with it."""
+        missing = NotFoundError(
+            f"database {target.table.database} is gone: undrop it first (metastore undrop DATABASE)"
+        )
+        database = required(work.databases.find(target.table.parent), missing)
         hidden = work.drops.hidden(drop.id)
-        own = next(table.id for table in hidden if table.name == wanted.table.name)
-        ids = [own] if drop.kind == DATABASE else [table.id for table in hidden]
-        name = wanted.table.parent.table(wanted.new_name or wanted.table.name)
+        table_id = next(table.id for table in hidden if table.name == target.table.name)
+        ids = [table_id] if drop.kind == DATABASE else [table.id for table in hidden]
+        name = target.table.parent.table(target.new_name or target.table.name)
         if work.tables.reference(name):
-            raise _TakenError(
+            raise _NameTakenError(
                 f"{name} is there already: take it back under another name, with --as NAME (UNDROP TABLE … AS name)"
             )
-        shown = self._show(work, drop, ids, database.id, own, name)
-        stored = next(table for table in shown if table.ref.id == own)
-        mine = data_of(work, stored)
+        tables = self._show(work, drop, ids, database.id, table_id, name)
+        stored = next(table for table in tables if table.ref.id == table_id)
+        locations = data_of(work, stored)
         moves: list[Move] = []
-        if mine and paths.canonical(mine[0]) not in work.file_operations.origins(drop.id):
-            given = work.locations.others(mine[:1], own, None)  # dropped without its data, which have stayed
-            check_not_given(place for place, use in given.items() if use.itself)
-        elif wanted.new_name and mine:
+        if locations and paths.canonical(locations[0]) not in work.file_operations.origins(drop.id):
+            # The table was dropped without its data, which is still where it was.
+            used = work.locations.others(locations[:1], table_id, None)
+            check_available(location for location, use in used.items() if use.itself)
+        elif target.new_name and locations:
             home = str(database.encoded.decode().locationUri)
-            moves = [Move(mine[0], paths.table_location(home, name.name))]
-        if wanted.new_name:
+            moves = [Move(locations[0], paths.table_location(home, name.name))]
+        if target.new_name:
             self._rename(work, stored, name, moves)
-        places = [follow(place, moves) for place in mine] if drop.kind == DATABASE else None
-        moving = plan_restore(work, looked, drop.id, only(places, moves), own)
+        included = [follow(location, moves) for location in locations] if drop.kind == DATABASE else None
+        operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), table_id)
         if len(ids) == len(hidden) and drop.kind == TABLE:
             work.drops.end(drop.id)
-        return Undropped(TABLE, name, 0), moving
+        return _Restoration(Undropped(TABLE, name, 0), operations, [])
 
     def _show(
         self,
@@ -200,26 +188,26 @@ class UndropService(FileService):
         drop: Drop,
         ids: list[int],
         database_id: int,
-        own: int = 0,
+        renamed_id: int = 0,
         name: TableName | None = None,
     ) -> list[StoredTable]:
-        """Lets queries find tables again, `own` by a name; returns them."""
+        """Makes hidden tables visible again and returns them. `renamed_id`: the one that gets another `name`."""
         if missing := sorted(set(work.drops.missing_bases(ids))):
             text = f"it depends on {', '.join(missing)}, which is dropped: undrop that first"
             raise InvalidOperationError(text, others=missing)
-        work.drops.show_tables(drop.id, ids, database_id, own, name.name if name else "")
+        work.drops.show_tables(drop.id, ids, database_id, renamed_id, name.name if name else "")
         work.list_anew(ids)
-        shown = work.tables.find_ids(ids)
-        for stored in shown:
+        tables = work.tables.find_ids(ids)
+        for stored in tables:
             table = stored.encoded.decode()
             if is_dependent(table) and not work.dependencies.upwards([stored.ref.id]):
-                raise NotFoundError(f"{stored.ref.name} depended on tables that are gone for good: make it anew")
+                raise NotFoundError(f"{stored.ref.name} depends on tables that were purged: create it again")
             restore_by_name(work, stored)
             work.record(table_events.create_table(table_text(table)))
-        return shown
+        return tables
 
     def _rename(self, work: UnitOfWork, stored: StoredTable, name: TableName, moves: Sequence[Move]) -> None:
-        """Gives a table its other name, and follows its directory, if that moves."""
+        """Gives a table another name, and its directory and partitions the new location if it moves."""
         table: Table = stored.encoded.decode()
         table.tableName = name.name
         for move in moves:
@@ -230,9 +218,10 @@ class UndropService(FileService):
         if moves:
             rewrite_partitions(work, stored.ref, None, moves)
 
-    def _partitions(
-        self, work: UnitOfWork, looked: Looked, drop: Drop, live: StoredTable, names: list[str] | None
-    ) -> tuple[Undropped, list[int]]:
+    def _restore_partitions(
+        self, work: UnitOfWork, attempt: Attempt, drop: Drop, live: StoredTable, names: list[str] | None
+    ) -> _Restoration:
+        """Restores all partitions of a drop, or (`names`) these."""
         moves = moves_since(work, drop, live)
         moved = work.drops.partition_names(drop.id) if names is None and moves else names or ()
         work.drops.restore_partitions(drop.id, live.ref.id, names)
@@ -243,56 +232,90 @@ class UndropService(FileService):
         if is_dependent(table):
             rewrite(work, [live.ref.id])
         work.record(table_events.reload(table_text(table), None, refresh=True))
-        chosen = work.partitions.select_stored(live.ref, named(names)) if names is not None else ()
-        mine = [place for one in chosen for place in places_of_partition(one.partition, str(table.sd.location))]
-        moving = plan_restore(work, looked, drop.id, only(None if names is None else mine, moves), live.ref.id)
+        included = None
+        if names is not None:
+            partitions = work.partitions.select_stored(live.ref, named(names))
+            root = str(table.sd.location)
+            included = [text for one in partitions for text in places_of_partition(one.partition, root)]
+        operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), live.ref.id)
         if names is None or not work.drops.left(drop.id):
             work.drops.end(drop.id)
-        return Undropped(PARTITIONS, live.ref.name, len(names) if names is not None else drop.partitions), moving
+        count = drop.partitions if names is None else len(names)
+        return _Restoration(Undropped(PARTITIONS, live.ref.name, count), operations, [])
+
+    def _partition_conflict(self, target: UndropTarget) -> str | None:
+        """Returns the message for a partition whose name is taken, or None if no name is."""
+        with self._store.read() as work:
+            live = work.tables.find(target.table)
+            drop = _choose(work, target, live)
+            names = _matching_names(work, drop, target) if target.partition else None
+            taken = work.drops.taken(drop.id, live.ref.id, names) if live else None
+        if taken is None:
+            return None
+        others = "" if drop.partitions == 1 or names == [taken] else "; or take the others back by their names"
+        return (
+            f"{target.table}@{taken} is there already: drop it, or give it another name (ALTER TABLE … "
+            f"PARTITION … RENAME TO PARTITION …), and take this one back then{others}"
+        )
+
+    def _remove_marks(self, locations: Sequence[str]) -> None:
+        """Removes the mark files that tell readers of these directories that newer rows are elsewhere."""
+        try:
+            for location in locations:
+                for file in self._warehouse.children(location)[0]:
+                    if paths.name(file.location).startswith(NEWER_ROWS_MARKER):
+                        self._warehouse.delete_directory(file.location)
+        except MetastoreError as error:
+            log.warning(
+                "Marks of replaced rows could not be removed; clients that read by path may see them: %s", error
+            )
 
 
-def _chosen(work: UnitOfWork, wanted: UndropTarget, live: StoredTable | None) -> Drop:
-    """Returns what is meant: the newest, or that of the number. Raises NotFoundError, InvalidOperationError."""
-    name, table_id = wanted.table, live.ref.id if live else None
+def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None) -> Drop:
+    """Returns the drop to undo: the newest, or the one with the number. `live`: the table of that name, if it exists.
+
+    Raises NotFoundError, InvalidOperationError (the table was dropped together with another one).
+    """
+    name, table_id = target.table, live.ref.id if live else None
     of_name = work.drops.find(name.catalog, name.database, name.name, table_id)
     with_others = work.drops.hiding(name) if name.name else []
     by_id = {drop.id: drop for drop in [*of_name, *with_others]}
-    found = [by_id[number] for number in sorted(by_id, reverse=True)]
-    of_live = [drop for drop in found if drop.table_id in (None, table_id)]
-    if wanted.partition:
-        of_live = [drop for drop in of_live if drop.table_id and _beginning(work, drop, wanted)]
-        if not of_live and live is None and found:
+    drops = [by_id[number] for number in sorted(by_id, reverse=True)]
+    # A drop of partitions or rows belongs to one table, not to a later one of the same name.
+    candidates = [drop for drop in drops if drop.table_id in (None, table_id)]
+    if target.partition:
+        candidates = [drop for drop in candidates if drop.table_id and _matching_names(work, drop, target)]
+        if not candidates and live is None and drops:
             raise NotFoundError(f"{name} is dropped: undrop the table first, then its partition")
-    if wanted.number is not None:
-        of_live = [drop for drop in of_live if drop.id == wanted.number]
-    if not of_live:
-        raise _nothing(wanted)
-    drop = of_live[0]
+    if target.number is not None:
+        candidates = [drop for drop in candidates if drop.id == target.number]
+    if not candidates:
+        raise _nothing(target)
+    drop = candidates[0]
     if drop.kind == TABLE and drop.name != name.name:
         other = f"{drop.database}.{drop.name}"
         raise InvalidOperationError(f"{name} was dropped with {other}: undrop that", others=[other])
     return drop
 
 
-def _check_new_name(wanted: UndropTarget, drop: Drop) -> None:
-    """Raises InvalidInputError where anything but a dropped table is to have another name, InvalidObjectError."""
-    if not wanted.new_name:
+def _check_new_name(target: UndropTarget, drop: Drop) -> None:
+    """Raises InvalidInputError if something other than a table gets a new name, InvalidObjectError for a bad name."""
+    if not target.new_name:
         return
-    if drop.kind not in (DATABASE, TABLE) or not wanted.table.name:
-        what = "a database" if drop.kind == DATABASE else f"what was {drop.kind}"
-        what = "a partition" if drop.kind == PARTITIONS else what
-        raise InvalidInputError(f"{what} comes back under its own name: only a dropped table can have another (--as)")
-    check_object_name("table", wanted.new_name)
+    if drop.kind not in (DATABASE, TABLE) or not target.table.name:
+        subject = {DATABASE: "a database", PARTITIONS: "a partition"}.get(drop.kind, f"a table that was {drop.kind}")
+        raise InvalidInputError(f"{subject} keeps its name: only a dropped table can get another one (--as)")
+    check_object_name("table", target.new_name)
 
 
-def _beginning(work: UnitOfWork, drop: Drop, wanted: UndropTarget) -> list[str]:
-    """Returns the names of those partitions of a drop that begin as is wanted."""
-    return work.drops.partition_names(drop.id, f"{wanted.partition.strip('/')}/")
+def _matching_names(work: UnitOfWork, drop: Drop, target: UndropTarget) -> list[str]:
+    """Returns the names of a drop's partitions that begin with the target's `partition`."""
+    return work.drops.partition_names(drop.id, f"{target.partition.strip('/')}/")
 
 
-def _nothing(wanted: UndropTarget) -> NotFoundError:
-    name = f"{wanted.table}@{wanted.partition}" if wanted.partition else str(wanted.table).rstrip(".")
-    number = f" with the number {wanted.number}" if wanted.number is not None else ""
+def _nothing(target: UndropTarget) -> NotFoundError:
+    name = f"{target.table}@{target.partition}" if target.partition else str(target.table).rstrip(".")
+    number = f" with the number {target.number}" if target.number is not None else ""
     return NotFoundError(
         f"nothing of {name}{number} can be taken back: it was not dropped within METASTORE_DROP_RETENTION, or was "
         "purged (`metastore dropped` lists the candidates)"

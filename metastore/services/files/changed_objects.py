@@ -1,4 +1,4 @@
-"""A table or some of its partitions, which are emptied, or put back, in one way."""
+"""A table without partitions, or partitions of a table: what a truncation empties and an undrop restores."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Owner = Table | Partition
 
 
 class ChangedObjects:
-    """What has files: the table itself, or (`partitions`, locked) these of its partitions. `structs` may be changed."""
+    """The table, or its locked `partitions`. Callers change `structs` in place, then call `write`."""
 
     def __init__(self, work: UnitOfWork, stored: StoredTable, partitions: Sequence[StoredPartition] | None) -> None:
+        """`partitions`: None for the table itself."""
         self._work = work
         self._stored = stored
         self._partitions = partitions
@@ -29,7 +30,7 @@ class ChangedObjects:
         self.structs: list[Owner] = [self._table] if partitions is None else [one.partition for one in partitions]
 
     def write(self, *, truncated: bool = False) -> None:
-        """Stores what has become of them, with its events; their column statistics go."""
+        """Stores the changed structs with their events, and deletes their column statistics."""
         work, stored = self._work, self._stored
         if self._partitions is None:
             work.tables.update(stored.ref.id, stored.ref.database_id, self._table)
@@ -39,5 +40,5 @@ class ChangedObjects:
             changed = as_changed(self._partitions)
             work.partitions_write.update(stored.ref, changed)
             work.record(*alter_partitions(self._before, self._befores, changed, truncated=truncated))
-        gone = [TABLE_ITSELF] if self.partition_ids is None else self.partition_ids
-        work.column_statistics.delete(stored.ref.id, gone, None, None)
+        ids = [TABLE_ITSELF] if self.partition_ids is None else self.partition_ids
+        work.column_statistics.delete(stored.ref.id, ids, None, None)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidOperationError, MetastoreError
+from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, cleaned, with_parents, with_subdirectories
-from metastore.services.files.journal import FileService
 from metastore.services.files.operations import DROPPED
 from metastore.services.files.planning import plan_cleaning
 from metastore.storage.repositories.dead_writes import DeadWrite
@@ -125,7 +125,7 @@ class DeadWriteCleaning(FileService):
         with self._store.transaction(of_call=False) as work:
             decided = plan_cleaning(work, steps, dead.table_id)
         for ids in decided:
-            self._finish(ids)
+            self._carry_out_or_fail(ids)
 
     def _remove_emptied(self, dead: DeadWrite, remains: Leftovers) -> None:
         shared = [*_shared(dead), *(source for source, _ in remains.away)]

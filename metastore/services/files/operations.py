@@ -1,22 +1,31 @@
-"""How a file operation is done: each may be done again after it was broken off, and changes nothing once it is done."""
+"""How one file operation is done. Each step may be repeated after a crash, and does nothing when it is done already."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from metastore.errors import InvalidInputError
+from metastore.errors import ConflictError, InvalidInputError
 from metastore.storage.repositories.file_operations import FileOperation
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 
 DROPPED: Final = "dropped"
 UNDONE: Final = "undone"
-"""Of a directory that was made for nothing: it goes only if it is empty."""
+"""Reason of removing a directory that was made for a call that failed. It is removed only if it is empty."""
 
 TRUNCATED: Final = "truncated"
-"""Some of what is in a directory goes, the directory stays."""
+"""Reason of removing some entries of a directory. The directory itself stays."""
+
+
+class BlockedByFileOperationError(ConflictError):
+    """Rolls an attempt of `change_loop` back: operations of the journal touch the same locations. `ids`: of those."""
+
+    def __init__(self, ids: Sequence[int] = (), why: str | None = None) -> None:
+        reason = f" ({why})" if why else ""
+        super().__init__(f"Files of what was dropped or renamed are still there{reason}; try again")
+        self.ids = list(ids)
 
 
 class OperationRunner:
@@ -26,26 +35,30 @@ class OperationRunner:
         self._warehouse = warehouse
         self._step = on_step
 
-    def take_away(self, operation: FileOperation) -> str:
-        """Moves what moves; takes what goes out of the way, where that is a rename. Returns where it is then."""
-        place = operation.location
+    def move_away(self, operation: FileOperation) -> str:
+        """Frees the operation's location by a rename: to its target, or into the trash. Returns where the files are.
+
+        They stay where they are if they are there already, if only an empty directory is to be removed, or if the file
+        system cannot rename.
+        """
+        location = operation.location
         if operation.kind == "move":
-            self._warehouse.move_into(place, operation.target or place)
+            self._warehouse.move_into(location, operation.target or location)
             self._step("moved")
         if operation.kind == "move" or operation.origin or operation.reason == UNDONE:
-            return place
-        trash = self._warehouse.trash(place, str(operation.id))
+            return location
+        trash = self._warehouse.trash(location, str(operation.id))
         if operation.reason == TRUNCATED:
             self._warehouse.move_each(operation.places, trash, copies=operation.kept)
-            with suppress(InvalidInputError):  # nothing can be there: its name is too long, say
-                self._warehouse.make_directory(place)
+            with suppress(InvalidInputError):  # the directory cannot exist, for example because its name is too long
+                self._warehouse.make_directory(location)
             return trash
-        return trash if self._warehouse.put_away(place, trash, copies=operation.kept) else place
+        return trash if self._warehouse.put_away(location, trash, copies=operation.kept) else location
 
     def finish(self, operation: FileOperation, location: str) -> bool:
-        """Removes what goes, from where it is now; directories above its old place that have become empty go, too.
+        """Deletes what is to be removed, from `location`, and directories above its old location that became empty.
 
-        What can be taken back stays; false where that is so.
+        Returns false if the files stay in the trash, where an undrop can find them.
         """
         stays = operation.kept and location != operation.location
         if operation.reason == UNDONE:

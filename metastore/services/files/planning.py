@@ -1,141 +1,121 @@
-"""What becomes of files, decided with the transaction that changes the catalog; the journal carries it out."""
+"""Stage 2 of the change loop: plans file operations within the transaction that changes the catalog.
+
+Every `plan_…` function is among the last statements of its transaction, because it takes the journal's lock: no other
+transaction can begin to use or remove the same locations before this one ends. All return the ids of the operations,
+which the caller passes to `Journal.carry_out` after the commit, and raise BlockedByFileOperationError, which repeats
+the attempt.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from metastore.errors import ConflictError, InvalidOperationError
+from metastore.errors import InvalidOperationError
+from metastore.services.files.change_loop import Attempt, LookNeededError
 from metastore.services.files.moves import Move
-from metastore.services.files.operations import DROPPED, TRUNCATED
+from metastore.services.files.operations import DROPPED, TRUNCATED, BlockedByFileOperationError
 from metastore.storage.repositories.file_operations import FileOperation, NewOperation
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 
 
-class InTheWayError(ConflictError):
-    """What must be done before an attempt is made anew: operations, and looking whether something is where moves go."""
+def check_unblocked(work: UnitOfWork, locations: Sequence[str]) -> None:
+    """Has the transaction use these locations. Raises BlockedByFileOperationError if an operation touches them.
 
-    def __init__(self, ids: Sequence[int] = (), moves: Sequence[Move] = (), why: str | None = None) -> None:
-        reason = f" ({why})" if why else ""
-        super().__init__(f"Files of what was dropped or renamed are still there{reason}; try again")
-        self.ids = list(ids)
-        self.moves = list(moves)
-
-
-class UnseenError(Exception):
-    """Places at which must be looked, while no transaction is open, before an attempt is made anew."""
-
-    def __init__(self, places: Sequence[str]) -> None:
-        super().__init__(places)
-        self.places = places
-
-
-class Looked(set[Move]):
-    """Moves of which it is known that nothing was where they go."""
-
-    def require(self, moves: Sequence[Move]) -> None:
-        """Raises InTheWayError for those that it does not know."""
-        if new := [move for move in moves if move not in self]:
-            raise InTheWayError(moves=new)
+    Only the commit may follow: until then, no operation on these locations can be claimed.
+    """
+    if blocking := work.file_operations.refer([paths.canonical(location) for location in locations]):
+        raise BlockedByFileOperationError(blocking)
 
 
 def plan_moves(
-    work: UnitOfWork, looked: Looked, moves: Sequence[Move], table_id: int, root: str | None = None
+    work: UnitOfWork, attempt: Attempt, moves: Sequence[Move], table_id: int, root: str | None = None
 ) -> list[int]:
-    """Decides with this transaction, of which nothing but the commit is left, that directories move.
-
-    Those that this leaves empty below `root` go. Returns the ids, to be carried out. Raises InTheWayError.
-    """
+    """Plans moves of a table's directories. Directories below `root` that become empty are removed."""
     if not moves:
         return []
-    looked.require(moves)
-    refer(work, [place for move in moves for place in move])
-    places = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
-    new = [NewOperation("move", source, "renamed", target) for source, target in places]
+    attempt.require_free(moves)
+    check_unblocked(work, [location for move in moves for location in move])
+    canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
+    new = [NewOperation("move", source, "renamed", target) for source, target in canonical]
     return work.file_operations.decide(new, table_id, paths.canonical(root) if root else "")
 
 
 def plan_truncation(
-    work: UnitOfWork, inside: Mapping[str, Sequence[str]], table_id: int, drop_id: int | None = None
+    work: UnitOfWork, entries: Mapping[str, Sequence[str]], table_id: int, drop_id: int | None = None
 ) -> list[int]:
-    """Decides, as `plan_moves`, that what is `inside` of directories goes, by directory."""
-    refer(work, list(inside))
-    new = [NewOperation("remove", paths.canonical(text), TRUNCATED, places=found) for text, found in inside.items()]
+    """Plans the removal of files and directories, `entries`, by the directory that they are in."""
+    check_unblocked(work, list(entries))
+    new = [NewOperation("remove", paths.canonical(text), TRUNCATED, places=inside) for text, inside in entries.items()]
     return work.file_operations.decide(new, table_id, drop_id=drop_id)
 
 
 def plan_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
-    """Decides what cleaning up takes, step by step; the ids of each. Raises InTheWayError where somebody is there."""
-    work.file_operations.alone()  # who refers to one from now on waits until it is done
-    refer(work, [operation.location for step in steps for operation in step])
+    """Plans operations that are carried out step by step. Returns the ids of each step."""
+    work.file_operations.alone()
+    check_unblocked(work, [operation.location for step in steps for operation in step])
     return [work.file_operations.decide(step, table_id) for step in steps]
-
-
-def refer(work: UnitOfWork, places: Sequence[str]) -> None:
-    """This transaction refers to these places from now on; nothing but the commit comes after. Raises InTheWayError."""
-    if found := work.file_operations.refer([paths.canonical(place) for place in places]):
-        raise InTheWayError(found)
 
 
 def plan_removal(
     work: UnitOfWork,
     warehouse: Warehouse,
-    places: Sequence[str],
+    locations: Sequence[str],
     *,
     table_id: int | None = None,
     root: str = "",
     reason: str = DROPPED,
     drop_id: int | None = None,
 ) -> list[int]:
-    """Decides that what was dropped with this transaction goes; directories that it leaves empty below `root`, too.
+    """Plans the removal of directories that this transaction drops from the catalog, if they are within the roots.
 
-    `reason`: of what is UNDONE, only empty directories go. `drop_id`: it is put away, and can be taken back. Outside of
-    the roots, nothing goes. Returns the ids of the operations, to be carried out after the commit. Raises
-    InTheWayError where a place is being emptied: what goes of it does not come back with it.
+    `root`: directories below it that become empty are removed, too. `reason`: if it is UNDONE, only empty directories
+    are removed. `drop_id`: the files are put into the trash, where an undrop finds them.
     """
-    inside = [paths.canonical(text) for text in warehouse.roots.holding(places)]
-    if inside and (emptied := work.file_operations.emptying(inside)):
-        raise InTheWayError(emptied)
+    inside = [paths.canonical(text) for text in warehouse.roots.holding(locations)]
+    # An unfinished truncation must not put its files into the trash after the directory: an undrop would lack them.
+    if inside and (truncations := work.file_operations.emptying(inside)):
+        raise BlockedByFileOperationError(truncations)
     new = [NewOperation("remove", text, reason) for text in inside]
     above = paths.canonical(root) if root else ""
     return work.file_operations.decide(new, table_id, above, drop_id, swallowing=True)
 
 
 def plan_restore(
-    work: UnitOfWork, looked: Looked, drop_id: int, place: Callable[[str], str | None], table_id: int | None = None
+    work: UnitOfWork, attempt: Attempt, drop_id: int, target: Callable[[str], str | None], table_id: int | None = None
 ) -> list[int]:
-    """Decides, as `plan_moves`, that what was put away with a drop comes back.
+    """Plans moves out of the trash, of what a drop put there.
 
-    `place`: from where it lay to where it comes, None for what stays away. `table_id`: whose all of it is. Raises
-    InvalidOperationError where another object of the catalog lies there now.
+    `target` maps an old location to the one to restore to, or None for what stays in the trash. `table_id`: the table
+    that all of it belongs to. Raises InvalidOperationError if another object of the catalog uses a location now.
     """
-    away = work.file_operations.of_drop(drop_id)
-    if late := [operation.id for operation in away if operation.origin is None]:
-        raise InTheWayError(late)
-    origins = {one.id: one.origin or "" for one in away}
-    back = {one.id: Move(one.location, to) for one in away if (to := place(origins[one.id])) is not None}
-    places = [move.target for move in back.values()]
+    trashed = work.file_operations.of_drop(drop_id)
+    if unfinished := [operation.id for operation in trashed if operation.origin is None]:
+        raise BlockedByFileOperationError(unfinished)
+    origins = {operation.id: operation.origin or "" for operation in trashed}
+    moves = {one.id: Move(one.location, to) for one in trashed if (to := target(origins[one.id])) is not None}
+    targets = [move.target for move in moves.values()]
     work.file_operations.alone()
     if table_id is not None:
-        check_not_given(work.locations.others(places, table_id, None))
-    if work.file_operations.being_made(places):
-        raise InTheWayError
-    looked.require([move for one in away if one.id in back for move in _moves(one, back[one.id])])
-    refer(work, places)
-    work.file_operations.release(drop_id, [origins[number] for number in back])
-    return work.file_operations.take_back({number: move.target for number, move in back.items()})
+        check_available(work.locations.others(targets, table_id, None))
+    if work.file_operations.being_made(targets):
+        raise LookNeededError
+    attempt.require_free([move for one in trashed if one.id in moves for move in _file_moves(one, moves[one.id])])
+    check_unblocked(work, targets)
+    work.file_operations.release(drop_id, [origins[number] for number in moves])
+    return work.file_operations.take_back({number: move.target for number, move in moves.items()})
 
 
-def check_not_given(places: Iterable[str]) -> None:
-    """Raises InvalidOperationError for a place: another object of the catalog lies there now."""
-    for place in places:
-        raise InvalidOperationError(f"{place} has been given to another object of the catalog")
+def check_available(used: Iterable[str]) -> None:
+    """Raises InvalidOperationError for the first of the locations, which other objects of the catalog use."""
+    for location in used:
+        raise InvalidOperationError(f"{location} has been given to another object of the catalog")
 
 
-def _moves(away: FileOperation, back: Move) -> list[Move]:
-    """Returns what comes back, one by one where its directory has stayed."""
-    if away.reason != TRUNCATED:
-        return [back]
-    names = map(paths.name, away.places)
-    return [Move(paths.join(back.source, name), paths.join(back.target, name)) for name in names]
+def _file_moves(trashed: FileOperation, move: Move) -> list[Move]:
+    """Returns the moves whose targets must be free: of each entry, if the directory itself has stayed (truncation)."""
+    if trashed.reason != TRUNCATED:
+        return [move]
+    names = map(paths.name, trashed.places)
+    return [Move(paths.join(move.source, name), paths.join(move.target, name)) for name in names]

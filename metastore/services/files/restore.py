@@ -1,14 +1,16 @@
-"""Putting back what was truncated or overwritten: files, skewed locations and statistics, where they were."""
+"""Undoing a truncation or an overwrite: restores files, skewed locations and statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from metastore.domain.column_statistics import is_count
 from metastore.errors import InvalidOperationError, NotFoundError
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.moves import Move, follow, relocate
-from metastore.services.files.planning import Looked, plan_restore, refer
+from metastore.services.files.planning import check_unblocked, plan_restore
 from metastore.services.files.retirement import replaced_places, retire
 from metastore.services.rules.locations import places_of
 from metastore.storage.references import StoredTable
@@ -22,104 +24,114 @@ from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 
-def only(places: Iterable[str] | None, moves: Sequence[Move] = ()) -> Callable[[str], str | None]:
-    """Returns what says where something comes back that lay at a place: there, along moves; None: not to `places`."""
-    mine = None if places is None else {paths.canonical(place) for place in places}
+class _Descriptors(NamedTuple):
+    """Where the rows of one object were before the undrop, and where they are after it."""
+
+    replaced: StorageDescriptor
+    restored: StorageDescriptor
+
+
+def restore_target(locations: Iterable[str] | None, moves: Sequence[Move] = ()) -> Callable[[str], str | None]:
+    """Returns a function that maps an old location to the one to restore to, for `plan_restore`.
+
+    It follows `moves` since the drop, and maps to None what is not in `locations` (None: everything is restored).
+    """
+    included = None if locations is None else {paths.canonical(location) for location in locations}
 
     def target(origin: str) -> str | None:
-        place = paths.canonical(follow(origin, moves))
-        return place if mine is None or place in mine else None
+        location = paths.canonical(follow(origin, moves))
+        return location if included is None or location in included else None
 
     return target
 
 
 def moves_since(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[Move]:
-    """Returns how a table's directories have moved since something of it was dropped, the latest last.
+    """Returns the moves of a table's directories since the drop, the latest last.
 
-    The place of a dropped partition may be another's since then: it goes with the table alone.
+    For dropped partitions, moves of single partitions are left out: another partition may have had that location.
     """
     moved = work.file_operations.moved(live.ref.id, drop.dropped_at)
     return [Move(one.location, one.target or one.location) for one in moved if drop.kind != PARTITIONS or not one.root]
 
 
 def restore_contents(
-    work: UnitOfWork, looked: Looked, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
+    work: UnitOfWork, attempt: Attempt, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
 ) -> tuple[list[int], list[str]]:
-    """Takes back a truncation or an overwriting of a table, or of these of its partitions.
+    """Undoes a truncation or an overwrite of a table or (`names`) of these partitions.
 
-    Returns what is to be carried out, and where the rows are that are current again. Raises NotFoundError for
-    partitions that are gone, InvalidOperationError where the files are gone or what came later is in the way.
+    Returns the operations to carry out, and the locations whose rows are current again. Raises NotFoundError if a
+    partition was dropped since, InvalidOperationError if the files are deleted or a later change would be lost.
     """
     moves = moves_since(work, drop, live)
-    state = _restored(work, drop, live, names, moves)
-    moving = []
+    changes = _restore_objects(work, drop, live, names, moves)
+    operations = []
     if drop.kind == TRUNCATED:
-        places = [place for _, new in state for place in places_of(new)]
-        moving = plan_restore(work, looked, drop.id, only(places, moves), live.ref.id)
+        locations = [text for change in changes for text in places_of(change.restored)]
+        operations = plan_restore(work, attempt, drop.id, restore_target(locations, moves), live.ref.id)
     else:
-        _retire(work, warehouse, live, state)
+        _swap_retired(work, warehouse, live, changes)
     if not work.drops.left(drop.id):
         work.drops.end(drop.id)
-    return moving, [was.location for _, was in state if was.location]
+    return operations, [change.restored.location for change in changes if change.restored.location]
 
 
-def _restored(
+def _restore_objects(
     work: UnitOfWork, drop: Drop, live: StoredTable, names: Sequence[str] | None, moves: Sequence[Move]
-) -> list[tuple[StorageDescriptor, StorageDescriptor]]:
-    """Returns what is now, and what was, of each. `moves`: of their directories since."""
+) -> list[_Descriptors]:
+    """Restores the table, or its partitions, in the catalog. `moves`: of their directories since the drop."""
     if live.ref.keys:
         before = {one.id: one for one in work.partitions.select_dropped(live.ref, drop.id)}
         before = {number: one for number, one in before.items() if names is None or one.name in names}
-        there = work.partitions.select_stored(live.ref, identified(before), lock=True)
-        if gone := sorted(before[number].name for number in before.keys() - {one.id for one in there}):
-            raise NotFoundError(f"partition {gone[0]} of {live.ref.name} is gone: undrop it first")
-        owners = ChangedObjects(work, live, there)
-        was: list[Owner] = [before[one.id].partition for one in there]
-        exact = {one.id: one.version == before[one.id].version + 1 for one in there}
-        called = [f"{live.ref.name} partition {one.name}" for one in there]
+        existing = work.partitions.select_stored(live.ref, identified(before), lock=True)
+        if missing := sorted(before[number].name for number in before.keys() - {one.id for one in existing}):
+            raise NotFoundError(f"partition {missing[0]} of {live.ref.name} was dropped: undrop it first")
+        objects = ChangedObjects(work, live, existing)
+        old: list[Owner] = [before[one.id].partition for one in existing]
+        unchanged = {one.id: one.version == before[one.id].version + 1 for one in existing}
+        labels = [f"{live.ref.name} partition {one.name}" for one in existing]
     else:
-        owners = ChangedObjects(work, live, None)
+        objects = ChangedObjects(work, live, None)
         version, table = work.tables.before(drop.id)
-        was, exact, called = [table], {TABLE_ITSELF: live.ref.version == version + 1}, [str(live.ref.name)]
-    state = [(shallow_copy(now.sd), old.sd) for now, old in zip(owners.structs, was, strict=True)]
-    for now, old, name, is_exact in zip(owners.structs, was, called, exact.values(), strict=True):
-        _restore(now, old, drop, name, moves, exact=is_exact)
-    owners.write()
-    work.drops.restore_statistics(drop.id, [number for number in exact if exact[number]], owners.partition_ids or ())
-    return state
+        old, unchanged, labels = [table], {TABLE_ITSELF: live.ref.version == version + 1}, [str(live.ref.name)]
+    changes = [_Descriptors(shallow_copy(now.sd), was.sd) for now, was in zip(objects.structs, old, strict=True)]
+    for now, was, label, is_unchanged in zip(objects.structs, old, labels, unchanged.values(), strict=True):
+        _restore_object(now, was, drop, label, moves, with_counts=is_unchanged)
+    objects.write()
+    with_statistics = [number for number in unchanged if unchanged[number]]
+    work.drops.restore_statistics(drop.id, with_statistics, objects.partition_ids or ())
+    return changes
 
 
-def _restore(owner: Owner, was: Owner, drop: Drop, name: str, moves: Iterable[Move], *, exact: bool) -> None:
-    """Gives a table or partition what it had. `exact`: nothing else has changed it since."""
-    for move in moves:
-        relocate(was.sd, move)
-    if drop.kind == TRUNCATED:
-        if not paths.same(owner.sd.location, was.sd.location):
-            raise InvalidOperationError(f"{name} was overwritten after it was truncated: undrop that first")
-        locations = owner.sd.skewedInfo.skewedColValueLocationMaps
-        owner.sd.skewedInfo.skewedColValueLocationMaps = was.sd.skewedInfo.skewedColValueLocationMaps | locations
-    else:
-        owner.sd.location, owner.sd.skewedInfo = was.sd.location, was.sd.skewedInfo
-        owner.sd.storedAsSubDirectories = was.sd.storedAsSubDirectories
-    kept = {key: value for key, value in owner.parameters.items() if not is_count(key)}
-    counts = {key: value for key, value in was.parameters.items() if is_count(key)} if exact else {}
-    owner.parameters = kept | counts
-
-
-def _retire(
-    work: UnitOfWork,
-    warehouse: Warehouse,
-    live: StoredTable,
-    state: Sequence[tuple[StorageDescriptor, StorageDescriptor]],
+def _restore_object(
+    current: Owner, old: Owner, drop: Drop, label: str, moves: Iterable[Move], *, with_counts: bool
 ) -> None:
-    """Replaces what is current by what was. Raises InvalidOperationError where that is gone."""
-    back = [place for now, was in state for place in replaced_places(was, now)]
-    wanted = {paths.canonical(text) for text in warehouse.roots.holding(back)}
-    gone = wanted - set(work.retired_locations.forget(list(wanted)))
-    if gone:
-        raise InvalidOperationError(f"{min(gone)} was cleaned: what {live.ref.name} was overwritten with must stay")
-    current = [place for _, was in state for place in places_of(was)]
-    retire(
-        work, live, "", [place for now, was in state for place in replaced_places(now, was)], current, warehouse.roots
-    )
-    refer(work, current)
+    """Gives a table or partition its old locations. `with_counts`: also its counts, as nothing else has changed it."""
+    for move in moves:
+        relocate(old.sd, move)
+    if drop.kind == TRUNCATED:
+        if not paths.same(current.sd.location, old.sd.location):
+            raise InvalidOperationError(f"{label} was overwritten after it was truncated: undrop that first")
+        locations = current.sd.skewedInfo.skewedColValueLocationMaps
+        current.sd.skewedInfo.skewedColValueLocationMaps = old.sd.skewedInfo.skewedColValueLocationMaps | locations
+    else:
+        current.sd.location, current.sd.skewedInfo = old.sd.location, old.sd.skewedInfo
+        current.sd.storedAsSubDirectories = old.sd.storedAsSubDirectories
+    kept = {key: value for key, value in current.parameters.items() if not is_count(key)}
+    counts = {key: value for key, value in old.parameters.items() if is_count(key)} if with_counts else {}
+    current.parameters = kept | counts
+
+
+def _swap_retired(work: UnitOfWork, warehouse: Warehouse, live: StoredTable, changes: Sequence[_Descriptors]) -> None:
+    """Retires the locations that are replaced, and takes the restored ones off the list of retired locations.
+
+    Raises InvalidOperationError if one of those was cleaned already.
+    """
+    restored = [text for change in changes for text in replaced_places(change.restored, change.replaced)]
+    needed = {paths.canonical(text) for text in warehouse.roots.holding(restored)}
+    cleaned = needed - set(work.retired_locations.forget(list(needed)))
+    if cleaned:
+        raise InvalidOperationError(f"The overwrite of {live.ref.name} cannot be undone: {min(cleaned)} was cleaned")
+    replaced = [text for change in changes for text in replaced_places(change.replaced, change.restored)]
+    current = [text for change in changes for text in places_of(change.restored)]
+    retire(work, live, "", replaced, current, warehouse.roots)
+    check_unblocked(work, current)

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
+from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import cleaned, with_parents
-from metastore.services.files.journal import FileService
 from metastore.services.files.operations import DROPPED, TRUNCATED
 from metastore.services.files.usage import unused
 from metastore.storage.repositories.locations import UNUSED, Use

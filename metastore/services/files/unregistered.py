@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from metastore.domain.query_ids import is_registered_form
 from metastore.errors import MetastoreError
+from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import STAGING, cleaned, with_parents
-from metastore.services.files.journal import FileService
 from metastore.services.files.planning import plan_removal
-from metastore.services.files.usage import unused, uses
+from metastore.services.files.usage import unused, usage
 from metastore.services.rules.tables import is_view
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FoundFile
@@ -45,7 +45,7 @@ class UnregisteredCleaning(FileService):
             work.file_operations.alone()  # who refers to one from now on waits until it is gone
             free = unused(work, places)
             ids = plan_removal(work, self._warehouse, free, table_id=table_id)
-        self._finish(ids)
+        self._carry_out_or_fail(ids)
         self._journal.remove_empty(with_parents(free, root))
 
     def _found(self, root: str) -> Iterator[tuple[str, list[FoundFile]]]:
@@ -60,7 +60,7 @@ class UnregisteredCleaning(FileService):
     def _unused(self, place: str) -> Iterator[tuple[str, list[FoundFile]]]:
         """Returns the place itself, or those in it to which nothing refers, as far up as possible."""
         with self._store.read() as work:
-            use = uses(work, [place])[place]
+            use = usage(work, [place])[place]
         if use.itself:
             return
         if not use.below:

@@ -1,4 +1,4 @@
-"""Who uses a place, so that it cannot go."""
+"""Which locations are in use, and must not be removed."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 
 
-def uses(work: UnitOfWork, places: Iterable[str]) -> dict[str, Use]:
-    """Returns the uses of places by objects, open writes and what was replaced, as they were asked for; of all."""
-    keys = {place: paths.canonical(place) for place in places}
-    found = [of(keys.values()) for of in (work.locations.referred, work.locations.written, work.locations.retired)]
+def usage(work: UnitOfWork, locations: Iterable[str]) -> dict[str, Use]:
+    """Returns the use of each location by objects of the catalog, open writes and retired locations."""
+    keys = {location: paths.canonical(location) for location in locations}
+    lookups = (work.locations.referred, work.locations.written, work.locations.retired)
+    uses = [lookup(keys.values()) for lookup in lookups]
     return {
-        place: Use(any(of.get(key, UNUSED).itself for of in found), any(of.get(key, UNUSED).below for of in found))
-        for place, key in keys.items()
+        location: Use(any(by.get(key, UNUSED).itself for by in uses), any(by.get(key, UNUSED).below for by in uses))
+        for location, key in keys.items()
     }
 
 
-def unused(work: UnitOfWork, places: Iterable[str]) -> list[str]:
-    """Returns those of the places where nothing lies, and nothing is being made, at any depth."""
-    free = [place for place, use in uses(work, places).items() if use == UNUSED]
-    made = work.file_operations.being_made([paths.canonical(place) for place in free])
-    return [place for place in free if paths.canonical(place) not in made]
+def unused(work: UnitOfWork, locations: Iterable[str]) -> list[str]:
+    """Returns the locations that are unused, at any depth, and where no call is making directories."""
+    free = [location for location, use in usage(work, locations).items() if use == UNUSED]
+    being_made = work.file_operations.being_made([paths.canonical(location) for location in free])
+    return [location for location in free if paths.canonical(location) not in being_made]
