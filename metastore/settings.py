@@ -163,8 +163,8 @@ class Settings:
     # Authorization
     authorization: str = _setting(
         "off",
-        "off: every client may do everything. grants: clients may do only what they were granted, and other objects "
-        "are hidden.",
+        "off: every client may do everything. grants: clients have only the privileges that they were "
+        "granted. Other objects are hidden.",
         choices=("off", "grants"),
     )
     admins: str = _setting(

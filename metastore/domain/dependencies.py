@@ -1,6 +1,7 @@
-"""Dependent tables (the final proposal of Hive's "Dependent Tables"): which may be made, and the view that each one is.
+"""Rules of dependent tables (Hive's proposal "Dependent Tables"): validation, drop order, and their view text.
 
-A dependent table has the data columns of its base, a prefix of its partition columns, and neither location nor files.
+A dependent table has the data columns of its base table and a prefix of the base's partition columns. It has neither a
+location nor files: engines see it as a view on the base.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.errors import InvalidObjectError
 
 DEPENDENT = "dependent.table"
-"""The table parameter that says `true` of a dependent table."""
+"""Table parameter that is `true` for dependent tables."""
 
 BASES = "dependent.on"
-"""The table parameter that names the tables that it depends on; new partitions depend on the last one."""
+"""Table parameter with the names of the base tables. New partitions depend on the last one."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _ESCAPED = ("'", "\\")
-_APART = re.compile(r"(['\\]|\$(?={))")
+_SPLIT = re.compile(r"(['\\]|\$(?={))")
 
 
 class Column(NamedTuple):
-    """A column by name and type, both as they are stored."""
+    """A column: stored name and type string."""
 
     name: str
     type: str
 
 
 class Source(NamedTuple):
-    """A base table and the values of the dependent partitions that read it."""
+    """A base table, and the values of the dependent partitions that read it."""
 
     database: str
     table: str
@@ -42,37 +43,39 @@ class Source(NamedTuple):
 
 
 def inherit_keys(
-    dependent: str, keys: Sequence[tuple[str, str | None]], base: str, of: Sequence[Column]
+    dependent: str, keys: Sequence[tuple[str, str | None]], base: str, base_keys: Sequence[Column]
 ) -> list[Column]:
-    """Returns the partition columns of a dependent table; without a type they have the base's.
+    """Returns the partition columns of a dependent table. Columns without a type inherit that of the base.
 
-    Raises InvalidObjectError where they are no prefix of the base's: the seed's "Tdep is partitioned by a prefix of T".
+    Raises InvalidObjectError if `keys` are not a prefix of the base's partition columns, or have other types. The
+    proposal requires "Tdep is partitioned by a prefix of T".
     """
-    if not of:
-        raise InvalidObjectError(f"{base} has no partitions: {dependent} can depend on a partitioned table only")
-    allowed = " or ".join(f"({', '.join(key.name for key in of[: count + 1])})" for count in range(len(of)))
+    if not base_keys:
+        raise InvalidObjectError(f"{base} is not partitioned. {dependent} can depend only on a partitioned table")
+    prefixes = (base_keys[:count] for count in range(1, len(base_keys) + 1))
+    allowed = " or ".join(f"({', '.join(key.name for key in prefix)})" for prefix in prefixes)
     names = [fold(name) for name, _ in keys]
-    if not names or names != [key.name for key in of[: len(names)]]:
+    if not names or names != [key.name for key in base_keys[: len(names)]]:
         raise InvalidObjectError(
             f"{dependent} cannot be partitioned by ({', '.join(names)}): the partition columns of a dependent table "
             f"are the first ones of {base}: {allowed}"
         )
-    for (_, given), key in zip(keys, of, strict=False):
-        if given and _type(given) != _type(key.type):
+    for (_, type_string), key in zip(keys, base_keys, strict=False):
+        if type_string and _type(type_string) != _type(key.type):
             raise InvalidObjectError(
-                f"{dependent} cannot have the partition column {key.name} {given}: "
+                f"{dependent} cannot have the partition column {key.name} {type_string}: "
                 f"in {base} it is {key.name} {key.type}"
             )
-    return list(of[: len(names)])
+    return list(base_keys[: len(names)])
 
 
-def check_columns(dependent: str, columns: Sequence[Column], base: str, of: Sequence[Column]) -> None:
-    """Raises InvalidObjectError, naming the first difference, where the data columns are not the first of the base.
+def check_columns(dependent: str, columns: Sequence[Column], base: str, base_columns: Sequence[Column]) -> None:
+    """Raises InvalidObjectError for the first data column that differs from the base's at the same position.
 
-    More columns of a base are not read: those that were added to it, and not to the other bases yet.
+    The base may have further columns, for example new ones that the other bases do not have yet.
     """
     for position, own in enumerate(columns):
-        other = of[position] if position < len(of) else None
+        other = base_columns[position] if position < len(base_columns) else None
         if other is None or (own.name, _type(own.type)) != (other.name, _type(other.type)):
             raise InvalidObjectError(
                 f"{base} has other columns than {dependent}: "
@@ -81,54 +84,56 @@ def check_columns(dependent: str, columns: Sequence[Column], base: str, of: Sequ
 
 
 def check_no_cycle(dependent: str, base: str, upstream: Iterable[str]) -> None:
-    """Refuses circles. `upstream`: all that the base depends on. Raises InvalidObjectError where the dependent is among
-    it.
-    """
+    """Raises InvalidObjectError if the dependency closes a cycle. `upstream` are all tables that the base depends on."""
     if dependent == base or dependent in upstream:
         raise InvalidObjectError(f"{dependent} cannot depend on {base}, which depends on {dependent}")
 
 
 def check_values(dependent: str, keys: Sequence[Column], values: Sequence[str]) -> None:
-    """Raises InvalidObjectError for a value that is none of its column's type: no query could find it."""
+    """Raises InvalidObjectError for a value that is not of its column's type, because no query could find it."""
     for key, value in zip(keys, values, strict=True):
         kind = kind_of(key.type)
         if kind is not KeyKind.OTHER and not _is_default(value) and sort_key(kind, value) is None:
-            raise InvalidObjectError(f"{dependent}: {value} is no value of the partition column {key.name} {key.type}")
+            raise InvalidObjectError(
+                f"{dependent}: {value!r} is not a value of the partition column {key.name} {key.type}"
+            )
 
 
 def drop_order(names: Sequence[str], edges: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Returns the tables of a database as they can be dropped one by one, which is how Hive's clients drop a database.
+    """Returns the tables of a database in an order in which they can be dropped one by one, as Hive's clients do.
 
-    `edges`: bases with their dependents, None for one in another database. Such bases come first, so that nothing is
-    lost before they are refused; then dependents, the farthest first; then the rest as it was.
+    `edges` are pairs (base, dependent); the dependent is None if it is in another database. The drop of such a base
+    fails, so these come first, before any table is lost. Then follow dependents before their bases, then the others in
+    the given order.
     """
     inside = TopologicalSorter[str]()
     for base, dependent in edges:
         if dependent is not None:
             inside.add(base, dependent)
-    held = [base for base, dependent in edges if dependent is None]
-    order = dict.fromkeys([*held, *inside.static_order(), *names])
+    undroppable = [base for base, dependent in edges if dependent is None]
+    order = dict.fromkeys([*undroppable, *inside.static_order(), *names])
     known = set(names)
     return [name for name in order if name in known]
 
 
 def view_text(columns: Sequence[Column], keys: Sequence[Column], sources: Sequence[Source]) -> str:
-    """Returns the query over the base tables that a dependent table is to engines: Spark, Hive and Trino read it alike.
+    """Returns the view text of a dependent table, in SQL that Spark, Hive and Trino understand alike.
 
-    Each base is read once, for exactly the partitions that depend on it.
+    The query reads each base table once, restricted to the partitions that depend on it.
     """
     selected = ", ".join(_quoted(column.name) for column in (*columns, *keys))
     used = [source for source in sources if source.values] or list(sources[-1:])
     return "\nUNION ALL\n".join(
-        f"SELECT {selected} FROM {_quoted(source.database)}.{_quoted(source.table)} "  # noqa: S608 - all is quoted
+        f"SELECT {selected} FROM {_quoted(source.database)}.{_quoted(source.table)} "  # noqa: S608 - all names and values are quoted
         f"WHERE {_condition(keys, [tuple(value) for value in source.values])}"
         for source in used
     )
 
 
 def _condition(keys: Sequence[Column], specs: Sequence[tuple[str, ...]]) -> str:
-    """Writes a condition that is true for the partitions that begin with one of these values; what the same values
-    follow is said once.
+    """Returns a condition for the partitions whose values begin with one of `specs`.
+
+    First values with the same following values share one condition, which keeps the text short.
     """
     if not specs:
         return "false"
@@ -136,15 +141,17 @@ def _condition(keys: Sequence[Column], specs: Sequence[tuple[str, ...]]) -> str:
     for first, *rest in specs:
         following.setdefault(first, []).append(tuple(rest))
     if len(keys) == 1:
-        return _one_of(keys[0], list(following))
+        return _value_condition(keys[0], list(following))
     together: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for first, rests in following.items():
         together.setdefault(tuple(sorted(rests)), []).append(first)
-    parts = [f"({_one_of(keys[0], firsts)} AND {_condition(keys[1:], rests)})" for rests, firsts in together.items()]
+    parts = [
+        f"({_value_condition(keys[0], firsts)} AND {_condition(keys[1:], rests)})" for rests, firsts in together.items()
+    ]
     return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"
 
 
-def _one_of(key: Column, values: Sequence[str]) -> str:
+def _value_condition(key: Column, values: Sequence[str]) -> str:
     name = _quoted(key.name)
     literals = [literal(key.type, value) for value in values if not _is_default(value)]
     tests = (
@@ -152,15 +159,15 @@ def _one_of(key: Column, values: Sequence[str]) -> str:
     )
     if len(literals) < len(values):
         tests.append(f"{name} IS NULL")
-        # Hive reads the default partition's name, where others read NULL.
+        # In the default partition, Hive reads the name of the partition as the value, other engines read NULL.
         tests += [f"{name} = '{DEFAULT_PARTITION}'"] if kind_of(key.type).is_text else []
     return tests[0] if len(tests) == 1 else f"({' OR '.join(tests)})"
 
 
 def literal(type_string: str, value: str) -> str:
-    """Returns a partition value as SQL that Spark, Hive and Trino read alike.
+    """Returns a partition value as a SQL literal that Spark, Hive and Trino understand alike.
 
-    Trino's Coral takes DATE '…' for a text and does not know TIMESTAMP '…', but knows casts.
+    Dates and timestamps are casts: Trino's view translator (Coral) reads DATE '…' as a text and rejects TIMESTAMP '…'.
     """
     kind = kind_of(type_string)
     if kind.is_text:
@@ -173,8 +180,11 @@ def literal(type_string: str, value: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Returns a text without what engines escape each in its own way, and without Spark's variables (`${x}`)."""
-    pieces = [f"chr({ord(piece)})" if piece in _ESCAPED else f"'{piece}'" for piece in _APART.split(value) if piece]
+    """Returns a string literal, with quotes and backslashes as chr(…), because engines escape them differently.
+
+    It also splits `${`, so that Spark does not substitute variables.
+    """
+    pieces = [f"chr({ord(piece)})" if piece in _ESCAPED else f"'{piece}'" for piece in _SPLIT.split(value) if piece]
     return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})"
 
 

@@ -1,6 +1,7 @@
-"""Events of the notification log, with messages as Hive's JSONMessageEncoder writes them. Tables: `table_events`.
+"""Events of the notification log, with messages in the format of Hive's JSONMessageEncoder.
 
-Objects come as texts of Thrift's JSON protocol.
+This module has the events of catalogs, databases, functions, constraints, indexes and transactions; `table_events` has
+those of tables and partitions. Objects are texts in Thrift's JSON protocol.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from metastore.domain.names import DatabaseName, TableName
 
 FORMAT: Final = "json-0.2"
 PLACEHOLDER: Final = "\x01"
-"""Stands for a text that a message repeats. In JSON such a character can only be escaped, so it is nothing else."""
+"""Placeholder for a text that a message repeats. JSON texts escape control characters, so it cannot occur otherwise."""
 
 
 class EventType(StrEnum):
-    """As Hive's EventMessage.EventType writes them."""
+    """Values of Hive's EventMessage.EventType."""
 
     CREATE_CATALOG = "CREATE_CATALOG"
     ALTER_CATALOG = "ALTER_CATALOG"
@@ -53,7 +54,7 @@ class EventType(StrEnum):
 
 
 class Event(NamedTuple):
-    """An entry of the log that has neither number nor time yet. No `catalog`: of a transaction.
+    """An event without its id and timestamp. Events of transactions have no `catalog`.
 
     `message` is a JSON object without its timestamp. It contains `PLACEHOLDER` `repetitions` times; each stands for
     `repeated`, which is sent to the database and stored once.
@@ -69,7 +70,7 @@ class Event(NamedTuple):
 
 
 class EventFilter(NamedTuple):
-    """Which events are wanted. None and nothing mean all; names are folded."""
+    """A filter for events. None and empty sequences match all events. Names are folded."""
 
     skipped_types: Sequence[str] = ()
     catalog: str | None = None
@@ -79,7 +80,7 @@ class EventFilter(NamedTuple):
 
 
 class DatabaseText(NamedTuple):
-    """A database and its object."""
+    """A database and its JSON text."""
 
     name: DatabaseName
     text: str
@@ -96,11 +97,11 @@ _CONSTRAINTS: Final = {
 
 
 def event(kind: EventType, about: TableName | DatabaseName | str | None, **fields: Any) -> Event:
-    """Makes an event about a table, a database, a catalog (its name) or, with None, a transaction.
+    """Returns an event about a table, a database, a catalog (by its name) or a transaction (None).
 
-    `fields` are those of Hive's message class of this type.
+    `fields` are the fields of Hive's message class for this type.
     """
-    # Hive's own server fills the first two from its configuration; readers only insist that they are there.
+    # Hive fills these two fields from its configuration. Readers require them, but ignore their values.
     message = to_json({"server": "", "servicePrincipal": "", **fields})
     match about:
         case TableName(catalog, database, name):
@@ -144,7 +145,7 @@ def drop_function(database: DatabaseName, name: str) -> Event:
 
 
 def add_constraints(table: TableName, kind: str, texts: Sequence[str]) -> Event:
-    """Makes an event of new constraints; `kind` is pk, fk, uk, nn, dc or cc."""
+    """Returns the event of new constraints. `kind` is pk, fk, uk, nn, dc or cc."""
     type_, field = _CONSTRAINTS[kind]
     return event(type_, table, **{field: list(texts)})
 
@@ -163,7 +164,7 @@ def alter_index(database: DatabaseName, before: str, after: str) -> Event:
 
 
 def drop_index(table: TableName, name: str, index_table: str) -> Event:
-    """Makes the event of an index of a table that was dropped; the table that held it has one of its own."""
+    """Returns the event of a dropped index. The drop of its index table is a separate event."""
     fields = {"indexName": name, "origTableName": table.name, "indexTableName": index_table}
     return event(EventType.DROP_INDEX, table.parent, db=table.database, **fields)
 
@@ -174,7 +175,7 @@ def open_transactions(first: int, last: int) -> Event:
 
 
 def commit_transaction(transaction: int) -> Event:
-    """Makes the event of a commit; what it wrote is asked for apart (`get_all_write_event_info`)."""
+    """Returns the event of a commit. Readers get its writes from get_all_write_event_info."""
     return event(EventType.COMMIT_TXN, None, txnid=transaction)
 
 
@@ -183,7 +184,7 @@ def abort_transaction(transaction: int) -> Event:
 
 
 def allocate_write_ids(table: TableName, pairs: Sequence[tuple[int, int]]) -> Event:
-    """Makes an event of new write ids: `pairs` of transaction and write id."""
+    """Returns the event of new write ids. `pairs` are (transaction id, write id)."""
     return event(
         EventType.ALLOC_WRITE_ID,
         table,
@@ -199,5 +200,5 @@ def _of_database(kind: EventType, database: DatabaseText, **fields: Any) -> Even
 
 
 def to_json(value: Any) -> str:
-    """Writes JSON as messages have it."""
+    """Encodes a value as JSON without blanks and without escapes for non-ASCII characters."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,6 +1,7 @@
-"""Predicates as one tree, be they Hive filters or parts of a scan. Storage makes SQL of it, skew evaluates it.
+"""The predicate tree of Hive filters, Hive's serialized expressions, and scans.
 
-No tree is deeper than MAX_DEPTH: what walks one may recurse.
+`storage.queries` translates it to SQL; `skew` evaluates it for list bucketing. A tree has at most MAX_DEPTH levels, so
+functions may recurse over it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ MAX_NODES = 10_000
 
 
 class TruthValue(enum.Enum):
-    """What a constant predicate says. UNKNOWN: nothing is known of it, it may be true, false or null."""
+    """A SQL truth value, or UNKNOWN for a predicate that cannot be evaluated: it may be true, false or null."""
 
     TRUE = "true"
     FALSE = "false"
@@ -27,7 +28,7 @@ class TruthValue(enum.Enum):
 
 
 class Operator(enum.Enum):
-    """A comparison, read `column OPERATOR value`. With NULL it is NULL."""
+    """A comparison operator of `column OPERATOR value`. A comparison with NULL is NULL."""
 
     EQUAL = "="
     NOT_EQUAL = "!="
@@ -38,12 +39,12 @@ class Operator(enum.Enum):
 
     @property
     def negated(self) -> Operator:
-        """Returns the operator of NOT (column OPERATOR value)."""
+        """The operator of NOT (column OPERATOR value)."""
         return _NEGATED[self]
 
     @property
     def mirrored(self) -> Operator:
-        """Returns the operator of value OPERATOR column."""
+        """The operator for exchanged operands: value OPERATOR column."""
         return _MIRRORED.get(self, self)
 
 
@@ -65,7 +66,7 @@ _MIRRORED = {
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same for every row."""
+    """A predicate with the same truth value for every row."""
 
     truth: TruthValue
     depth: ClassVar[int] = 0
@@ -73,7 +74,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """column OPERATOR value. `value` is a text as Hive writes values; both sides are read as the column's type."""
+    """column OPERATOR value. `value` is a text as in partition names; both sides are parsed as the column's type."""
 
     column: str
     operator: Operator
@@ -83,7 +84,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class NullSafeEqual:
-    """column <=> value: never NULL, and false for a NULL column."""
+    """column <=> value. Never NULL; false for a NULL column."""
 
     column: str
     value: str
@@ -92,7 +93,7 @@ class NullSafeEqual:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """Whether the column equals one of the values. NULL for a NULL column (without values it may also be false)."""
+    """column IN (values). NULL for a NULL column; without values, it may also be false."""
 
     column: str
     values: tuple[str, ...]
@@ -109,7 +110,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class StartsWith:
-    """Whether the text of the column begins with `prefix`, case-sensitively."""
+    """The text of the column starts with `prefix`. Case-sensitive."""
 
     column: str
     prefix: str
@@ -118,7 +119,7 @@ class StartsWith:
 
 @dataclass(frozen=True, slots=True)
 class TextIn:
-    """Whether the text of a partition column, whatever its type, is one of the values. Never NULL."""
+    """The stored text of a partition column, whatever its type, is one of the values. Never NULL."""
 
     column: str
     values: tuple[str, ...]
@@ -127,9 +128,9 @@ class TextIn:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """SQL's LIKE on the text of the column: `%`, `_`, and `\\` before a character that stands for itself.
+    """SQL LIKE on the text of the column, with the wildcards `%` and `_` and the escape character `\\`.
 
-    Case-sensitive, unless `any_case`. The pattern does not end in a lone `\\`.
+    Case-sensitive unless `any_case`. The pattern does not end with an unescaped `\\`.
     """
 
     column: str
@@ -140,7 +141,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """True where its child is false and the other way round; NULL and unknown stay what they are."""
+    """Negation. NULL and UNKNOWN stay unchanged."""
 
     child: Expression
     depth: int = field(init=False, compare=False, repr=False)
@@ -151,7 +152,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """True where all children are. An And among them is replaced by its children."""
+    """Conjunction. Nested And nodes are flattened."""
 
     children: tuple[Expression, ...]
     depth: int = field(init=False, compare=False, repr=False)
@@ -163,7 +164,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """True where a child is. An Or among them is replaced by its children."""
+    """Disjunction. Nested Or nodes are flattened."""
 
     children: tuple[Expression, ...]
     depth: int = field(init=False, compare=False, repr=False)
@@ -184,7 +185,7 @@ UNKNOWN = Constant(TruthValue.UNKNOWN)
 
 
 def columns(expression: Expression) -> set[str]:
-    """Returns the names of all columns that the predicate speaks of."""
+    """Returns the names of all columns in the predicate."""
     match expression:
         case And(children=children) | Or(children=children):
             return set().union(*map(columns, children))
@@ -196,7 +197,7 @@ def columns(expression: Expression) -> set[str]:
 
 
 def has_unknown(expression: Expression) -> bool:
-    """Tells whether something in it is UNKNOWN: what it is true for, need not be meant."""
+    """Returns whether the tree contains UNKNOWN. Then its matches may include rows that the client did not ask for."""
     match expression:
         case And(children=children) | Or(children=children):
             return any(map(has_unknown, children))
@@ -206,9 +207,9 @@ def has_unknown(expression: Expression) -> bool:
 
 
 def push_not(expression: Expression, *, negate: bool = False) -> Expression:
-    """Returns the same predicate with Not only directly above a leaf, and never above a Compare or a Constant.
+    """Returns an equivalent predicate with Not only above leaves, and never above a Compare or a Constant.
 
-    `negate` asks for the predicate's negation.
+    `negate` returns the negation instead.
     """
     match expression:
         case Not(child=child):
@@ -234,7 +235,7 @@ def _negated(leaf: Leaf) -> Expression:
 
 
 class PostfixNode(Protocol):
-    """A node of a predicate as it comes over the wire: PredicateNode of thrift_idl/metastore.thrift."""
+    """A node of a predicate in a request: PredicateNode of thrift_idl/metastore.thrift."""
 
     op: int
     column: str | None
@@ -243,12 +244,12 @@ class PostfixNode(Protocol):
 
 
 def from_postfix(nodes: Sequence[PostfixNode]) -> Expression:
-    """Returns the tree of a predicate in postfix order; no nodes are TRUE. What is nested too deeply becomes UNKNOWN.
+    """Returns the tree of a predicate in postfix order. No nodes mean TRUE; subtrees that are too deep become UNKNOWN.
 
-    Raises InvalidInputError if the nodes do not make exactly one predicate, or are more than MAX_NODES.
+    Raises InvalidInputError if the nodes are not exactly one predicate, or if there are more than MAX_NODES.
     """
     if len(nodes) > MAX_NODES:
-        raise InvalidInputError(f"The predicate has {len(nodes):,} nodes, at most {MAX_NODES:,} are taken")
+        raise InvalidInputError(f"The predicate has {len(nodes):,} nodes, the maximum is {MAX_NODES:,}")
     stack: list[Expression] = []
     for index, node in enumerate(nodes):
         try:
@@ -256,11 +257,11 @@ def from_postfix(nodes: Sequence[PostfixNode]) -> Expression:
         except InvalidInputError as error:
             raise InvalidInputError(f"Malformed predicate: node {index}: {error}") from error
     if len(stack) > 1:
-        raise InvalidInputError(f"Malformed predicate: {len(stack)} predicates that nothing connects")
+        raise InvalidInputError(f"Malformed predicate: {len(stack)} predicates without an operator between them")
     return stack[0] if stack else TRUE
 
 
-# The numbers are those of PredicateOperator in thrift_idl/metastore.thrift.
+# Numbers of PredicateOperator in thrift_idl/metastore.thrift.
 _CONSTANTS = {0: UNKNOWN, 1: TRUE, 2: FALSE, 3: NULL}
 _CONNECTIVES: dict[int, type[And] | type[Or]] = {4: And, 5: Or}
 _NOT, _IN, _IS_NULL, _TEXT_IN = 6, 12, 13, 16
@@ -297,7 +298,7 @@ def _leaf(node: PostfixNode) -> Leaf:
     if node.values is None or any(value is None for value in node.values):
         raise InvalidInputError(f"operator {node.op} on {column} needs values, none of them null")
     if any("\0" in value for value in node.values):
-        return UNKNOWN  # data may hold the character, what is compared here cannot
+        return UNKNOWN  # Spark's data may contain NUL, PostgreSQL's texts cannot
     if node.op == _IN:
         return In(column, tuple(node.values))
     if node.op == _TEXT_IN:
@@ -311,10 +312,10 @@ def _leaf(node: PostfixNode) -> Leaf:
 
 def _take(stack: list[Expression], count: int | None) -> tuple[Expression, ...]:
     if count is None or not 1 <= count <= len(stack):
-        raise InvalidInputError(f"it takes {count} operands where there are {len(stack)}")
-    taken = tuple(stack[-count:])
+        raise InvalidInputError(f"it needs {count} operands, but there are {len(stack)}")
+    operands = tuple(stack[-count:])
     del stack[-count:]
-    return taken
+    return operands
 
 
 def _too_deep(children: Sequence[Expression]) -> bool:
@@ -322,9 +323,7 @@ def _too_deep(children: Sequence[Expression]) -> bool:
 
 
 def _depth(kind: type[And] | type[Or], children: Sequence[Expression]) -> int:
-    """Counts the levels of a node whose children of its own kind will be dissolved in it: so a chain costs no more than
-    its links.
-    """
+    """Returns the depth of a node after its children of the same kind are flattened: a chain of AND is one level."""
     return _bounded(max((child.depth + (not isinstance(child, kind)) for child in children), default=1))
 
 

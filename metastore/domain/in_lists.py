@@ -1,4 +1,4 @@
-"""Many equalities on one column as one IN: planners write `x = 1 OR x = 2 …`, and one list is cheaper to judge."""
+"""Merges equalities on one column into one IN: planners send `x = 1 OR x = 2 …`, and a list is faster to evaluate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from metastore.domain.expression import And, Compare, Expression, In, Not, Opera
 def merge_in_lists(expression: Expression) -> Expression:
     """Returns the same predicate with the equalities of each OR, and the inequalities of each AND, merged by column.
 
-    `expression` has its negations at the leaves (`push_not`).
+    `expression` is a result of `push_not`.
     """
     match expression:
         case Or(children=children):
@@ -21,20 +21,20 @@ def merge_in_lists(expression: Expression) -> Expression:
 
 
 def _gather(children: tuple[Expression, ...], *, negated: bool) -> tuple[list[Expression], list[Expression]]:
-    """Returns the children that stay, and the lists that the others make."""
+    """Returns the children that are not merged, and one IN per column for the others."""
     kept: list[Expression] = []
     lists: dict[str, list[str]] = {}
     for child in children:
-        found = _equality(child, negated=negated)
-        if found is None:
+        equality = _equality(child, negated=negated)
+        if equality is None:
             kept.append(merge_in_lists(child))
         else:
-            lists.setdefault(found.column, []).extend(found.values)
+            lists.setdefault(equality.column, []).extend(equality.values)
     return kept, [In(column, tuple(dict.fromkeys(values))) for column, values in lists.items()]
 
 
 def _equality(expression: Expression, *, negated: bool) -> In | None:
-    """Returns the list that the predicate, or its negation, is; None if it is none. An empty list stays by itself."""
+    """Returns the IN that the predicate (or its negation) is equivalent to, or None. Empty lists are not merged."""
     match expression:
         case Compare(column=column, operator=operator, value=value):
             return In(column, (value,)) if operator is (Operator.NOT_EQUAL if negated else Operator.EQUAL) else None

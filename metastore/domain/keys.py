@@ -1,6 +1,6 @@
-"""Sort keys: texts whose byte order is the order of the values they stand for, whatever the type.
+"""Sort keys: texts whose byte order equals the order of the values, for all types.
 
-So one B-tree on text serves equality and ranges on partition keys of every type.
+One B-tree index on text therefore serves equality and range conditions on partition keys of every type.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 
 
 class KeyKind(enum.Enum):
-    """How values of a type compare."""
+    """Kinds of types by the order of their values."""
 
     STRING = "string"
     CHAR = "char"
@@ -26,11 +26,11 @@ class KeyKind(enum.Enum):
     DATE = "date"
     TIMESTAMP = "timestamp"
     BOOLEAN = "boolean"
-    OTHER = "other"  # nothing is known of their order, nor of their equality
+    OTHER = "other"  # order and equality are unknown
 
     @property
     def is_text(self) -> bool:
-        """Tells whether values compare as texts. Only then is the default partition's name a value like others."""
+        """True if values compare as texts. Only then is the name of the default partition an ordinary value."""
         return self in (KeyKind.STRING, KeyKind.CHAR)
 
     @property
@@ -63,12 +63,12 @@ _NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0
 _SPECIAL_FLOAT = re.compile(r"([+-]?)(inf|infinity|nan)")
 _DATE = re.compile(r"\+?([0-9]{4,7})-([0-9]{1,2})-([0-9]{1,2})")
 _TIME = re.compile(r"[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?")
-# What Spark and Hive take for a boolean; Doris writes 1 and 0.
+# Spellings that Spark and Hive accept; Doris writes 1 and 0.
 _BOOLEANS = dict.fromkeys(("true", "t", "yes", "y", "1"), "true") | dict.fromkeys(
     ("false", "f", "no", "n", "0"), "false"
 )
 
-# A number's key opens with its region; within one, texts compare as the numbers do.
+# The key of a number starts with its region. Within a region, texts compare as the numbers do.
 _MINUS_INFINITY, _NEGATIVE, _ZERO, _POSITIVE, _INFINITY, _NAN = "012345"
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _REVERSED = str.maketrans(_DIGITS, _DIGITS[::-1])
@@ -76,17 +76,17 @@ _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def kind_of(type_string: str) -> KeyKind:
-    """Tells how values of a Hive type compare, by its name: `varchar(10)`, `decimal(5,2)`, `int` …"""
+    """Returns the kind of a Hive type string: `varchar(10)`, `decimal(5,2)`, `int` …"""
     name = fold(type_string).partition("(")[0].partition("<")[0]
     return _KINDS.get(" ".join(name.split()), KeyKind.OTHER)
 
 
 def sort_key(kind: KeyKind, text: str) -> str | None:
-    """Returns a text that compares, by the bytes of its UTF-8 form, with other keys of its kind as the values do.
+    """Returns the sort key of a value. The bytes of keys of one kind compare as the values do.
 
-    Equal values have one key: 01, 1 and 1.0; 2020-1-5 and 2020-01-05; a char with and without its padding. Numbers are
-    exact at any size, with NaN the greatest, as in Spark. None: `text` is no value of the kind, or the default
-    partition where that means NULL, or the kind is OTHER.
+    Equal values have equal keys: 01, 1 and 1.0; 2020-1-5 and 2020-01-05; a char with and without padding. Numbers are
+    exact at any size; NaN is the greatest, as in Spark. Returns None if `text` is not a value of the kind, if it is the
+    default partition and stands for NULL, or if the kind is OTHER.
     """
     if kind is KeyKind.STRING:
         return text
@@ -111,13 +111,15 @@ def sort_key(kind: KeyKind, text: str) -> str | None:
 
 @text_cache.cached(4096)
 def _number(text: str) -> str | None:
-    """Writes region, exponent, digits without zeros at either end. Below zero all of it is reversed, and closed by a
-    character beyond all digits, since there the longer of two texts with one beginning is the smaller number.
+    """Returns region, exponent, and digits without leading and trailing zeros.
+
+    Keys of negative numbers have complemented digits and a final character greater than all digits: of two negative
+    numbers with a common prefix, the longer one is the smaller.
     """
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return None
-    sign, whole, fraction, exponent = found.groups(default="")
+    sign, whole, fraction, exponent = match.groups(default="")
     digits = (whole + fraction).lstrip("0")
     if not digits:
         return _ZERO
@@ -126,8 +128,9 @@ def _number(text: str) -> str | None:
 
 
 def _exponent(value: int) -> str:
-    """Writes an exponent. Its length goes first, as a letter, so that more digits are more. Below zero: a capital, and
-    all reversed.
+    """Returns an exponent after its length as a letter, so that more digits sort higher.
+
+    Negative exponents have a capital letter and complemented digits.
     """
     digits = str(abs(value))
     if value >= 0:
@@ -136,7 +139,7 @@ def _exponent(value: int) -> str:
 
 
 def _floating(text: str, *, single: bool) -> str | None:
-    """Writes the key by the nearest number of the type: two texts of one number are one key."""
+    """Returns the key of the nearest number of the type, so that two texts of one number have one key."""
     special = _SPECIAL_FLOAT.fullmatch(text.lower())
     if special is not None:
         sign, name = special.groups()
@@ -147,7 +150,7 @@ def _floating(text: str, *, single: bool) -> str | None:
     number = _single(float(text)) if single else float(text)
     if number in (float("inf"), float("-inf")):
         return _INFINITY if number > 0 else _MINUS_INFINITY
-    # The shortest text of a number orders as the numbers do.
+    # `repr` is the shortest text that parses to this number, so it is unique.
     return _number(repr(number))
 
 
@@ -159,11 +162,11 @@ def _single(number: float) -> float:
 
 
 def _date(text: str) -> str | None:
-    """Writes yyyy-MM-dd. Years beyond 9999 sort behind the others by their first character."""
-    found = _DATE.fullmatch(text)
-    if found is None:
+    """Returns yyyy-MM-dd. A colon before years after 9999 sorts them last."""
+    match = _DATE.fullmatch(text)
+    if match is None:
         return None
-    year, month, day = (int(part) for part in found.groups())
+    year, month, day = (int(part) for part in match.groups())
     if not 1 <= month <= 12 or not 1 <= day <= _DAYS[month - 1]:
         return None
     if (month, day) == (2, 29) and (year % 4 or (year % 100 == 0 and year % 400)):
@@ -172,7 +175,7 @@ def _date(text: str) -> str | None:
 
 
 def _timestamp(text: str) -> str | None:
-    """Writes yyyy-MM-dd HH:mm:ss[.f], the fraction without zeros at its end. With a time zone, it is no such value."""
+    """Returns yyyy-MM-dd HH:mm:ss[.f] without trailing zeros, or None for a text with a time zone."""
     day, separator, _ = text.partition("T" if "T" in text else " ")
     date, time = _date(day), _TIME.fullmatch(text[len(day) :])
     if date is None or (separator and time is None):

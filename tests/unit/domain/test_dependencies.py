@@ -97,7 +97,7 @@ def test_literals(kind: str, value: str, text: str) -> None:
 def test_values_must_be_of_their_type() -> None:
     keys = [Column("d", "date"), Column("n", "int")]
     check_values("t", keys, ["2024-02-29", DEFAULT_PARTITION])
-    with pytest.raises(InvalidObjectError, match="t: 2023-02-29 is no value of the partition column d date"):
+    with pytest.raises(InvalidObjectError, match="t: '2023-02-29' is not a value of the partition column d date"):
         check_values("t", keys, ["2023-02-29", "1"])
 
 

@@ -178,13 +178,13 @@ def test_postfix_leaves(node: Node, expected: Constant) -> None:
 @pytest.mark.parametrize(
     ("nodes", "problem"),
     [
-        ([Node(4, operands=1)], "node 0: it takes 1 operands where there are 0"),
-        ([Node(1), Node(4, operands=2)], "node 1: it takes 2 operands where there are 1"),
-        ([Node(1), Node(4, operands=0)], "it takes 0 operands"),
-        ([Node(1), Node(5, operands=-1)], "it takes -1 operands"),
-        ([Node(1), Node(5)], "it takes None operands"),
-        ([Node(6)], "it takes 1 operands where there are 0"),
-        ([Node(1), Node(1)], "2 predicates that nothing connects"),
+        ([Node(4, operands=1)], "node 0: it needs 1 operands, but there are 0"),
+        ([Node(1), Node(4, operands=2)], "node 1: it needs 2 operands, but there are 1"),
+        ([Node(1), Node(4, operands=0)], "it needs 0 operands"),
+        ([Node(1), Node(5, operands=-1)], "it needs -1 operands"),
+        ([Node(1), Node(5)], "it needs None operands"),
+        ([Node(6)], "it needs 1 operands, but there are 0"),
+        ([Node(1), Node(1)], "2 predicates without an operator"),
         ([Node(7, None, ["1"])], "operator 7 needs a column"),
         ([Node(7, " ", ["1"])], "operator 7 needs a column"),
         ([Node(7, "x")], "operator 7 on x needs values"),
@@ -194,7 +194,7 @@ def test_postfix_leaves(node: Node, expected: Constant) -> None:
         ([Node(12, "x", ["1", None])], "none of them null"),  # type: ignore[list-item]
         ([Node(99, "x", ["1"])], "operator 99 is unknown"),
         ([Node(-1)], "operator -1 needs a column"),
-        ([Node(1)] * (MAX_NODES + 1), "at most 10,000 are taken"),
+        ([Node(1)] * (MAX_NODES + 1), "the maximum is 10,000"),
     ],
 )
 def test_malformed_postfix_is_refused(nodes: list[Node], problem: str) -> None:
