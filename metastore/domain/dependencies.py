@@ -84,7 +84,7 @@ def check_columns(dependent: str, columns: Sequence[Column], base: str, base_col
 
 
 def check_no_cycle(dependent: str, base: str, upstream: Iterable[str]) -> None:
-    """Raises InvalidObjectError if the dependency closes a cycle. `upstream` are all tables that the base depends on."""
+    """Raises InvalidObjectError if the dependency closes a cycle. `upstream` are all bases of `base`."""
     if dependent == base or dependent in upstream:
         raise InvalidObjectError(f"{dependent} cannot depend on {base}, which depends on {dependent}")
 
