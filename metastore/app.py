@@ -120,7 +120,7 @@ from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.servers import Registration
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
-from metastore.warehouse.kinds import bound_s3
+from metastore.warehouse.kinds import set_s3_timeout
 
 log = logging.getLogger("metastore.app")
 
@@ -150,10 +150,10 @@ class Application:
         name = registration.application_name if registration else "metastore"
         engine = make_engine(settings, database_url, application=name)
         self._store = Store(engine, settings, metrics.count_events if metrics else None)
-        self._watch = Timer("looking after PostgreSQL", Watch(settings.statement_timeout).look, _LOOK)
+        self._watch = Timer("looking after PostgreSQL", Watch(settings.statement_timeout).check, _LOOK)
         self._server = ServerService(self._store, registration, worker) if registration else None
         self._listener = Listener(database_url)
-        bound_s3(settings.s3_timeout)
+        set_s3_timeout(settings.s3_timeout)
         warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, warehouse, on_step)
         retention = Retention(timedelta(seconds=settings.drop_retention))
@@ -176,7 +176,7 @@ class Application:
         handlers = self._handlers(settings, warehouse, timeout)
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
         self._records = _records(settings, metrics, self._spans)
-        base = FacebookHandlers(_version(), self._store.answers)
+        base = FacebookHandlers(_version(), self._store.is_reachable)
         guard = Guard(rights, read_only=settings.read_only, trail=self._audit)
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
         self._dispatcher = Dispatcher(handlers, base, self._records, guard, quotas)
@@ -190,7 +190,7 @@ class Application:
             drop_purging(self.undrop),
             journal_recovery(self.journal),
             lease_renewal(self.journal),
-            Timer("undoing what nobody was told of", self._store.settle, _SETTLE_PAUSE),
+            Timer("undoing what nobody was told of", self._store.resolve_unknown_commits, _SETTLE_PAUSE),
             descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
             *([server_registration(self._server)] if self._server else []),
         )

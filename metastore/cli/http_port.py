@@ -26,7 +26,7 @@ from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.databases import Databases
 from metastore.transport.tls import Certificate
 from metastore.warehouse.filesystem import Warehouse
-from metastore.warehouse.kinds import bound_s3
+from metastore.warehouse.kinds import set_s3_timeout
 from migrations import runner
 
 log = logging.getLogger("metastore.monitoring")
@@ -50,7 +50,7 @@ def show(
     pool = ConnectionPool(
         make_engine(settings, url, statement_timeout=_PATIENCE, application="metastore pages", size=1), 1, _PATIENCE
     )
-    Timer("looking after PostgreSQL", Watch(_LONG).look, 1.0).start()
+    Timer("looking after PostgreSQL", Watch(_LONG).check, 1.0).start()
     slow = _SlowGauges(settings, url)
     slow.start()
 
@@ -77,7 +77,7 @@ class _SlowGauges:
         self.known: Gauges = {}
         engine = make_engine(settings, url, statement_timeout=_LONG, application="metastore pages", size=1)
         self._pool = ConnectionPool(engine, 1, _LONG)
-        bound_s3(settings.s3_timeout)
+        set_s3_timeout(settings.s3_timeout)
         self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self._bytes: dict[int, int] = {}  # of what waits for cleaning, by number
 

@@ -26,7 +26,7 @@ def redacted_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
     return {name: REDACTED if is_secret(name) else value for name, value in parameters.items()}
 
 
-def kept_secrets(new: dict[str, str] | None, old: Mapping[str, str] | None) -> None:
+def restore_secrets(new: dict[str, str] | None, old: Mapping[str, str] | None) -> None:
     """Gives back what its reader did not see: who sends parameters as he got them leaves their secrets as they are."""
     if not new or not old or REDACTED not in new.values():
         return

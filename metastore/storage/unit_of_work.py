@@ -68,7 +68,7 @@ _R = TypeVar("_R")
 Undo: TypeAlias = Callable[["UnitOfWork"], object]
 
 
-class Unknown(NamedTuple):
+class UnknownCommit(NamedTuple):
     """A transaction of which it is not known whether it was committed: its number, and what undoes it."""
 
     number: str
@@ -129,7 +129,7 @@ class UnitOfWork:
         self._connection = connection
         self._in_transaction = False
         self._number = ""  # of the transaction, as PostgreSQL counts
-        self.unknown: Unknown | None = None  # whether it was committed, and what then
+        self.unknown: UnknownCommit | None = None  # whether it was committed, and what then
         self._undo: Undo | None = None
         self.recorded: list[Event] = []  # events of this transaction
         self._listed: set[int] = set()  # tables whose partitions are changed
@@ -150,7 +150,7 @@ class UnitOfWork:
         """Tells everybody, with the commit, that what somebody may do has changed."""
         self._privileges_change = True
 
-    def claim(self, job: str) -> bool:
+    def try_lock_job(self, job: str) -> bool:
         """Tells whether nobody else, on any server, is at this job; nobody will be, before this transaction ends."""
         statement = select(func.pg_try_advisory_xact_lock(func.hashtextextended(job, 0)))
         claimed: bool = self._connection.execute(statement).scalar_one()
@@ -170,7 +170,7 @@ class UnitOfWork:
         outcome: str = self._connection.execute(_STATUS, {"number": number}).scalar_one()
         return outcome
 
-    def list_anew(self, table_ids: Iterable[int]) -> None:
+    def mark_partitions_changed(self, table_ids: Iterable[int]) -> None:
         """Partitions of these tables have come or gone in another way than by their repository."""
         self._listed.update(table_ids)
 
@@ -223,7 +223,7 @@ class UnitOfWork:
                     raise
             if monotonic() > deadline:
                 if self._undo:
-                    self.unknown = Unknown(self._number, self._undo)
+                    self.unknown = UnknownCommit(self._number, self._undo)
                 raise UnavailableError(
                     "The connection broke during the commit; whether it happened is not known"
                     + (", and it will be undone" if self._undo else "")
@@ -250,7 +250,7 @@ class Store:
         self._pool = ConnectionPool(engine, settings.pool_size, settings.pool_timeout)
         self._tails: TailCache = Cache(_CACHE_BYTES)
         self._names: NameCache = Cache(_CACHE_BYTES)
-        self._unknown: deque[Unknown] = deque()
+        self._unknown: deque[UnknownCommit] = deque()
         self._settling = Lock()
 
     @contextmanager
@@ -260,13 +260,13 @@ class Store:
             yield UnitOfWork(connection, self._tails, self._names)
 
     @contextmanager
-    def transaction(self, *, of_call: bool = True) -> Iterator[UnitOfWork]:
-        """Everything inside is committed at the end, or nothing of it. `of_call`: it is what the call is for, and the
+    def transaction(self, *, audited: bool = True) -> Iterator[UnitOfWork]:
+        """Everything inside is committed at the end, or nothing of it. `audited`: it is what the call is for, and the
         audit trail has it if it is to have the call.
         """
         with translated(), self._pool.connection(writes=True) as connection:
             work = UnitOfWork(connection, self._tails)  # names that nobody else sees yet are not kept
-            if of_call and (current := caller.get()) and current.note and not current.note.is_written:
+            if audited and (current := caller.get()) and current.note and not current.note.is_written:
                 work.note = current.note
             try:
                 work.begin()
@@ -281,14 +281,14 @@ class Store:
                 raise
 
     @contextmanager
-    def unhurried(self) -> Iterator[UnitOfWork]:
+    def asynchronous_commit(self) -> Iterator[UnitOfWork]:
         """Statements that stand for themselves, and say that their commits do not wait for the disk: if PostgreSQL
         crashes in the next second they may be lost, unless something durable was committed after them.
         """
         with translated(), self._pool.connection(writes=True) as connection:
             yield UnitOfWork(connection, self._tails)
 
-    def settle(self) -> None:
+    def resolve_unknown_commits(self) -> None:
         """Undoes what was committed although its caller could not be told. Raises UnavailableError."""
         with self._settling:
             while self._unknown:
@@ -301,13 +301,13 @@ class Store:
                         undo(work)
                 self._unknown.popleft()
 
-    def answers(self) -> bool:
+    def is_reachable(self) -> bool:
         """Tells whether the database answers; costs a query a second at most."""
-        return self._pool.answers()
+        return self._pool.is_reachable()
 
-    def refuse(self, reason: str) -> None:
+    def reject_connections(self, reason: str) -> None:
         """From now on, nobody gets a connection: UnavailableError with this text is raised instead."""
-        self._pool.refuse(reason)
+        self._pool.reject_connections(reason)
 
     @property
     def connections_used(self) -> int:

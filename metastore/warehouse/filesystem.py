@@ -23,7 +23,7 @@ from metastore.errors import (
     MetastoreError,
     UnavailableError,
 )
-from metastore.warehouse import literally, paths
+from metastore.warehouse import literal_paths, paths
 from metastore.warehouse.kinds import file_system
 from metastore.warehouse.roots import Roots
 
@@ -42,7 +42,7 @@ class DirectoryStatistics(NamedTuple):
     bytes: int
 
 
-class FoundFile(NamedTuple):
+class FileEntry(NamedTuple):
     """A file below a directory. `modified`: seconds since 1970, by the file system's clock; None where it has none."""
 
     location: str
@@ -95,7 +95,7 @@ class Warehouse:
 
         What lies outside of the roots, as external data may, is not made.
         """
-        for location, made in _each(self.roots.holding(locations), _make):
+        for location, made in _each(self.roots.within(locations), _make):
             yield from (paths.normalise(paths.join(location, *[".."] * above)) if above else location for above in made)
 
     def exists(self, location: str) -> bool:
@@ -104,7 +104,7 @@ class Warehouse:
         with _opened(location) as (files, path):
             return _is_there(files, path)
 
-    def require_possible(self, location: str) -> None:
+    def require_valid(self, location: str) -> None:
         """Raises InvalidInputError where nothing can ever be: a name is too long, or links turn in a circle."""
         self.roots.require([location])
         with _opened(location) as (files, path), suppress(FileNotFoundError, NotADirectoryError):
@@ -114,7 +114,7 @@ class Warehouse:
         """Tells whether nothing is there, and something could be: of objects, a directory without any is none."""
         self.roots.require([location])
         with _opened(location) as (files, path):
-            return literally.has_renames(files) and not _is_there(files, path)
+            return literal_paths.has_renames(files) and not _is_there(files, path)
 
     def delete_directory(self, location: str) -> bool:
         """Deletes a directory with all that it holds; false where it was not there.
@@ -124,7 +124,7 @@ class Warehouse:
         self.roots.require_below(location)
         with _opened(location) as (files, path):
             try:
-                literally.remove(files, path)
+                literal_paths.remove(files, path)
             except OSError as error:
                 if _tells_of_nothing(error):
                     return False
@@ -163,55 +163,55 @@ class Warehouse:
             if not _is_there(files, old):
                 files.makedirs(new, exist_ok=True)
             elif _is_there(files, new):
-                literally.merge(files, old, new)
+                literal_paths.merge(files, old, new)
             else:
                 files.makedirs(new.removesuffix(path) + posixpath.dirname(path), exist_ok=True)
-                literally.move(files, old, new)
+                literal_paths.move(files, old, new)
 
-    def trash(self, location: str, name: str) -> str:
+    def trash_location(self, location: str, name: str) -> str:
         """Tells where what lies there is put away under this name: in the same root, where engines overlook it."""
-        return paths.join(self.roots.holder(location), paths.TRASH, name)
+        return paths.join(self.roots.root_of(location), paths.TRASH, name)
 
-    def put_away(self, location: str, trash: str, *, copies: bool = False) -> bool:
+    def move_to_trash(self, location: str, trash: str, *, copies: bool = False) -> bool:
         """Renames a directory out of the way; false where nothing is there, or that is no rename and not `copies`."""
         self.roots.require_below(location)
         with _opened(location) as (files, path), _opened(trash) as (_, away):
-            if not (copies or literally.has_renames(files)):
+            if not (copies or literal_paths.has_renames(files)):
                 return False
             there = _is_there(files, path)
             if there:
                 self._into_trash(files, path, away)
             return there or _is_there(files, away)
 
-    def move_each(self, locations: Iterable[str], trash: str, *, copies: bool = False) -> None:
-        """Moves, as `put_away`, some of what lies in a directory. Where that is no rename and not `copies`, deletes."""
+    def move_each_to_trash(self, locations: Iterable[str], trash: str, *, copies: bool = False) -> None:
+        """Moves each location into the directory `trash`, or deletes it where the file system cannot rename."""
         for location in locations:
             self.roots.require_below(location)
             with _opened(location) as (files, path), _opened(trash) as (_, away):
                 if not _is_there(files, path):
                     continue
-                if copies or literally.has_renames(files):
+                if copies or literal_paths.has_renames(files):
                     self._into_trash(files, path, f"{away}/{posixpath.basename(path)}")
                 else:
-                    literally.remove(files, path)
+                    literal_paths.remove(files, path)
 
     def _into_trash(self, files: Any, path: str, away: str) -> None:
         for _ in range(_TRIES):
             files.makedirs(posixpath.dirname(away), exist_ok=True)
             try:
-                (literally.merge if _is_there(files, away) else literally.move)(files, path, away)
+                (literal_paths.merge if _is_there(files, away) else literal_paths.move)(files, path, away)
                 return
             except FileNotFoundError:  # somebody has removed the trash because it was empty
                 if not _is_there(files, path):
                     return
         raise UnavailableError(f"{path} cannot be moved to {away}")
 
-    def files(self, location: str) -> list[FoundFile]:
+    def files(self, location: str) -> list[FileEntry]:
         """Returns all files below a directory, as `children`, hidden ones too. Links are not followed.
 
         Raises where a part cannot be listed: fsspec's own `find` leaves such parts out.
         """
-        found: list[FoundFile] = []
+        found: list[FileEntry] = []
         folders = [location]
         while folders:
             inside, below = self.children(folders.pop())
@@ -219,7 +219,7 @@ class Warehouse:
             folders += below
         return found
 
-    def children(self, location: str) -> tuple[list[FoundFile], list[str]]:
+    def children(self, location: str) -> tuple[list[FileEntry], list[str]]:
         """Returns the files and the directories in a directory, by name; none where it is not there, itself if it is a
         file."""
         self.roots.require([location])
@@ -235,7 +235,7 @@ class Warehouse:
             name = entry["name"].rstrip("/").removeprefix(path).strip("/")
             place = paths.join(location, name) if name else location
             if entry["type"] != "directory" and not (entry["name"].endswith("/") and not name):
-                inside.append(FoundFile(place, entry["size"] or 0, _modified(entry)))
+                inside.append(FileEntry(place, entry["size"] or 0, _modified(entry)))
             elif name:  # a bucket may hold the directory itself, as an object
                 below.append(place)
         return sorted(inside), sorted(below)
@@ -245,7 +245,7 @@ class Warehouse:
 
         Of those of the locations that are there, and not outside of the roots.
         """
-        counted = _each(self.roots.holding(locations), _count)
+        counted = _each(self.roots.within(locations), _count)
         return {location: found for location, found in counted if found is not None}
 
 
@@ -323,7 +323,7 @@ def _tells_of_nothing(error: OSError) -> bool:
 def _make(files: Any, path: str) -> range:
     """Returns how far above this one the directories are that were made. Of objects, those above are not asked for."""
     if "file" in files.protocol:
-        return range(literally.make(path))
+        return range(literal_paths.make(path))
     is_new = bool(path.strip("/")) and not files.isdir(path)
     if is_new:
         files.makedirs(path, exist_ok=True)

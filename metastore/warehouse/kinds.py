@@ -11,7 +11,7 @@ import fsspec
 _s3: Final = {"seconds": 15.0}  # that requests to it may take
 
 
-def bound_s3(seconds: float) -> None:
+def set_s3_timeout(seconds: float) -> None:
     """Has requests to S3, in this process, given up that are not answered in so many seconds."""
     _s3["seconds"] = seconds
     _resolved.cache_clear()

@@ -158,7 +158,7 @@ def on_one_file_system(location: str, other: str) -> bool:
     return parse(location).identity[:2] == parse(other).identity[:2]
 
 
-def before_versions(location: str) -> str:
+def without_version(location: str) -> str:
     """Returns the directory that a table was made with: overwriting puts its data into `<it>/_versions/<query>`."""
     place = parse(location)
     return str(place._replace(path=place.path.partition(f"/{VERSIONS}/")[0] or "/"))

@@ -39,14 +39,14 @@ class Roots:
 
     def add_outside(self, locations: Sequence[str]) -> None:
         """More roots: those of the locations that lie below none yet."""
-        self.add(set(locations).difference(self.holding(locations)))
+        self.add(set(locations).difference(self.within(locations)))
 
     @property
     def all(self) -> list[str]:
         """The roots, canonical, the warehouse first."""
         return list(self._resolved)
 
-    def holding(self, locations: Iterable[str]) -> list[str]:
+    def within(self, locations: Iterable[str]) -> list[str]:
         """Returns those of the locations that are a root or lie below one."""
         resolver = _Resolver()
         return [location for location in locations if self._holds(resolver.canonical(location))]
@@ -62,7 +62,7 @@ class Roots:
         resolver = _Resolver()
         return {location: resolver.canonical(location) for location in locations}
 
-    def holder(self, location: str) -> str:
+    def root_of(self, location: str) -> str:
         """Returns the root that it lies below, the nearest. Raises InvalidOperationError."""
         self.require_below(location)
         place = _Resolver().canonical(location)
@@ -71,7 +71,7 @@ class Roots:
     def require(self, locations: Iterable[str]) -> None:
         """Raises InvalidOperationError for a location that is neither a root nor below one."""
         given = list(locations)
-        outside = next(iter(set(given) - set(self.holding(given))), None)
+        outside = next(iter(set(given) - set(self.within(given))), None)
         if outside is not None:
             raise InvalidOperationError(f"{self._outside(outside)}: the server touches nothing there")
 

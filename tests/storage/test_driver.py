@@ -54,7 +54,7 @@ def test_values_arrive_where_they_belong(pool: ConnectionPool) -> None:
 def test_a_connection_prepares_once(application: Application, call: Callable[..., Any], pool: ConnectionPool) -> None:
     call("get_table", "db", "t")
     before = prepared(pool)
-    assert {"find_database", "find_table", "intend", "made"} <= {*before}  # by making the database and the table
+    assert {"find_database", "find_table", "begin_making", "finish_making"} <= {*before}
     with counted(application) as statements:
         for _ in range(10):
             call("get_table", "db", "t")

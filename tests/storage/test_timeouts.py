@@ -92,7 +92,7 @@ def test_one_server_at_a_time_does_it(store: Store, transactions: TransactionSer
     opened(transactions)
     hours_pass(store, "transactions", "heartbeat_at")
     with store.transaction() as work:
-        assert work.claim("timeouts")
+        assert work.try_lock_job("timeouts")
         TimeoutService(store, TIMEOUT).run()
         assert execute(store, "SELECT state FROM transactions") == [("open",)]
     TimeoutService(store, TIMEOUT).run()

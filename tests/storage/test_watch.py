@@ -49,7 +49,7 @@ def looked_after(future: Future[int], statement_timeout: float = TIMEOUT) -> int
     """What comes of it while somebody looks."""
     watching = Watch(statement_timeout)
     while not future.done():
-        watching.look()
+        watching.check()
         threading.Event().wait(0.05)
     return future.result()
 
@@ -103,7 +103,7 @@ def test_a_statement_that_takes_long_goes_on_where_postgresql_is_there(
         watching = Watch(TIMEOUT)
         for _ in range(looks):
             threading.Event().wait(0.1)
-            watching.look()
+            watching.check()
         assert not future.done()
         other.execute(text("SELECT pg_advisory_unlock(1)"))
         assert looked_after(future) == 1
@@ -134,7 +134,7 @@ def test_who_listens_notices_silence_and_hears_again(
         seen = listener.count(20)
         proxy.silence()
         while listener._listening:
-            watching.look()
+            watching.check()
             threading.Event().wait(0.05)
         proxy.resume()
         while not listener._listening:

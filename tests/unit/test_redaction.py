@@ -13,11 +13,11 @@ from metastore.encoding.json import encode_json
 from metastore.encoding.redaction import (
     REDACTED,
     is_secret,
-    kept_secrets,
     may_hold_secrets,
     redact,
     redacted_json,
     redacted_parameters,
+    restore_secrets,
 )
 from tests.wire.builders import table
 
@@ -65,5 +65,5 @@ def test_an_event_is_searched_through() -> None:
 
 def test_what_was_not_seen_is_not_changed() -> None:
     new = {"password": REDACTED, "token": REDACTED, "a": REDACTED}
-    kept_secrets(new, {"password": "p", "token": "t"})
+    restore_secrets(new, {"password": "p", "token": "t"})
     assert new == {"password": "p", "token": "t", "a": REDACTED}

@@ -161,7 +161,7 @@ def test_where_nothing_can_be_nothing_is(name: str, tmp_path: Path) -> None:
     place = paths.join(warehouse.root, name)
     assert not warehouse.exists(place)
     assert warehouse.children(place) == ([], [])
-    assert not warehouse.put_away(place, paths.join(warehouse.root, ".trash/1"))
+    assert not warehouse.move_to_trash(place, paths.join(warehouse.root, ".trash/1"))
     assert not warehouse.delete_directory(place)
 
 

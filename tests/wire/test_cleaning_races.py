@@ -105,7 +105,9 @@ def test_a_reference_that_comes_first_keeps_the_files(
         stored = work.tables.find(TableName("hive", *NAME), lock="share")
         new = call_prepared(application, root)
         work.partitions_write.insert(stored.ref, [new])  # type: ignore[union-attr]
-        assert work.file_operations.refer([f"{root}/ds=1"]) == []  # as each call does that refers to a place
+        assert (
+            work.file_operations.lock_for_reference([f"{root}/ds=1"]) == []
+        )  # as each call does that refers to a place
         cleaning = start(clean_now, call)
         wait_for_a_lock(database_url)
         work.commit()

@@ -33,14 +33,14 @@ def house(database_url: str, tmp_path: Path) -> House:
 def failing(house: House, monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[object]:
     """What is dropped cannot be put away, as long as this list is empty."""
     mended: list[object] = []
-    put_away: Callable[..., bool] = house.application.journal._warehouse.put_away
+    put_away: Callable[..., bool] = house.application.journal._warehouse.move_to_trash
 
     def broken(*given: Any, **more: Any) -> bool:
         if not mended:
             raise error
         return put_away(*given, **more)
 
-    monkeypatch.setattr(house.application.journal._warehouse, "put_away", broken)
+    monkeypatch.setattr(house.application.journal._warehouse, "move_to_trash", broken)
     return mended
 
 

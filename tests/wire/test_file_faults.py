@@ -18,7 +18,7 @@ from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import ConnectionLostError
 from metastore.settings import Settings
 from metastore.storage.postgres import clock
-from metastore.storage.repositories.file_operations import UNHURRIED
+from metastore.storage.queries.file_operations import ASYNCHRONOUS_COMMIT
 from tests.fixtures.application import called, cursors
 from tests.wire.builders import descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -338,7 +338,7 @@ def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str
 
     class Cutting(cursor):  # type: ignore[misc] # it has no types
         def execute(self, statement: str, *given: Any) -> None:
-            if statement.endswith("COMMIT") or UNHURRIED in statement:
+            if statement.endswith("COMMIT") or ASYNCHRONOUS_COMMIT in statement:
                 seen.append(statement)
                 if len(seen) == number:
                     if not before:

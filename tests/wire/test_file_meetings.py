@@ -47,16 +47,16 @@ def test_a_directory_of_two_is_dropped_by_the_second_while_the_first_leaves_it(
 ) -> None:
     for day in ("3", "4"):
         house.call("add_partition", partition("db", "days", [day], sd=descriptor(f"{house.uri}/db.db/both")))
-    leave = FileOperations.leave
+    leave = FileOperations.delete_unchanged
 
     def later(operations: FileOperations, claimed: Sequence[FileOperation]) -> None:
-        monkeypatch.setattr(FileOperations, "leave", leave)
+        monkeypatch.setattr(FileOperations, "delete_unchanged", leave)
         house.die_at = "committed"
         with pytest.raises(Killed):
             house.call("drop_partition", "db", "days", ["4"], True)
         leave(operations, claimed)
 
-    monkeypatch.setattr(FileOperations, "leave", later)
+    monkeypatch.setattr(FileOperations, "delete_unchanged", later)
     house.call("drop_partition", "db", "days", ["3"], True)
     house.recover()
     assert not (house.warehouse / "db.db/both").exists()

@@ -12,7 +12,7 @@ import pytest
 
 from metastore.errors import UnavailableError
 from metastore.warehouse import filesystem
-from metastore.warehouse.kinds import bound_s3
+from metastore.warehouse.kinds import set_s3_timeout
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException
@@ -86,10 +86,10 @@ def test_many_calls_at_a_silent_host_are_told_and_others_go_on(
 
 
 def test_after_one_that_is_not_answered_no_others_are_asked(silent: Silent) -> None:
-    bound_s3(0.5)
+    set_s3_timeout(0.5)
     asked: list[str] = []
     places = [f"s3a://bucket/t/ds={number}" for number in range(100)]
     with pytest.raises(UnavailableError, match=r"ds=0: no answer within 0.5 s"):
         list(filesystem._each(places, lambda files, path: (asked.append(path), files.info(path))))
-    bound_s3(15)
+    set_s3_timeout(15)
     assert len(asked) == filesystem._AT_ONCE

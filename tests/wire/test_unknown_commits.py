@@ -67,7 +67,7 @@ def test_a_repeated_lock_does_not_wait_behind_its_own(application: Application, 
         pytest.raises(UnavailableError, match="not known, and it will be undone"),
     ):
         called(application, "lock", request())
-    application._store.settle()
+    application._store.resolve_unknown_commits()
     assert called(application, "show_locks", ShowLocksRequest()).locks == []
     assert called(application, "lock", request()).state == LockState.ACQUIRED
 
@@ -76,7 +76,7 @@ def test_a_repeated_lock_does_not_wait_behind_its_own(application: Application, 
 def test_no_transaction_is_left_open(application: Application, arrives: bool) -> None:
     with silent_after_commit(application, arrives=arrives), pytest.raises(UnavailableError, match="it will be undone"):
         called(application, "open_txns", OpenTxnRequest(num_txns=2, user="me", hostname="here"))
-    application._store.settle()
-    application._store.settle()
+    application._store.resolve_unknown_commits()
+    application._store.resolve_unknown_commits()
     snapshot = called(application, "get_open_txns")
     assert (snapshot.txn_high_water_mark, snapshot.min_open_txn) == (2 if arrives else 0, None)

@@ -28,7 +28,7 @@ def check_places(work: UnitOfWork, standing: CallerGrants, roots: Roots, need: P
         return
     own, table_id = _own(work, need)
     left = {place: text for place, text in left.items() if not _is_in(place, roots.canonical(own).values())}
-    kept = work.access.places_of_table(table_id, list(left.values())) if table_id is not None and left else set()
+    kept = work.access.used_locations(table_id, list(left.values())) if table_id is not None and left else set()
     left = {place: text for place, text in left.items() if text not in kept}
     home = roots.canonical(_homes(work, need.database)).values() if need.table is not None else []
     if is_home and need.database.name != DEFAULT_DATABASE:  # in whose place all others lie

@@ -91,7 +91,7 @@ class Standings:
         if self._admins.include(user, groups):
             standing = CallerGrants(user, frozenset(groups), frozenset((ADMIN, PUBLIC)), is_admin=True)
         else:
-            standing = work.access.standing(user, groups)
+            standing = work.access.caller_grants(user, groups)
         kept = CachedStanding(user, groups, standing)
         size = 1000 + 100 * (len(groups) + len(standing.roles) + len(standing.databases) + len(standing.places))
         self._kept.put(key, kept, size)

@@ -24,14 +24,14 @@ class AuditService:
 
     def write(self, note: AuditNote) -> None:
         """Writes what was refused, or was changed by no transaction of the call."""
-        with self._store.transaction(of_call=False) as work:
+        with self._store.transaction(audited=False) as work:
             work.audit.write(note)
 
     def tell(self) -> None:
         """Tells the log of what it does not have yet. One worker of all servers at a time does it."""
         while True:
-            with self._store.transaction(of_call=False) as work:
-                lines = work.audit.untold(_BATCH) if work.claim("audit") else []
+            with self._store.transaction(audited=False) as work:
+                lines = work.audit.untold(_BATCH) if work.try_lock_job("audit") else []
                 for line in lines:
                     log.info("%s", _Line(_fields(line)))
                 if lines:

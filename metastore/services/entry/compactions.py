@@ -26,7 +26,7 @@ from metastore.services.rules.lookup import required
 from metastore.services.service import Service
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.compactions import StoredCompaction
-from metastore.storage.repositories.transaction_writes import Written
+from metastore.storage.repositories.transaction_writes import TransactionComponent
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionResponseElement,
@@ -95,7 +95,9 @@ class CompactionService(Service):
         values = {"highest_write_id": info.highestWriteId, "run_as": info.runas, "transaction_id": transaction}
         with self._store.transaction() as work:
             _change(work, info.id or 0, **values)
-            touched = Written(check_named(table), lower_case_columns(info.partitionname), Operation.COMPACT)
+            touched = TransactionComponent(
+                check_named(table), lower_case_columns(info.partitionname), Operation.COMPACT
+            )
             work.transaction_writes.add(transaction, [touched])
 
     def set_job(self, compaction: int, job: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
-from metastore.encoding.redaction import kept_secrets
+from metastore.encoding.redaction import restore_secrets
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
@@ -92,7 +92,7 @@ class DatabaseService(ChangingService):
                 new.locationUri = new.locationUri or old.locationUri
                 new.description = new.description or old.description
                 new.ownerType = new.ownerType or old.ownerType
-                kept_secrets(new.parameters, old.parameters)
+                restore_secrets(new.parameters, old.parameters)
                 completed = self._completed(work, name.catalog, new)
                 work.databases.update(stored.id, completed)
                 work.record(events.alter_database(database_text(old), database_text(completed)))

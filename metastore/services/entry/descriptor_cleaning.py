@@ -40,7 +40,7 @@ class DescriptorCleaningService:
         for kind in SHARED:
             unused = self._unused(kind)
             with self._store.transaction() as work:
-                if not work.claim("descriptors"):
+                if not work.try_lock_job("descriptors"):
                     return removed
                 removed += work.shared_descriptors.delete(
                     kind, [number for number in unused if (kind, number) in ready]

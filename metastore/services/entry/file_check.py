@@ -18,7 +18,7 @@ from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FoundFile, Warehouse
+from metastore.warehouse.filesystem import FileEntry, Warehouse
 from thrift_idl.gen.metastore.ttypes import CheckFilesResult, FileProblem
 
 MISSING, UNOWNED, REMAINS, UNFINISHED = (
@@ -48,7 +48,7 @@ class FileCheckService(FileService):
             looked += found.looked
             problems += self._confirmed(found.owner, stored, found, repair=repair)
         for database, location in [] if name.name else self._databases(name):
-            if not self._warehouse.roots.holding([location]):
+            if not self._warehouse.roots.within([location]):
                 continue
             below = self._warehouse.children(location)[1]
             looked += len(below)
@@ -82,7 +82,7 @@ class FileCheckService(FileService):
             return []
         with self._store.read() as work:
             places = [*places_of(struct.sd), *work.partitions.locations(stored.ref)]
-        return self._warehouse.roots.holding(dict.fromkeys(places))
+        return self._warehouse.roots.within(dict.fromkeys(places))
 
     def _confirmed(self, owner: str, stored: StoredTable, found: _Walk, *, repair: bool) -> list[FileProblem]:
         """Returns what is still so: the table may have changed while its directories were listed."""
@@ -172,8 +172,8 @@ class _Walk:
         self._seen: set[str] = set()
         struct = stored.encoded.decode()
         if places:
-            root = paths.before_versions(struct.sd.location)
-            if warehouse.roots.holding([root]) and (struct.partitionKeys or has_directories(struct.sd)):
+            root = paths.without_version(struct.sd.location)
+            if warehouse.roots.within([root]) and (struct.partitionKeys or has_directories(struct.sd)):
                 self._walk(root)
         left = [place for key, place in self._places.items() if key not in self._seen]
         self.looked += len(left)
@@ -192,11 +192,11 @@ class _Walk:
 
 
 def _unawaited(work: UnitOfWork, places: Iterable[str]) -> list[str]:
-    return [text for text in places if not work.file_operations.in_the_way([paths.canonical(text)])]
+    return [text for text in places if not work.file_operations.blocking([paths.canonical(text)])]
 
 
 def _problem(
-    location: str, problem: str, owner: str = "", files: Sequence[FoundFile] = (), *, mendable: bool, mended: bool
+    location: str, problem: str, owner: str = "", files: Sequence[FileEntry] = (), *, mendable: bool, mended: bool
 ) -> FileProblem:
     size = sum(file.bytes for file in files)
     return FileProblem(location, problem, owner, len(files), size, mendable=mendable, mended=mended)

@@ -6,7 +6,7 @@ from metastore.domain import events
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.encoding.json import encode_json
-from metastore.encoding.redaction import kept_secrets
+from metastore.encoding.redaction import restore_secrets
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.rules.indexes import holder_of_index, of_index, timed
@@ -48,7 +48,7 @@ class IndexService(ChangingService):
             _check_changed(work, new)
             (index,) = indexes
             before = shallow_copy(index)
-            kept_secrets(new.parameters, index.parameters)
+            restore_secrets(new.parameters, index.parameters)
             index.parameters = new.parameters
             work.indexes.update(stored.ref.id, index)
             work.record(events.alter_index(table.parent, encode_json(before), encode_json(new)))

@@ -12,7 +12,7 @@ from metastore.services.rules.lookup import required
 from metastore.services.rules.transactions import expire_leases, open_ones, renew
 from metastore.services.service import LeasingService
 from metastore.storage.postgres.clock import milliseconds
-from metastore.storage.repositories.locks import Holder, ShownLock
+from metastore.storage.repositories.locks import Holder, LockEntry
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     LockRequest,
@@ -63,7 +63,9 @@ class LockService(LeasingService):
             if standing.transaction is not None:
                 renew(work, standing.transaction, self._timeout)
             granted = standing.granted
-            in_time = work.locks.renew(lock, self._timeout) if granted else work.locks.judge(lock, found, self._timeout)
+            in_time = (
+                work.locks.renew(lock, self._timeout) if granted else work.locks.set_blocker(lock, found, self._timeout)
+            )
             if not in_time:
                 raise _missing(lock)
         return _response(lock, found)
@@ -98,7 +100,7 @@ class LockService(LeasingService):
         """Returns the locks that are alive, in Hive's order: granted before waiting, shared before exclusive."""
         catalog, database = split_database(request.dbname)
         with self._store.read() as work:
-            shown = work.locks.alive(
+            shown = work.locks.list_alive(
                 self._timeout,
                 catalog=catalog,
                 database=database or None,
@@ -112,12 +114,12 @@ class LockService(LeasingService):
         self, work: UnitOfWork, wanted: Sequence[Component], transaction: int | None, lock: int | None
     ) -> Blocker | None:
         """Returns what a request must wait for. Somebody late is in nobody's way, and is ended where he would be."""
-        standing = work.locks.standing(wanted, transaction, lock, self._timeout)
+        standing = work.locks.snapshot(wanted, transaction, lock, self._timeout)
         found = blocker(wanted, transaction, standing.locks)
         if found is None or not standing.late:
             return found
         expire_leases(work, self._timeout)
-        return blocker(wanted, transaction, work.locks.standing(wanted, transaction, lock, self._timeout).locks)
+        return blocker(wanted, transaction, work.locks.snapshot(wanted, transaction, lock, self._timeout).locks)
 
 
 def _gives_up(request: LockRequest, found: Blocker) -> bool:
@@ -140,11 +142,11 @@ def _missing(lock: int) -> LockNotFoundError:
     return LockNotFoundError(f"No such lock lockid:{lock}")
 
 
-def _place(shown: ShownLock) -> tuple[bool, int, int, int]:
+def _place(shown: LockEntry) -> tuple[bool, int, int, int]:
     return shown.acquired_at is None, _ORDER.index(shown.component.type), shown.id, shown.position
 
 
-def _element(shown: ShownLock) -> ShowLocksResponseElement:
+def _element(shown: LockEntry) -> ShowLocksResponseElement:
     waiting = shown.acquired_at is None
     return ShowLocksResponseElement(
         lockid=shown.id,

@@ -113,7 +113,7 @@ class NotificationService:
         removed = 0
         while True:
             with self._store.transaction() as work:
-                if not work.claim("notifications"):
+                if not work.try_lock_job("notifications"):
                     return removed
                 batch = work.notifications.delete_older(self._time_to_live, _BATCH)
                 batch += work.write_notifications.delete_older(self._time_to_live, _BATCH)

@@ -138,7 +138,7 @@ def _successor(stored: StoredPartition, source: Table, target: Table) -> Partiti
     if not (location and source.sd.location and target.sd.location):
         return after
     # An overwritten partition is in a _versions directory below its default location.
-    if not paths.same(paths.before_versions(location), paths.partition_location(source.sd.location, stored.name)):
+    if not paths.same(paths.without_version(location), paths.partition_location(source.sd.location, stored.name)):
         raise InvalidInputError(
             f"Partition {stored.name} of {source.dbName}.{source.tableName} cannot be exchanged: it is not at its "
             f"default location, but at {location}"

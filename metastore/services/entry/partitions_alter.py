@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from metastore.domain.names import TableName
-from metastore.encoding.redaction import kept_secrets
+from metastore.encoding.redaction import restore_secrets
 from metastore.errors import InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
 from metastore.services.cascade.columns import forget_columns_of_partitions
@@ -97,7 +97,7 @@ class PartitionAlterService(ChangingService):
         # A client may send the location that it read before the directory was moved.
         moves: list[tuple[str, str]] = []
         if any(partition.sd and partition.sd.location != old.partition.sd.location for old, partition in pairs):
-            moves = [(move.location, move.target or "") for move in work.file_operations.moved(stored.ref.id)]
+            moves = [(move.location, move.target or "") for move in work.file_operations.moves_of_table(stored.ref.id)]
         changes = [_Change(old, self._successor(rules, old, partition, old.name, moves)) for old, partition in pairs]
         check_distinct([change.new for change in changes])
         return changes
@@ -169,8 +169,8 @@ class PartitionAlterService(ChangingService):
         move = Move(source, paths.partition_location(table.sd.location, new.name))
         if not paths.same(source, paths.partition_location(table.sd.location, old.name)):
             can_move = paths.on_one_file_system(*move) and not paths.same(*move) and not paths.is_nested(*move)
-            is_version = not paths.same(source, paths.before_versions(source))
-            if not can_move or is_version or not self._warehouse.roots.holding([source]):
+            is_version = not paths.same(source, paths.without_version(source))
+            if not can_move or is_version or not self._warehouse.roots.within([source]):
                 return None
             if work.locations.others([source], stored.ref.id, [old.id]):
                 return None
@@ -186,9 +186,9 @@ class PartitionAlterService(ChangingService):
         moves: Sequence[tuple[str, str]] = (),
     ) -> NamedPartition:
         """Completes a new partition with what it keeps of the old one. `moves`: earlier moves of its directories."""
-        kept_secrets(new.parameters, old.partition.parameters)
+        restore_secrets(new.parameters, old.partition.parameters)
         if new.sd and new.sd.serdeInfo:
-            kept_secrets(new.sd.serdeInfo.parameters, old.partition.sd.serdeInfo.parameters)
+            restore_secrets(new.sd.serdeInfo.parameters, old.partition.sd.serdeInfo.parameters)
         # A repeated attempt begins with the partition as it was sent.
         new = shallow_copy(new)
         if not is_view(rules.table):

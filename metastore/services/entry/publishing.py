@@ -96,7 +96,7 @@ class PublishingService(ChangingService):
         count = len(overwritten or ())
         drop_id = self._retention.begin(work, OVERWRITTEN, stored.ref.name, stored, partitions=count)
         if drop_id is not None:
-            work.drops.keep(drop_id, stored.ref.id, overwritten)
+            work.drops.save_copies(drop_id, stored.ref.id, overwritten)
         return drop_id
 
     def _publish_partitions(

@@ -41,7 +41,7 @@ class ServerService:
                 f"{finished} was finished: start a server of that version in its place"
             )
             log.error(reason)
-            self._store.refuse(reason)
+            self._store.reject_connections(reason)
 
     def leave(self) -> None:
         """Says that the worker has ended. Where the database does not answer, its silence will tell it."""

@@ -10,7 +10,7 @@ from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.renaming import replaces
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
-from metastore.encoding.redaction import REDACTED, is_secret, kept_secrets
+from metastore.encoding.redaction import REDACTED, is_secret, restore_secrets
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError
 from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
@@ -99,8 +99,8 @@ class TableAlterService(ChangingService):
         # As in Hive, a location is required if files are counted.
         check_given(new, located=updates_statistics(context) and not old.partitionKeys and not is_view(old))
         new.sd.location = new.sd.location or old.sd.location
-        kept_secrets(new.parameters, old.parameters)
-        kept_secrets(new.sd.serdeInfo.parameters, old.sd.serdeInfo.parameters)
+        restore_secrets(new.parameters, old.parameters)
+        restore_secrets(new.sd.serdeInfo.parameters, old.sd.serdeInfo.parameters)
         keep_table_skew(old, new, context)
         keep_table_order(old, new, context)
         new = normalise(new, database)
@@ -217,7 +217,7 @@ def _move(work: UnitOfWork, old: Table, new: Table) -> Move | None:
     renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
     if not renamed or old.tableType != MANAGED or not old.sd.location:
         return None
-    directory = paths.before_versions(old.sd.location)  # an overwritten table is in a _versions directory below
+    directory = paths.without_version(old.sd.location)  # an overwritten table is in a _versions directory below
     if not (paths.same(directory, _default_location(work, old)) and paths.same(new.sd.location, old.sd.location)):
         return None
     move = Move(directory, _default_location(work, new))

@@ -19,7 +19,7 @@ class TimeoutService(LeasingService):
     def run(self) -> None:
         """Does the work, unless another server is at it."""
         with self._store.transaction() as work:
-            if not work.claim("timeouts"):
+            if not work.try_lock_job("timeouts"):
                 return
             reaped = expire_leases(work, self._timeout)
             work.transactions.purge(self._timeout)

@@ -13,7 +13,7 @@ from metastore.services.rules.lock_requests import check_named, operation_of
 from metastore.services.rules.transactions import abort, not_open, open_ones
 from metastore.services.service import LeasingService
 from metastore.storage.postgres.clock import milliseconds
-from metastore.storage.repositories.transaction_writes import Conflict, Written
+from metastore.storage.repositories.transaction_writes import Conflict, TransactionComponent
 from metastore.storage.repositories.transactions import StoredTransaction
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -126,7 +126,9 @@ class TransactionService(LeasingService):
         kind = Operation.UPDATE if operation in (None, Operation.UNSET) else operation_of(operation)
         with self._store.transaction() as work:
             open_ones(work, [transaction], self._timeout)
-            work.transaction_writes.add(transaction, [Written(table, partition, kind) for partition in partitions])
+            work.transaction_writes.add(
+                transaction, [TransactionComponent(table, partition, kind) for partition in partitions]
+            )
             work.transaction_writes.forget_whole_table(transaction, table)
 
     def latest_conflict(self, transaction: int) -> int:

@@ -55,7 +55,7 @@ class TruncationService(ChangingService):
                 count = len(chosen or ())
                 drop_id = self._retention.begin(work, TRUNCATED, name, stored, purge=purge, partitions=count)
                 if drop_id is not None:
-                    work.drops.keep(drop_id, stored.ref.id, targets.partition_ids)
+                    work.drops.save_copies(drop_id, stored.ref.id, targets.partition_ids)
                 for struct in targets.structs:
                     _set_empty(struct)
                 targets.write(truncated=True)

@@ -70,7 +70,7 @@ class UndropService(FileService):
         """Lists drops that can be undone, the newest first, each with the files and bytes in the trash."""
         with self._store.read() as work:
             drops = work.drops.find(catalog, database)
-            locations = work.file_operations.kept_for([drop.id for drop in drops])
+            locations = work.file_operations.trash_locations([drop.id for drop in drops])
         counted = {}
         for drop in drops:
             files = [file for location in locations.get(drop.id, ()) for file in self._warehouse.files(location)]
@@ -104,11 +104,11 @@ class UndropService(FileService):
     def purge(self) -> None:
         """Makes expired drops permanent, one by one. The journal deletes their files. Any server may do it."""
         while True:
-            with self._store.transaction(of_call=False) as work:
-                drop_id = work.drops.over()
+            with self._store.transaction(audited=False) as work:
+                drop_id = work.drops.lock_expired()
                 if drop_id is None:
                     return
-                for catalog, table_id in work.drops.hidden_ids(drop_id):
+                for catalog, table_id in work.drops.table_ids(drop_id):
                     forget_by_name(work, catalog, table_id)
                 work.drops.purge(drop_id)
 
@@ -138,15 +138,15 @@ class UndropService(FileService):
             raise _NameTakenError(
                 f"database {name} is there already: undrop its tables one by one, with --as where their names are taken"
             )
-        check_available(work.locations.referred(work.file_operations.origins(drop.id)))
+        check_available(work.locations.referred(work.file_operations.original_locations(drop.id)))
         work.drops.restore_database(drop.id)
         missing = NotFoundError(f"catalog {drop.catalog}, of database {name}, is gone")
         stored = required(work.databases.find(name), missing)
         work.record(events.create_database(database_text(stored.encoded.decode())))
-        hidden = work.drops.hidden(drop.id)
+        hidden = work.drops.tables(drop.id)
         self._show(work, drop, [table.id for table in hidden], stored.id)
         operations = plan_restore(work, attempt, drop.id, restore_target(None))
-        work.drops.end(drop.id)
+        work.drops.finish(drop.id)
         return _Restoration(Undropped(DATABASE, name.table(""), 0), operations, [])
 
     def _restore_table(self, work: UnitOfWork, attempt: Attempt, drop: Drop, target: UndropTarget) -> _Restoration:
@@ -155,7 +155,7 @@ class UndropService(FileService):
             f"database {target.table.database} is gone: undrop it first (metastore undrop DATABASE)"
         )
         database = required(work.databases.find(target.table.parent), missing)
-        hidden = work.drops.hidden(drop.id)
+        hidden = work.drops.tables(drop.id)
         table_id = next(table.id for table in hidden if table.name == target.table.name)
         ids = [table_id] if drop.kind == DATABASE else [table.id for table in hidden]
         name = target.table.parent.table(target.new_name or target.table.name)
@@ -167,7 +167,7 @@ class UndropService(FileService):
         stored = next(table for table in tables if table.ref.id == table_id)
         locations = data_of(work, stored)
         moves: list[Move] = []
-        if locations and paths.canonical(locations[0]) not in work.file_operations.origins(drop.id):
+        if locations and paths.canonical(locations[0]) not in work.file_operations.original_locations(drop.id):
             # The table was dropped without its data, which is still where it was.
             used = work.locations.others(locations[:1], table_id, None)
             check_available(location for location, use in used.items() if use.itself)
@@ -179,7 +179,7 @@ class UndropService(FileService):
         included = [follow(location, moves) for location in locations] if drop.kind == DATABASE else None
         operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), table_id)
         if len(ids) == len(hidden) and drop.kind == TABLE:
-            work.drops.end(drop.id)
+            work.drops.finish(drop.id)
         return _Restoration(Undropped(TABLE, name, 0), operations, [])
 
     def _show(
@@ -195,8 +195,8 @@ class UndropService(FileService):
         if missing := sorted(set(work.drops.missing_bases(ids))):
             text = f"it depends on {', '.join(missing)}, which is dropped: undrop that first"
             raise InvalidOperationError(text, others=missing)
-        work.drops.show_tables(drop.id, ids, database_id, renamed_id, name.name if name else "")
-        work.list_anew(ids)
+        work.drops.restore_tables(drop.id, ids, database_id, renamed_id, name.name if name else "")
+        work.mark_partitions_changed(ids)
         tables = work.tables.find_ids(ids)
         for stored in tables:
             table = stored.encoded.decode()
@@ -227,7 +227,7 @@ class UndropService(FileService):
         work.drops.restore_partitions(drop.id, live.ref.id, names)
         if moves:
             rewrite_partitions(work, live.ref, named(moved), moves)
-        work.list_anew([live.ref.id])
+        work.mark_partitions_changed([live.ref.id])
         table = live.encoded.decode()
         if is_dependent(table):
             rewrite(work, [live.ref.id])
@@ -238,8 +238,8 @@ class UndropService(FileService):
             root = str(table.sd.location)
             included = [text for one in partitions for text in places_of_partition(one.partition, root)]
         operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), live.ref.id)
-        if names is None or not work.drops.left(drop.id):
-            work.drops.end(drop.id)
+        if names is None or not work.drops.update_remaining(drop.id):
+            work.drops.finish(drop.id)
         count = drop.partitions if names is None else len(names)
         return _Restoration(Undropped(PARTITIONS, live.ref.name, count), operations, [])
 
@@ -249,7 +249,7 @@ class UndropService(FileService):
             live = work.tables.find(target.table)
             drop = _choose(work, target, live)
             names = _matching_names(work, drop, target) if target.partition else None
-            taken = work.drops.taken(drop.id, live.ref.id, names) if live else None
+            taken = work.drops.find_taken_name(drop.id, live.ref.id, names) if live else None
         if taken is None:
             return None
         others = "" if drop.partitions == 1 or names == [taken] else "; or take the others back by their names"
@@ -278,7 +278,7 @@ def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None) ->
     """
     name, table_id = target.table, live.ref.id if live else None
     of_name = work.drops.find(name.catalog, name.database, name.name, table_id)
-    with_others = work.drops.hiding(name) if name.name else []
+    with_others = work.drops.of_table_name(name) if name.name else []
     by_id = {drop.id: drop for drop in [*of_name, *with_others]}
     drops = [by_id[number] for number in sorted(by_id, reverse=True)]
     # A drop of partitions or rows belongs to one table, not to a later one of the same name.

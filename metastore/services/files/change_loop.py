@@ -134,7 +134,7 @@ class FileService(Service):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")
             if not self._warehouse.exists(source):
                 continue
-            self._warehouse.require_possible(target)
+            self._warehouse.require_valid(target)
             if self._warehouse.exists(target):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already")
 

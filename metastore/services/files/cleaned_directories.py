@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FoundFile, Warehouse
+from metastore.warehouse.filesystem import FileEntry, Warehouse
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 STAGING: Final = "_staging"
@@ -14,7 +14,7 @@ OWN_DIRECTORIES: Final = (STAGING, paths.VERSIONS)
 
 
 def cleaned(
-    place: str, reason: str, query_id: str | None, files: Sequence[FoundFile] = (), error: str | None = None
+    place: str, reason: str, query_id: str | None, files: Sequence[FileEntry] = (), error: str | None = None
 ) -> CleanedLocation:
     """Says what went of a place, or why it did not."""
     return CleanedLocation(place, reason, len(files), sum(file.bytes for file in files), query_id, error)

@@ -18,7 +18,7 @@ from metastore.services.files.planning import plan_cleaning
 from metastore.storage.repositories.dead_writes import DeadWrite
 from metastore.storage.repositories.file_operations import NewOperation
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FoundFile
+from metastore.warehouse.filesystem import FileEntry
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 _LEFT = "dead writer"
@@ -29,8 +29,8 @@ class Leftovers(NamedTuple):
     """What a dead writer left: renames of others' directories, its own directories, its files among others'."""
 
     away: list[tuple[str, str]]
-    directories: dict[str, list[FoundFile]]
-    files: dict[str, list[FoundFile]]
+    directories: dict[str, list[FileEntry]]
+    files: dict[str, list[FileEntry]]
 
 
 class DeadWriteCleaning(FileService):
@@ -47,14 +47,14 @@ class DeadWriteCleaning(FileService):
     def removed(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
         """Returns what was removed. With an error in it, the write stays, and cleaning it is tried again."""
         try:
-            with self._store.transaction(of_call=False) as work:
+            with self._store.transaction(audited=False) as work:
                 work.dead_writes.abort(query_id)
                 if not work.dead_writes.claim(query_id):
                     return []
             try:
                 return self._cleaned(query_id, grace)
             finally:
-                with self._store.transaction(of_call=False) as work:
+                with self._store.transaction(audited=False) as work:
                     work.dead_writes.release(query_id)
         except MetastoreError as error:
             return [_failure(query_id, error)]
@@ -65,7 +65,7 @@ class DeadWriteCleaning(FileService):
             return []
         remains = self._remains(dead)
         self._sweep(dead, remains)
-        with self._store.transaction(of_call=False) as work:
+        with self._store.transaction(audited=False) as work:
             if dead.within_grace:
                 work.dead_writes.swept(query_id)
             else:
@@ -122,7 +122,7 @@ class DeadWriteCleaning(FileService):
             ),
             [NewOperation("remove", paths.canonical(directory), DROPPED) for directory in remains.directories],
         ]
-        with self._store.transaction(of_call=False) as work:
+        with self._store.transaction(audited=False) as work:
             decided = plan_cleaning(work, steps, dead.table_id)
         for ids in decided:
             self._carry_out_or_fail(ids)

@@ -68,8 +68,8 @@ class NewDirectories:
 
         Raises BlockedByFileOperationError if an operation has claimed one of them meanwhile: it may be gone.
         """
-        if self.note_id is not None and not work.file_operations.made(self.note_id):
-            raise BlockedByFileOperationError(work.file_operations.in_the_way(self.locations))
+        if self.note_id is not None and not work.file_operations.finish_making(self.note_id):
+            raise BlockedByFileOperationError(work.file_operations.blocking(self.locations))
 
 
 class Journal:
@@ -95,15 +95,15 @@ class Journal:
         Locations outside of the roots are left to their owners. The note is committed before the first directory is
         made, so that another server can remove them if this one dies.
         """
-        canonical = [paths.canonical(text) for text in self._warehouse.roots.holding(dict.fromkeys(locations))]
+        canonical = [paths.canonical(text) for text in self._warehouse.roots.within(dict.fromkeys(locations))]
         if not canonical:
             yield NewDirectories(None, [])
             return
         # Not from the sequence: its numbers can recur after a crash or a restore. Negative: never an operation's id.
         note_id = -1 - randbits(62)
-        if not self._repeatable(lambda work: work.file_operations.intend(note_id, canonical)):
+        if not self._repeatable(lambda work: work.file_operations.begin_making(note_id, canonical)):
             with self._store.read() as work:
-                raise BlockedByFileOperationError(work.file_operations.in_the_way(canonical))
+                raise BlockedByFileOperationError(work.file_operations.blocking(canonical))
         directories = NewDirectories(note_id, canonical)
         self._step("intended")
         try:
@@ -140,7 +140,7 @@ class Journal:
             with self._lease_renewed([operation.id for operation in claimed]):
                 done = self._run(claimed, failed)
             if done or failed:
-                self._repeatable(lambda work: work.file_operations.end(done, failed))
+                self._repeatable(lambda work: work.file_operations.finish(done, failed))
             self._step("done")
         except MetastoreError as error:
             log.warning("File operations are left to the background: %s", error)
@@ -152,7 +152,7 @@ class Journal:
         if done and unclaimed:
             return failed | self.carry_out(unclaimed, mine=mine)
         if mine and unclaimed:
-            self._repeatable(lambda work: work.file_operations.give_up(unclaimed))
+            self._repeatable(lambda work: work.file_operations.release_leases(unclaimed))
         return failed
 
     def overdue_removals(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
@@ -170,23 +170,23 @@ class Journal:
             if not self._undo(*self._undone[0]):
                 break
             self._undone.popleft()
-        with self._store.transaction(of_call=False) as work:
+        with self._store.transaction(audited=False) as work:
             work.file_operations.forget_moves(_MOVES_KEPT)
             overdue = work.file_operations.overdue(failed=failed)
         not_undone = {
             operation.id: Failure("it could not be undone", parked=False)
             for operation in overdue
-            if operation.kind == "make" and not self._undo(operation.id, self._with_parents(operation.places))
+            if operation.kind == "make" and not self._undo(operation.id, self._with_parents(operation.paths))
         }
         if not_undone:
-            self._repeatable(lambda work: work.file_operations.end([], not_undone))
+            self._repeatable(lambda work: work.file_operations.finish([], not_undone))
         self.carry_out([operation.id for operation in overdue if operation.kind != "make"], mine=False)
 
     def renew(self) -> None:
         """Renews the leases of this process. A timer calls it, so that slow file systems do not lose operations."""
         if held := list(self._held):
-            with self._store.unhurried() as work:
-                work.file_operations.renew(held)
+            with self._store.asynchronous_commit() as work:
+                work.file_operations.renew_leases(held)
 
     def unblock(self, ids: Sequence[int], deadline: float) -> None:
         """Carries out operations that block a call, or waits until another server has. `deadline`: see `deadline`.
@@ -216,7 +216,7 @@ class Journal:
 
     def _claim(self, work: UnitOfWork, ids: Sequence[int], *, mine: bool) -> list[FileOperation]:
         """Claims operations for this process. Removals of locations that are used again, or of roots, are dropped."""
-        claimed = work.file_operations.claim(ids, mine=mine)
+        claimed = work.file_operations.claim(ids, own=mine)
         removals = [
             operation
             for operation in claimed
@@ -235,7 +235,7 @@ class Journal:
                 log.info("%s is not deleted: %s", operation.location, why)
                 kept.append(operation)
         if kept:
-            work.file_operations.leave(kept)
+            work.file_operations.delete_unchanged(kept)
         kept_ids = {operation.id for operation in kept}
         return [operation for operation in claimed if operation.id not in kept_ids]
 
@@ -247,7 +247,7 @@ class Journal:
         now_at = self._each(claimed, self._runner.move_away, failed)
         before = {operation.id: operation.location for operation in claimed}
         if in_trash := {number: location for number, location in now_at.items() if location != before[number]}:
-            self._repeatable(lambda work: work.file_operations.put_away(in_trash))
+            self._repeatable(lambda work: work.file_operations.record_trashed(in_trash))
             self._step("put away")
         moved = [operation for operation in claimed if operation.id in now_at]
         finished = self._each(moved, lambda operation: self._runner.finish(operation, now_at[operation.id]), failed)
@@ -275,23 +275,23 @@ class Journal:
         """
 
         def plan(work: UnitOfWork) -> list[int]:
-            work.file_operations.alone()
-            work.file_operations.end([note_id], {})
-            moves = work.file_operations.moves_of(created)
+            work.file_operations.lock_exclusively()
+            work.file_operations.finish([note_id], {})
+            moves = work.file_operations.moves_of_locations(created)
             followed = (text for location in created for text in (location, follow(location, moves)))
             locations = list(dict.fromkeys(map(paths.canonical, followed)))
             lookups = (work.locations.referred, work.locations.written, work.file_operations.being_made)
             retired = [text for text, use in work.locations.retired(locations).items() if use.itself]
             used = {*retired, *(text for lookup in lookups for text in lookup(locations))}
-            return work.file_operations.decide(
+            return work.file_operations.schedule(
                 [NewOperation("remove", text, UNDONE) for text in locations if text not in used]
             )
 
         try:
             with self._store.read() as work:
-                blocking = work.file_operations.in_the_way([paths.canonical(text) for text in created])
+                blocking = work.file_operations.blocking([paths.canonical(text) for text in created])
             self.unblock(blocking, self.deadline())  # the directories may be part of a move
-            self.carry_out(self._with_retries(plan, lambda: self._store.transaction(of_call=False)))
+            self.carry_out(self._with_retries(plan, lambda: self._store.transaction(audited=False)))
         except MetastoreError as error:
             log.warning("Removal of new directories is left to the background: %s", error)
             return False
@@ -299,7 +299,7 @@ class Journal:
 
     def _repeatable(self, action: Callable[[UnitOfWork], T]) -> T:
         """Runs statements that commit by themselves and may run twice."""
-        return self._with_retries(action, self._store.unhurried)
+        return self._with_retries(action, self._store.asynchronous_commit)
 
     def _with_retries(
         self, action: Callable[[UnitOfWork], T], opened: Callable[[], AbstractContextManager[UnitOfWork]]
@@ -324,11 +324,11 @@ class Journal:
     def _with_parents(self, locations: Sequence[str]) -> list[str]:
         """Adds directories above, below the roots: a call that died may have made them, too."""
         above = [ancestor for location in locations for ancestor in paths.ancestors(location)]
-        inside = [text for text in self._warehouse.roots.holding(dict.fromkeys(above)) if not self._is_root(text)]
+        inside = [text for text in self._warehouse.roots.within(dict.fromkeys(above)) if not self._is_root(text)]
         return [*locations, *inside]
 
     def _is_root(self, location: str) -> bool:
-        above = self._warehouse.roots.holding([paths.parent(location)])
+        above = self._warehouse.roots.within([paths.parent(location)])
         return not above or paths.same(location, self._warehouse.root)
 
 

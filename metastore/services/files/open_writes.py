@@ -57,4 +57,4 @@ def root_of(stored: StoredTable) -> str:
     location = stored.encoded.decode().sd.location
     if not location:
         raise InvalidOperationError(f"{stored.ref.name} has no location: it holds no files")
-    return paths.canonical(paths.before_versions(location))
+    return paths.canonical(paths.without_version(location))

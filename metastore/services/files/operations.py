@@ -47,20 +47,20 @@ class OperationRunner:
             self._step("moved")
         if operation.kind == "move" or operation.origin or operation.reason == UNDONE:
             return location
-        trash = self._warehouse.trash(location, str(operation.id))
+        trash = self._warehouse.trash_location(location, str(operation.id))
         if operation.reason == TRUNCATED:
-            self._warehouse.move_each(operation.places, trash, copies=operation.kept)
+            self._warehouse.move_each_to_trash(operation.paths, trash, copies=operation.is_restorable)
             with suppress(InvalidInputError):  # the directory cannot exist, for example because its name is too long
                 self._warehouse.make_directory(location)
             return trash
-        return trash if self._warehouse.put_away(location, trash, copies=operation.kept) else location
+        return trash if self._warehouse.move_to_trash(location, trash, copies=operation.is_restorable) else location
 
     def finish(self, operation: FileOperation, location: str) -> bool:
         """Deletes what is to be removed, from `location`, and directories above its old location that became empty.
 
         Returns false if the files stay in the trash, where an undrop can find them.
         """
-        stays = operation.kept and location != operation.location
+        stays = operation.is_restorable and location != operation.location
         if operation.reason == UNDONE:
             self._warehouse.delete_empty(location)
             return True

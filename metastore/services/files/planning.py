@@ -25,7 +25,7 @@ def check_unblocked(work: UnitOfWork, locations: Sequence[str]) -> None:
 
     Only the commit may follow: until then, no operation on these locations can be claimed.
     """
-    if blocking := work.file_operations.refer([paths.canonical(location) for location in locations]):
+    if blocking := work.file_operations.lock_for_reference([paths.canonical(location) for location in locations]):
         raise BlockedByFileOperationError(blocking)
 
 
@@ -39,7 +39,7 @@ def plan_moves(
     check_unblocked(work, [location for move in moves for location in move])
     canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
     new = [NewOperation("move", source, "renamed", target) for source, target in canonical]
-    return work.file_operations.decide(new, table_id, paths.canonical(root) if root else "")
+    return work.file_operations.schedule(new, table_id, paths.canonical(root) if root else "")
 
 
 def plan_truncation(
@@ -47,15 +47,15 @@ def plan_truncation(
 ) -> list[int]:
     """Plans the removal of files and directories, `entries`, by the directory that they are in."""
     check_unblocked(work, list(entries))
-    new = [NewOperation("remove", paths.canonical(text), TRUNCATED, places=inside) for text, inside in entries.items()]
-    return work.file_operations.decide(new, table_id, drop_id=drop_id)
+    new = [NewOperation("remove", paths.canonical(text), TRUNCATED, paths=inside) for text, inside in entries.items()]
+    return work.file_operations.schedule(new, table_id, drop_id=drop_id)
 
 
 def plan_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
     """Plans operations that are carried out step by step. Returns the ids of each step."""
-    work.file_operations.alone()
+    work.file_operations.lock_exclusively()
     check_unblocked(work, [operation.location for step in steps for operation in step])
-    return [work.file_operations.decide(step, table_id) for step in steps]
+    return [work.file_operations.schedule(step, table_id) for step in steps]
 
 
 def plan_removal(
@@ -73,13 +73,13 @@ def plan_removal(
     `root`: directories below it that become empty are removed, too. `reason`: if it is UNDONE, only empty directories
     are removed. `drop_id`: the files are put into the trash, where an undrop finds them.
     """
-    inside = [paths.canonical(text) for text in warehouse.roots.holding(locations)]
+    inside = [paths.canonical(text) for text in warehouse.roots.within(locations)]
     # An unfinished truncation must not put its files into the trash after the directory: an undrop would lack them.
-    if inside and (truncations := work.file_operations.emptying(inside)):
+    if inside and (truncations := work.file_operations.truncations_at(inside)):
         raise BlockedByFileOperationError(truncations)
     new = [NewOperation("remove", text, reason) for text in inside]
     above = paths.canonical(root) if root else ""
-    return work.file_operations.decide(new, table_id, above, drop_id, swallowing=True)
+    return work.file_operations.schedule(new, table_id, above, drop_id, absorb_replaced=True)
 
 
 def plan_restore(
@@ -90,21 +90,21 @@ def plan_restore(
     `target` maps an old location to the one to restore to, or None for what stays in the trash. `table_id`: the table
     that all of it belongs to. Raises InvalidOperationError if another object of the catalog uses a location now.
     """
-    trashed = work.file_operations.of_drop(drop_id)
+    trashed = work.file_operations.lock_trashed(drop_id)
     if unfinished := [operation.id for operation in trashed if operation.origin is None]:
         raise BlockedByFileOperationError(unfinished)
     origins = {operation.id: operation.origin or "" for operation in trashed}
     moves = {one.id: Move(one.location, to) for one in trashed if (to := target(origins[one.id])) is not None}
     targets = [move.target for move in moves.values()]
-    work.file_operations.alone()
+    work.file_operations.lock_exclusively()
     if table_id is not None:
         check_available(work.locations.others(targets, table_id, None))
     if work.file_operations.being_made(targets):
         raise LookNeededError
     attempt.require_free([move for one in trashed if one.id in moves for move in _file_moves(one, moves[one.id])])
     check_unblocked(work, targets)
-    work.file_operations.release(drop_id, [origins[number] for number in moves])
-    return work.file_operations.take_back({number: move.target for number, move in moves.items()})
+    work.file_operations.release_held(drop_id, [origins[number] for number in moves])
+    return work.file_operations.move_back({number: move.target for number, move in moves.items()})
 
 
 def check_available(used: Iterable[str]) -> None:
@@ -117,5 +117,5 @@ def _file_moves(trashed: FileOperation, move: Move) -> list[Move]:
     """Returns the moves whose targets must be free: of each entry, if the directory itself has stayed (truncation)."""
     if trashed.reason != TRUNCATED:
         return [move]
-    names = map(paths.name, trashed.places)
+    names = map(paths.name, trashed.paths)
     return [Move(paths.join(move.source, name), paths.join(move.target, name)) for name in names]

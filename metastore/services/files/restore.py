@@ -50,7 +50,7 @@ def moves_since(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[Move]:
 
     For dropped partitions, moves of single partitions are left out: another partition may have had that location.
     """
-    moved = work.file_operations.moved(live.ref.id, drop.dropped_at)
+    moved = work.file_operations.moves_of_table(live.ref.id, drop.dropped_at)
     return [Move(one.location, one.target or one.location) for one in moved if drop.kind != PARTITIONS or not one.root]
 
 
@@ -70,8 +70,8 @@ def restore_contents(
         operations = plan_restore(work, attempt, drop.id, restore_target(locations, moves), live.ref.id)
     else:
         _swap_retired(work, warehouse, live, changes)
-    if not work.drops.left(drop.id):
-        work.drops.end(drop.id)
+    if not work.drops.update_remaining(drop.id):
+        work.drops.finish(drop.id)
     return operations, [change.restored.location for change in changes if change.restored.location]
 
 
@@ -127,7 +127,7 @@ def _swap_retired(work: UnitOfWork, warehouse: Warehouse, live: StoredTable, cha
     Raises InvalidOperationError if one of those was cleaned already.
     """
     restored = [text for change in changes for text in replaced_places(change.restored, change.replaced)]
-    needed = {paths.canonical(text) for text in warehouse.roots.holding(restored)}
+    needed = {paths.canonical(text) for text in warehouse.roots.within(restored)}
     cleaned = needed - set(work.retired_locations.forget(list(needed)))
     if cleaned:
         raise InvalidOperationError(f"The overwrite of {live.ref.name} cannot be undone: {min(cleaned)} was cleaned")

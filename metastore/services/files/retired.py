@@ -13,10 +13,10 @@ from metastore.services.files.cleaned_directories import cleaned, with_parents
 from metastore.services.files.operations import DROPPED, TRUNCATED
 from metastore.services.files.usage import unused
 from metastore.storage.repositories.locations import UNUSED, Use
-from metastore.storage.repositories.retired_locations import Doom, RetiredLocation
+from metastore.storage.repositories.retired_locations import RetiredLocation, ScheduledRemoval
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FoundFile
+from metastore.warehouse.filesystem import FileEntry
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 _AT_ONCE: Final = 20  # locations that are looked at before they go
@@ -27,7 +27,7 @@ class Removal(NamedTuple):
 
     whole: bool
     places: list[str]
-    files: list[FoundFile]
+    files: list[FileEntry]
     left: int = 0
     there: bool = True
 
@@ -74,15 +74,15 @@ class RetiredCleaning(FileService):
 
     def _settle(self, some: Sequence[RetiredLocation]) -> None:
         """Forgets what others refer to again: it is theirs."""
-        with self._store.transaction(of_call=False) as work:
+        with self._store.transaction(audited=False) as work:
             uses = work.locations.referred([one.location for one in some])
             work.retired_locations.forget([location for location, use in uses.items() if use.itself])
 
     def _remove(self, looked: Sequence[tuple[RetiredLocation, Removal]]) -> list[CleanedLocation]:
-        with self._store.transaction(of_call=False) as work:
-            work.file_operations.alone()  # who refers to one from now on waits until it is gone
+        with self._store.transaction(audited=False) as work:
+            work.file_operations.lock_exclusively()  # who refers to one from now on waits until it is gone
             free = _still_free(work, looked)
-            ids = work.retired_locations.doom([_doom(*row) for row in free if row[1].acts])
+            ids = work.retired_locations.schedule_removals([_doom(*row) for row in free if row[1].acts])
             settled = work.retired_locations.forget([retired.location for retired, doomed in free if not doomed.acts])
         failed = self._journal.carry_out(list(ids.values()))
         errors = {location: failed[number].error for location, number in ids.items() if number in failed}
@@ -149,8 +149,10 @@ def _still_free(
     ]
 
 
-def _doom(retired: RetiredLocation, doomed: Removal) -> Doom:
-    return Doom(retired, DROPPED if doomed.whole else TRUNCATED, [paths.canonical(place) for place in doomed.places])
+def _doom(retired: RetiredLocation, doomed: Removal) -> ScheduledRemoval:
+    return ScheduledRemoval(
+        retired, DROPPED if doomed.whole else TRUNCATED, [paths.canonical(place) for place in doomed.places]
+    )
 
 
 def _entry(retired: RetiredLocation, doomed: Removal) -> list[CleanedLocation]:

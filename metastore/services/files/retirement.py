@@ -51,7 +51,7 @@ def retire(
     What lies outside of the roots is left to its owner.
     """
     back = [paths.canonical(text) for text in current]
-    places = roots.holding(paths.require_not_root(text) for text in dict.fromkeys(replaced))
+    places = roots.within(paths.require_not_root(text) for text in dict.fromkeys(replaced))
     used = work.locations.referred(places)
     unused = [place for place in places if not used.get(paths.canonical(place), UNUSED).itself]
     work.retired_locations.forget(back)

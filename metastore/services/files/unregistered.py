@@ -14,7 +14,7 @@ from metastore.services.files.planning import plan_removal
 from metastore.services.files.usage import unused, usage
 from metastore.services.rules.tables import is_view
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FoundFile
+from metastore.warehouse.filesystem import FileEntry
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 _REASON = "registered nowhere"
@@ -32,7 +32,7 @@ class UnregisteredCleaning(FileService):
             struct = stored[0].encoded.decode() if stored else None
             if struct is None or is_view(struct) or not struct.sd.location:
                 return []
-            root = paths.before_versions(struct.sd.location)
+            root = paths.without_version(struct.sd.location)
             places = {text: files for text, files in self._found(root) if _is_old(files, grace)}
             if not dry_run:
                 self._remove(table_id, list(places), root)
@@ -41,14 +41,14 @@ class UnregisteredCleaning(FileService):
         return [_entry(place, files, root) for place, files in places.items()]
 
     def _remove(self, table_id: int, places: list[str], root: str) -> None:
-        with self._store.transaction(of_call=False) as work:
-            work.file_operations.alone()  # who refers to one from now on waits until it is gone
+        with self._store.transaction(audited=False) as work:
+            work.file_operations.lock_exclusively()  # who refers to one from now on waits until it is gone
             free = unused(work, places)
             ids = plan_removal(work, self._warehouse, free, table_id=table_id)
         self._carry_out_or_fail(ids)
         self._journal.remove_empty(with_parents(free, root))
 
-    def _found(self, root: str) -> Iterator[tuple[str, list[FoundFile]]]:
+    def _found(self, root: str) -> Iterator[tuple[str, list[FileEntry]]]:
         for folder in (STAGING, paths.VERSIONS):
             _, below = self._warehouse.children(paths.join(root, folder))
             with self._store.read() as work:
@@ -57,7 +57,7 @@ class UnregisteredCleaning(FileService):
                 if paths.name(place) not in known:
                     yield from self._unused(place)
 
-    def _unused(self, place: str) -> Iterator[tuple[str, list[FoundFile]]]:
+    def _unused(self, place: str) -> Iterator[tuple[str, list[FileEntry]]]:
         """Returns the place itself, or those in it to which nothing refers, as far up as possible."""
         with self._store.read() as work:
             use = usage(work, [place])[place]
@@ -70,13 +70,13 @@ class UnregisteredCleaning(FileService):
             yield from self._unused(child)
 
 
-def _is_old(files: list[FoundFile], grace: timedelta) -> bool:
+def _is_old(files: list[FileEntry], grace: timedelta) -> bool:
     """Tells whether nothing in it was changed within the grace time; what has no time is young, unless there is no
     grace."""
     youngest = time.time() - grace.total_seconds()
     return not grace or all(file.modified is not None and file.modified < youngest for file in files)
 
 
-def _entry(place: str, files: list[FoundFile], root: str) -> CleanedLocation:
+def _entry(place: str, files: list[FileEntry], root: str) -> CleanedLocation:
     query_id = paths.canonical(place)[len(paths.canonical(root)) :].split("/")[2]
     return cleaned(place, _REASON, query_id if is_registered_form(query_id) else None, files)

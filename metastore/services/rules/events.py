@@ -10,7 +10,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.table_events import SINGLE, Objects, PartitionText, TableText
 from metastore.encoding.json import encode_fields, encode_json
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint
-from metastore.storage.mapping.descriptors import without_places
+from metastore.storage.mapping.descriptors import without_locations
 from metastore.storage.references import StoredPartition
 from metastore.storage.repositories.partitions_write import NamedPartition
 from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, StorageDescriptor, Table
@@ -58,7 +58,7 @@ def _shape(partition: NamedPartition) -> tuple[bytes, bool]:
 
 def _common(sd: StorageDescriptor) -> str:
     """Returns the fields of a descriptor that hold no places."""
-    bare = without_places(sd)
+    bare = without_locations(sd)
     bare.skewedInfo = None if sd.skewedInfo.skewedColValueLocationMaps else sd.skewedInfo
     return encode_json(bare)[1:-1]
 

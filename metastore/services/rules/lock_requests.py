@@ -8,7 +8,7 @@ from metastore.domain.lock_rules import Component, LockType, lower_case_columns
 from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, full_name, split_database
 from metastore.domain.transactions import CONFLICTING, WRITES, Operation
 from metastore.errors import InvalidInputError
-from metastore.storage.repositories.transaction_writes import Written
+from metastore.storage.repositories.transaction_writes import TransactionComponent
 from thrift_idl.gen.hive_metastore.ttypes import LockComponent, LockRequest
 
 
@@ -23,9 +23,9 @@ def requested(request: LockRequest) -> list[Component]:
     return components
 
 
-def written(request: LockRequest) -> list[Written]:
+def written(request: LockRequest) -> list[TransactionComponent]:
     """Returns what the transaction of the request writes (Hive's InsertTxnComponentsCommand)."""
-    writes: list[Written] = []
+    writes: list[TransactionComponent] = []
     dynamic: dict[TableName, Operation] = {}
     for component in request.component or []:
         operation = _operation(component)
@@ -34,11 +34,11 @@ def written(request: LockRequest) -> list[Written]:
             continue
         key = TableName(table.catalog, table.database, table.table)
         if not component.isDynamicPartitionWrite:
-            writes.append(Written(key, table.partition, operation))
+            writes.append(TransactionComponent(key, table.partition, operation))
         elif operation in CONFLICTING or key not in dynamic:
             # Its partitions are told later (add_dynamic_partitions): until then, any of the table.
             dynamic[key] = Operation.UPDATE if operation in CONFLICTING else operation
-    return writes + [Written(key, None, operation) for key, operation in dynamic.items()]
+    return writes + [TransactionComponent(key, None, operation) for key, operation in dynamic.items()]
 
 
 def tables_of(full_names: Iterable[str]) -> list[TableName]:

@@ -15,9 +15,9 @@ from metastore.storage.mapping.descriptors import (
     column_texts,
     complete,
     format_and_skew,
-    placed,
     shared_part,
-    without_places,
+    with_locations,
+    without_locations,
 )
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.warehouse import paths
@@ -75,7 +75,7 @@ class PartitionRules:
         if partition.sd is None:
             partition.sd = inherited_descriptor(table)
         shape, descriptor = self._shape(partition.sd, name)
-        partition.sd = placed(shape, partition.sd)
+        partition.sd = with_locations(shape, partition.sd)
         partition.parameters = partition.parameters or {}
         partition.lastAccessTime = partition.lastAccessTime or 0
         if partition.sd.storedAsSubDirectories:
@@ -88,7 +88,7 @@ class PartitionRules:
         if self._last is None or columns is not self._last[0] or rest != self._last[1]:
             key = column_texts(sd), rest
             if key not in self._shapes:
-                self._shapes[key] = self._checked(without_places(sd), name)
+                self._shapes[key] = self._checked(without_locations(sd), name)
             self._last = columns, rest, self._shapes[key]
         return self._last[2]
 
@@ -162,7 +162,7 @@ def check_no_default_directory(table: Table, values: Sequence[str]) -> None:
 
 def inherited_descriptor(table: Table) -> StorageDescriptor:
     """Returns the table's storage descriptor for a new partition: its skew, but not its places."""
-    return placed(without_places(table.sd), StorageDescriptor())
+    return with_locations(without_locations(table.sd), StorageDescriptor())
 
 
 def check_distinct(named: Sequence[NamedPartition]) -> None:

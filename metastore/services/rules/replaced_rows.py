@@ -15,7 +15,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 def check_newest(tables: Iterable[Table], warehouse: Warehouse) -> None:
     """Raises InvalidObjectError where the mark of newer rows lies in the directory of an external table."""
     for table in tables:
-        if is_managed(table) or not warehouse.roots.holding([table.sd.location]):
+        if is_managed(table) or not warehouse.roots.within([table.sd.location]):
             continue
         inside, _ = warehouse.children(table.sd.location)
         for name in (paths.name(file.location) for file in inside):

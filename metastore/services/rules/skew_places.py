@@ -27,7 +27,7 @@ def find_places(owners: Iterable[Table | Partition], warehouse: Warehouse) -> No
     the roots is not looked at.
     """
     for owner in owners:
-        if warehouse.roots.holding([owner.sd.location]):
+        if warehouse.roots.within([owner.sd.location]):
             owner.sd.skewedInfo.skewedColValueLocationMaps = _found(owner.sd, warehouse)
 
 

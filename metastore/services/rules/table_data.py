@@ -23,7 +23,7 @@ def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
     struct = table.encoded.decode()
     if not owns_data(struct):
         return []
-    own = paths.before_versions(struct.sd.location)
+    own = paths.without_version(struct.sd.location)
     return [own, *(place for place in places_of_table(work, table)[1:] if not paths.is_below(place, own))]
 
 

@@ -95,7 +95,7 @@ def format_and_skew(sd: StorageDescriptor) -> Fields:
     return some_fields(sd, _FORMAT_AND_SKEW)
 
 
-def without_places(sd: StorageDescriptor) -> StorageDescriptor:
+def without_locations(sd: StorageDescriptor) -> StorageDescriptor:
     """Returns the same descriptor (not a copy of what it holds) without its location and those of its skewed values."""
     bare, info = _format(sd), sd.skewedInfo
     bare.cols = sd.cols
@@ -103,8 +103,8 @@ def without_places(sd: StorageDescriptor) -> StorageDescriptor:
     return bare
 
 
-def placed(bare: StorageDescriptor, places: StorageDescriptor) -> StorageDescriptor:
-    """Returns what `without_places` gave, complete, with the places of another one. Lists and maps are shared."""
+def with_locations(bare: StorageDescriptor, places: StorageDescriptor) -> StorageDescriptor:
+    """Returns what `without_locations` gave, complete, with the places of another one. Lists and maps are shared."""
     sd, info, own = _format(bare), bare.skewedInfo, places.skewedInfo
     sd.cols, sd.location = bare.cols, places.location
     locations = (own and own.skewedColValueLocationMaps) or {}

@@ -59,7 +59,9 @@ Tail = NewType("Tail", bytes)
 Ending = NewType("Ending", bytes)
 """A tail, and what closes the whole struct, too."""
 
-PLACES = fields_of(StorageDescriptor, "location", skewedInfo=fields_of(SkewedInfo, "skewedColValueLocationMaps"))
+LOCATION_FIELDS = fields_of(
+    StorageDescriptor, "location", skewedInfo=fields_of(SkewedInfo, "skewedColValueLocationMaps")
+)
 """The fields of a descriptor that are a table's or partition's own, in the order that leaves its end open."""
 
 _INNER = len(STOP * 2)  # bytes that end the skewed info and the descriptor of a head which is closed
@@ -69,7 +71,7 @@ _SKEWED_INFO = field_header(TType.STRUCT, 11)  # within a StorageDescriptor
 
 
 def open_head(struct: Table | Partition, own: Specification) -> OpenHead:
-    """Returns the head of a table or partition. `own`: its fields, the last of them `sd` with `PLACES`.
+    """Returns the head of a table or partition. `own`: its fields, the last of them `sd` with `LOCATION_FIELDS`.
 
     The struct's descriptor is complete (`mapping.descriptors.complete`): one without skewed info has another end.
     """

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from metastore.domain.keys import KeyKind, sort_key
 from metastore.domain.names import TableName
 from metastore.encoding.binary import fields_of
-from metastore.storage.mapping.descriptors import placed
+from metastore.storage.mapping.descriptors import with_locations
 from metastore.storage.mapping.layout import (
-    PLACES,
+    LOCATION_FIELDS,
     Ending,
     OpenHead,
     Tail,
@@ -22,7 +22,7 @@ from metastore.storage.mapping.layout import (
 from metastore.storage.references import ScanRow
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
-_OWN = fields_of(Partition, "values", "createTime", "lastAccessTime", "parameters", "writeId", sd=PLACES)
+_OWN = fields_of(Partition, "values", "createTime", "lastAccessTime", "parameters", "writeId", sd=LOCATION_FIELDS)
 
 
 class PartitionColumns(NamedTuple):
@@ -72,6 +72,6 @@ def decoded_partitions(
     """Returns the whole partitions. What each shares with others (`layout.descriptor_of`) is not copied."""
     partitions = own_parts(Partition, heads)
     for partition, sd in zip(partitions, shared, strict=True):
-        partition.sd = placed(sd, partition.sd)
+        partition.sd = with_locations(sd, partition.sd)
         partition.catName, partition.dbName, partition.tableName = table.catalog, table.database, table.name
     return partitions

@@ -6,7 +6,7 @@ from typing import Any
 
 from metastore.encoding.binary import fields_of
 from metastore.storage.mapping.descriptors import columns_json
-from metastore.storage.mapping.layout import PLACES, open_head
+from metastore.storage.mapping.layout import LOCATION_FIELDS, open_head
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 # Not kept: they are of one request, or computed.
@@ -22,7 +22,7 @@ _TRANSIENT = (
     "id",
 )
 _KEPT = [field[2] for field in Table.thrift_spec if field and field[2] not in _TRANSIENT]
-_OWN = fields_of(Table, *_KEPT, sd=PLACES)
+_OWN = fields_of(Table, *_KEPT, sd=LOCATION_FIELDS)
 
 
 def table_row(table: Table) -> dict[str, Any]:

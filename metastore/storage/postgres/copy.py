@@ -35,7 +35,7 @@ def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
     (row,) = binary_rows(connection, query)
     if len(row) > LARGE:
         link: Any = connection.connection.dbapi_connection
-        link.is_swollen = True
+        link.has_large_buffers = True
     return _columns(memoryview(row))
 
 

@@ -21,7 +21,7 @@ _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: igno
 
 
 LARGE: Final = 2**21
-"""Bytes of a message, sent or got, after which a connection is not kept (`Link.is_swollen`)."""
+"""Bytes of a message, sent or got, after which a connection is not kept (`Link.has_large_buffers`)."""
 
 
 def begin_statement(cursor: Any, statement: str) -> None:
@@ -29,7 +29,7 @@ def begin_statement(cursor: Any, statement: str) -> None:
     current = caller.get()
     if current is not None:
         current.statement = statement
-    cursor.connection.begun = monotonic()
+    cursor.connection.statement_started = monotonic()
 
 
 def end_statement(cursor: Any) -> None:
@@ -37,10 +37,10 @@ def end_statement(cursor: Any) -> None:
     link = cursor.connection
     current = caller.get()
     if current is not None:
-        current.statements.append(monotonic() - link.begun)
-    link.begun = 0.0
+        current.statements.append(monotonic() - link.statement_started)
+    link.statement_started = 0.0
     if len(cursor.query or b"") > LARGE:
-        link.is_swollen = True
+        link.has_large_buffers = True
 
 
 @contextmanager

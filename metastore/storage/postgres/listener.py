@@ -101,10 +101,10 @@ class Listener:
                 self._announce(listening=True)
 
     def _say(self, connection: Link, statement: str) -> None:
-        connection.begun = monotonic()
+        connection.statement_started = monotonic()
         with connection.cursor() as cursor:
             cursor.execute(statement)
-        connection.begun = 0.0
+        connection.statement_started = 0.0
 
     def _announce(self, *, listening: bool) -> None:
         with self._changed:

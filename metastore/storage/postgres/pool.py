@@ -92,7 +92,7 @@ class ConnectionPool:
             if writes:
                 self._for_writers.put(None)
 
-    def answers(self) -> bool:
+    def is_reachable(self) -> bool:
         """Tells whether PostgreSQL answers: asked once a second at most, by one thread at a time."""
         if time.monotonic() - self._asked > _FRESH and self._asking.acquire(blocking=False):
             try:
@@ -119,7 +119,7 @@ class ConnectionPool:
         finally:
             self._any.put(None)
 
-    def refuse(self, reason: str) -> None:
+    def reject_connections(self, reason: str) -> None:
         """From now on, whoever asks gets UnavailableError with this text."""
         self._attempts.refused = reason
         self._engine.dispose()
@@ -158,7 +158,7 @@ class ConnectionPool:
             connection.close()
             return
         link: Any = connection.connection.dbapi_connection
-        if link.is_swollen:
+        if link.has_large_buffers:
             connection.detach()  # from the engine, which would keep it, too
             connection.close()
         else:

@@ -1,6 +1,7 @@
-"""Ends waiting for a PostgreSQL that says nothing any more, though somebody on the way acknowledges what is sent to it.
+"""Aborts statements whose PostgreSQL host has stopped answering.
 
-Neither libpq nor statement_timeout does: the one waits for ever, the other is counted by who is silent.
+A host can fall silent while a middlebox still acknowledges the packets sent to it. Neither libpq nor statement_timeout
+detects that: libpq waits without a limit, and statement_timeout is enforced by the silent server.
 """
 
 from __future__ import annotations
@@ -20,92 +21,97 @@ from psycopg2 import Error, extensions  # type: ignore[import-untyped] # it has 
 
 log = logging.getLogger("metastore.postgres")
 
-PATIENCE: Final = 5.0  # seconds that a statement may take before it is asked whether PostgreSQL is there
-_ANSWER: Final = 3.0  # seconds that it may take to say so
-_GRACE: Final = 30.0  # seconds beside statement_timeout, after which PostgreSQL must have ended a statement itself
-_ASK_FOR_TLS: Final = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"  # SSLRequest: answered before anybody says who they are
+PATIENCE: Final = 5.0  # seconds that a statement may run before the server is probed
+_ANSWER: Final = 3.0  # seconds that the server has to answer the probe
+_GRACE: Final = 30.0  # seconds after statement_timeout in which PostgreSQL must have cancelled a statement itself
+_SSL_REQUEST: Final = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"  # the server answers it before authentication
 _Peer: TypeAlias = tuple[str, int]
 
 _lock: Final = Lock()
-_links: WeakSet[Link] = WeakSet()  # of this process
+_links: WeakSet[Link] = WeakSet()  # all connections of this process
 
 
 class Link(extensions.connection):  # type: ignore[misc]
-    """psycopg2's connection, which knows since when a statement is under way.
+    """A psycopg2 connection that records when its current statement started.
 
-    `begun`: as `monotonic` counts; 0: none is, or it ended with an error. `is_swollen`: whether it keeps much memory,
-    as libpq does as long as a connection lives: the room of the largest message that it has sent or got.
+    Attributes:
+        statement_started: start of the running statement (`time.monotonic`); 0 if none runs or it failed.
+        has_large_buffers: whether the connection holds much memory. libpq never shrinks its buffers, so a connection
+            keeps the size of the largest message that it sent or received.
     """
 
-    begun = 0.0
-    is_swollen = False
+    statement_started = 0.0
+    has_large_buffers = False
 
     def __init__(self, *arguments: Any, **parameters: Any) -> None:
         super().__init__(*arguments, **parameters)
         with _lock:
             _links.add(self)
 
-    def waits(self) -> bool:
-        """Tells whether an answer is awaited."""
+    def is_waiting(self) -> bool:
+        """Tells whether a statement was sent and its reply has not arrived."""
         active: bool = not self.closed and self.info.transaction_status == extensions.TRANSACTION_STATUS_ACTIVE
         return active
 
-    def cut(self, begun: float) -> bool:
-        """Has who waits for the answer to the statement that began then be told that the connection is lost; false
-        where nobody does."""
-        with contextlib.suppress(OSError, Error), socket.socket(fileno=os.dup(self.fileno())) as found:
-            # It is this one's socket only if nobody closed that meanwhile, and opened another by its number.
-            if self.begun == begun and self.waits():
-                found.shutdown(socket.SHUT_RDWR)
+    def interrupt(self, started: float) -> bool:
+        """Shuts the socket down, so that the waiting thread gets a connection error.
+
+        Returns False, and does nothing, unless the statement that started at `started` is still running.
+        """
+        with contextlib.suppress(OSError, Error), socket.socket(fileno=os.dup(self.fileno())) as duplicate:
+            # Another thread may have closed the connection, and a new socket may have got the same descriptor number.
+            # Checking after dup() is safe: the duplicate keeps referring to the socket that was open at that moment.
+            if self.statement_started == started and self.is_waiting():
+                duplicate.shutdown(socket.SHUT_RDWR)
                 return True
         return False
 
 
 class Watch:
-    """Of all links of a process."""
+    """Watches all connections of this process."""
 
     def __init__(self, statement_timeout: float) -> None:
-        """`statement_timeout`: of PostgreSQL, in seconds."""
+        """`statement_timeout`: PostgreSQL's setting, in seconds."""
         self._longest = statement_timeout + _GRACE
 
-    def look(self) -> None:
-        """Gives up statements that PostgreSQL should have ended, and where it does not answer, those that wait for it.
+    def check(self) -> None:
+        """Aborts statements that outlived statement_timeout, and all statements on servers that do not answer a probe.
 
-        To be called about once a second.
+        Call it about once a second.
         """
         now = monotonic()
         with _lock:
-            links = list(_links)
-        waiting = [(link, link.begun) for link in links if link.begun and now - link.begun > PATIENCE and link.waits()]
-        _give_up((link, begun) for link, begun in waiting if now - begun > self._longest)
+            started = [(link, link.statement_started) for link in _links]
+        waiting = [(link, since) for link, since in started if since and now - since > PATIENCE and link.is_waiting()]
+        _abort((link, since) for link, since in waiting if now - since > self._longest)
         for peer in {_peer(link) for link, _ in waiting}:
-            if not _answers(peer):
-                _give_up((link, begun) for link, begun in waiting if _peer(link) == peer)
+            if not _responds(peer):
+                _abort((link, since) for link, since in waiting if _peer(link) == peer)
 
 
-def _give_up(statements: Iterable[tuple[Link, float]]) -> None:
-    ages = [monotonic() - begun for link, begun in statements if link.cut(begun)]
+def _abort(statements: Iterable[tuple[Link, float]]) -> None:
+    ages = [monotonic() - since for link, since in statements if link.interrupt(since)]
     if ages:
-        log.warning("PostgreSQL is silent: %d statements are given up, the oldest after %.0f s", len(ages), max(ages))
+        log.warning("PostgreSQL does not answer: aborted %d statements, the oldest ran %.0f s", len(ages), max(ages))
 
 
 def _peer(link: Link) -> _Peer:
     return link.info.host or "", int(link.info.port or 0)
 
 
-def _answers(peer: _Peer) -> bool:
-    """Tells whether anything is heard from a PostgreSQL. What it says does not matter, nor that it refuses."""
+def _responds(peer: _Peer) -> bool:
+    """Tells whether a server responds at all. Any reply counts, also a refused connection."""
     host, port = peer
     try:
         if host.startswith(("/", "@")):
-            link = socket.socket(socket.AF_UNIX)
-            link.settimeout(_ANSWER)
-            link.connect(str(Path(host) / f".s.PGSQL.{port}"))
+            probe = socket.socket(socket.AF_UNIX)
+            probe.settimeout(_ANSWER)
+            probe.connect(str(Path(host) / f".s.PGSQL.{port}"))
         else:
-            link = socket.create_connection(peer, _ANSWER)
-        with link:
-            link.sendall(_ASK_FOR_TLS)
-            link.recv(1)
+            probe = socket.create_connection(peer, _ANSWER)
+        with probe:
+            probe.sendall(_SSL_REQUEST)
+            probe.recv(1)
     except TimeoutError:
         return False
     except OSError:

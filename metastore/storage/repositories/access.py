@@ -27,10 +27,10 @@ from metastore.storage.schema import (
 from thrift_idl.gen.hive_metastore.ttypes import Function, HiveObjectType, Table
 
 VERSION: Final = "UPDATE privileges_version SET version = version + 1"
-"""Tells everybody that what `Access.standing` reads has changed."""
+"""Tells everybody that what `Access.caller_grants` reads has changed."""
 
 # Membership in the role admin is the settings' to give: what is granted of it counts for nothing.
-_STANDING: Final = text(f"""
+_CALLER_GRANTS: Final = text(f"""
     WITH RECURSIVE mine(role, option) AS (
         SELECT role, grant_option FROM role_grants
         WHERE role <> '{ADMIN}' AND (
@@ -161,14 +161,14 @@ class Access:
         self._connection = connection
         self._descriptors = descriptors
 
-    def standing(self, user: str | None, groups: Collection[str]) -> CallerGrants:
+    def caller_grants(self, user: str | None, groups: Collection[str]) -> CallerGrants:
         """Reads what somebody has that does not depend on one table."""
         given = {"user": user, "groups": sorted(groups)}
         version, everywhere, places = -1, set(), set()
         roles, administered = {PUBLIC}, set()
         catalogs: dict[str, set[str]] = defaultdict(set)
         on_databases: dict[int, set[str]] = defaultdict(set)
-        for row in self._connection.execute(_STANDING, given):
+        for row in self._connection.execute(_CALLER_GRANTS, given):
             if row.version is not None:
                 version = row.version
             elif row.role is not None:
@@ -201,12 +201,12 @@ class Access:
         version: int = _VERSION_ALONE.rows(self._connection)[0][0]
         return version
 
-    def find(self, names: Sequence[TableName | DatabaseName], standing: CallerGrants) -> list[Securable | None]:
+    def find(self, names: Sequence[TableName | DatabaseName], grants: CallerGrants) -> list[Securable | None]:
         """Looks up databases and tables, in order; None for what is not there.
 
         Of a missing table whose database is there, the database is found.
         """
-        given = _named(names) | {"grantees": standing.grantees, **_owners(standing)}
+        given = _named(names) | {"grantees": grants.grantees, **_owners(grants)}
         rows = self._connection.execute(_FIND, given) if names else ()
         return [None if row[2] is None else Securable(*row[1:]) for row in rows]
 
@@ -220,7 +220,7 @@ class Access:
         query = select(transactions.c.id, transactions.c.user_name).where(transactions.c.id.in_(list(ids)))
         return {row.id: row.user_name for row in self._connection.execute(query)}
 
-    def places_of_table(self, table_id: int, locations: Sequence[str]) -> set[str]:
+    def used_locations(self, table_id: int, locations: Sequence[str]) -> set[str]:
         """Returns those of the locations at which partitions or skewed values of a table lie already."""
         query = union(
             select(partitions.c.location).where(
@@ -263,30 +263,28 @@ class Access:
         tail = self._descriptors.tails([descriptor_id])[descriptor_id]
         return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Securable(*found), version)
 
-    def granted(self, found: Securable, standing: CallerGrants) -> list[str]:
+    def granted(self, found: Securable, grants: CallerGrants) -> list[str]:
         """Returns what is granted on a table itself."""
-        given = {"table_id": found.table_id, "grantees": standing.grantees}
+        given = {"table_id": found.table_id, "grantees": grants.grantees}
         granted: list[str] = self._connection.execute(_GRANTED_ON, given).scalar_one()
         return granted
 
-    def seen_tables(self, names: Iterable[TableName], standing: CallerGrants) -> dict[TableName, int]:
+    def seen_tables(self, names: Iterable[TableName], grants: CallerGrants) -> dict[TableName, int]:
         """Returns those of the tables that are there and may be seen, with the times that they were made at."""
         given = sorted(set(names))
-        asked = _named(given) | _seeing(standing, tables=True)
+        asked = _named(given) | _seeing(grants, tables=True)
         rows = self._connection.execute(_SEEN_TABLES, asked) if given else ()
         return {given[number - 1]: made for number, made in rows}
 
-    def seen_databases(self, names: Iterable[DatabaseName], standing: CallerGrants) -> set[DatabaseName]:
+    def seen_databases(self, names: Iterable[DatabaseName], grants: CallerGrants) -> set[DatabaseName]:
         """Returns those of the databases that are there and may be seen."""
         given = sorted(set(names))
-        rows = (
-            self._connection.execute(_SEEN_DATABASES, _named(given) | _seeing(standing, tables=False)) if given else ()
-        )
+        rows = self._connection.execute(_SEEN_DATABASES, _named(given) | _seeing(grants, tables=False)) if given else ()
         return {given[number - 1] for (number,) in rows}
 
-    def seen_catalogs(self, standing: CallerGrants) -> set[str]:
+    def seen_catalogs(self, grants: CallerGrants) -> set[str]:
         """Returns the catalogs in which something may be seen."""
-        return set(self._connection.execute(_SEEN_CATALOGS, _seeing(standing, tables=False)).scalars())
+        return set(self._connection.execute(_SEEN_CATALOGS, _seeing(grants, tables=False)).scalars())
 
 
 def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:
@@ -297,17 +295,17 @@ def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:
     }
 
 
-def _owners(standing: CallerGrants) -> dict[str, Any]:
-    pairs = [grantee.split(":", 1) for grantee in standing.grantees]
+def _owners(grants: CallerGrants) -> dict[str, Any]:
+    pairs = [grantee.split(":", 1) for grantee in grants.grantees]
     return {"kinds": [int(kind) for kind, _ in pairs], "owners": [name for _, name in pairs]}
 
 
-def _seeing(standing: CallerGrants, *, tables: bool) -> dict[str, Any]:
+def _seeing(grants: CallerGrants, *, tables: bool) -> dict[str, Any]:
     """Returns the parameters of what is seen. `tables`: by what is granted on a database, but not on it alone."""
-    on_databases = [number for number, held in standing.databases.items() if not tables or inherited(held)]
+    on_databases = [number for number, held in grants.databases.items() if not tables or inherited(held)]
     return {
-        "grantees": standing.grantees,
+        "grantees": grants.grantees,
         "seen_databases": on_databases,
-        "seen_catalogs": [name for name, held in standing.catalogs.items() if inherited(held)],
-        **_owners(standing),
+        "seen_catalogs": [name for name, held in grants.catalogs.items() if inherited(held)],
+        **_owners(grants),
     }

@@ -72,14 +72,16 @@ class Compactions:
         self._connection = connection
 
     def request(self, table: TableName, partition: str | None, values: dict[str, Any]) -> int | None:
-        """Adds a request; returns its id, or None where the object has one already (`standing`). `values`: other
+        """Adds a request; returns its id, or None where the object has one already (`find_equivalent`). `values`: other
         columns.
         """
         row = values | named(table) | {"partition_name": partition, "state": INITIATED, "enqueued_at": now()}
         statement = insert(compactions).values(row).on_conflict_do_nothing().returning(compactions.c.id)
         return self._connection.execute(statement).scalar()
 
-    def standing(self, table: TableName, partition: str | None, highest_write_id: int) -> StoredCompaction | None:
+    def find_equivalent(
+        self, table: TableName, partition: str | None, highest_write_id: int
+    ) -> StoredCompaction | None:
         """Returns what makes another compaction of the object needless: one asked for, at work, or done up to that
         write id.
         """

@@ -43,7 +43,7 @@ class Drop(NamedTuple):
     dropped_from: str | None
 
 
-class HiddenTable(NamedTuple):
+class DroppedTable(NamedTuple):
     """A dropped table."""
 
     id: int
@@ -268,7 +268,7 @@ class Drops:
         """Nobody else takes it back, or purges it, before this transaction ends; false where somebody has."""
         return self._connection.execute(_LOCK, {"id": drop_id}).one_or_none() is not None
 
-    def over(self) -> int | None:
+    def lock_expired(self) -> int | None:
         """Locks one whose time is over, and that nobody is at; or None."""
         number: int | None = self._connection.execute(_OVER).scalar()
         return number
@@ -287,11 +287,11 @@ class Drops:
         for statement in _FORGET_DEPENDENTS:
             self._connection.execute(statement, {"table_id": table_id})
 
-    def hidden(self, drop_id: int) -> list[HiddenTable]:
+    def tables(self, drop_id: int) -> list[DroppedTable]:
         """Returns the tables of a drop."""
-        return [HiddenTable(*row) for row in self._connection.execute(_HIDDEN, {"drop_id": drop_id})]
+        return [DroppedTable(*row) for row in self._connection.execute(_HIDDEN, {"drop_id": drop_id})]
 
-    def hidden_ids(self, drop_id: int) -> list[tuple[str, int]]:
+    def table_ids(self, drop_id: int) -> list[tuple[str, int]]:
         """Returns the catalog and the id of each table of a drop."""
         return [(row[0], row[1]) for row in self._connection.execute(_HIDDEN_IDS, {"drop_id": drop_id})]
 
@@ -299,12 +299,12 @@ class Drops:
         """Names the dropped tables on which these tables depend, and which do not come back with them."""
         return list(self._connection.execute(_MISSING_BASES, {"ids": list(ids)}).scalars())
 
-    def hiding(self, name: TableName) -> list[Drop]:
+    def of_table_name(self, name: TableName) -> list[Drop]:
         """Lists the drops with which a table of this name went, the newest first."""
         given = {"catalog": name.catalog, "database": name.database, "name": name.name}
         return [Drop(*row) for row in self._connection.execute(_OF_HIDDEN, given)]
 
-    def show_tables(self, drop_id: int, ids: Sequence[int], database_id: int, renamed: int, name: str) -> None:
+    def restore_tables(self, drop_id: int, ids: Sequence[int], database_id: int, renamed: int, name: str) -> None:
         """Tables of a drop are back, in their database or, where that is gone, in this one; one gets another name.
 
         Raises AlreadyExistsError where a name is taken.
@@ -312,7 +312,7 @@ class Drops:
         given = {"drop_id": drop_id, "ids": list(ids), "database_id": database_id, "renamed": renamed, "name": name}
         self._connection.execute(_SHOW, given)
 
-    def keep(self, drop_id: int, table_id: int, partition_ids: Sequence[int] | None) -> None:
+    def save_copies(self, drop_id: int, table_id: int, partition_ids: Sequence[int] | None) -> None:
         """Copies partitions or (None) a table, before they are changed, with their statistics."""
         ids = [TABLE_ITSELF] if partition_ids is None else partition_ids
         given = {"drop_id": drop_id, "table_id": table_id, "ids": number_array_literal(ids)}
@@ -343,7 +343,7 @@ class Drops:
         """Lists the partitions of a drop whose names, with a slash behind them, begin so."""
         return list(self._connection.execute(_NAMES, {"drop_id": drop_id, "beginning": beginning}).scalars())
 
-    def taken(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> str | None:
+    def find_taken_name(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> str | None:
         """Returns the first partition of a drop, or of those named, whose name another one has now."""
         given = {"drop_id": drop_id, "table_id": table_id, "names": None if names is None else array_literal(names)}
         name: str | None = self._connection.execute(_TAKEN, given).scalar()
@@ -368,11 +368,11 @@ class Drops:
         given = {"drops": [row[0] for row in rows], "ids": [row[1] for row in rows], "keys": keys}
         self._connection.execute(_RETYPE, given)
 
-    def left(self, drop_id: int) -> int:
+    def update_remaining(self, drop_id: int) -> int:
         """Counts the partitions that did not come back yet."""
         count: int = self._connection.execute(_LEFT, {"drop_id": drop_id}).scalar_one()
         return count
 
-    def end(self, drop_id: int) -> None:
+    def finish(self, drop_id: int) -> None:
         """Ends the drop: all of it is back."""
         self._connection.execute(_END, {"id": drop_id})

@@ -1,4 +1,7 @@
-"""The journal: file operations that were decided, and are not done yet (docs/explanation/files.md)."""
+"""The journal: file operations that are scheduled and not finished yet (docs/explanation/files.md).
+
+Every method is a constant number of statements. Methods that "commit themselves" run outside of a transaction block.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +16,26 @@ from sqlalchemy.types import BigInteger
 from metastore.storage.postgres import clock
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.clock import now
-from metastore.storage.postgres.driver import Prepared, run
-from metastore.storage.queries.places import ALONE, EARLIER, EMPTIED, FREED, MADE_BY_OTHERS, MOVES, SHARE, in_the_way
+from metastore.storage.postgres.driver import run
+from metastore.storage.queries import file_operations as statements
+from metastore.storage.queries.file_locks import BEING_MADE, EXCLUSIVE_LOCK, MOVES, RELEASE_LEASES, TRUNCATIONS
 from metastore.storage.schema import drops, file_operations
 
 MAKE: Final = "make"
 MOVE: Final = "move"
 REMOVE: Final = "remove"
 
+_SEPARATOR: Final = "\x01"  # between the paths of one operation, which are sent as one text
+
 
 class FileOperation(NamedTuple):
-    """What is to be done. Locations are canonical; `docs/explanation/files.md` says what they mean for each kind."""
+    """A row of the journal. Locations are canonical; `docs/explanation/files.md` explains the fields of each kind."""
 
     id: int
     kind: str
     location: str
     target: str | None
-    places: list[str]
+    paths: list[str]  # the column `places`
     origin: str | None
     table_id: int | None
     root: str
@@ -40,188 +46,30 @@ class FileOperation(NamedTuple):
     parked: bool
 
     @property
-    def kept(self) -> bool:
-        """Tells whether it can be taken back: it is put away, and not removed yet."""
+    def is_restorable(self) -> bool:
+        """Tells whether the operation belongs to a drop that can be undone: its files are kept in the trash."""
         return self.drop_id is not None
 
 
 class Failure(NamedTuple):
-    """Why an operation failed. `parked`: it cannot succeed before somebody mends what it says."""
+    """Why an operation failed. `parked`: it is not retried until an operator has fixed the cause."""
 
     error: str
     parked: bool
 
 
 class NewOperation(NamedTuple):
-    """What is decided."""
+    """An operation to schedule. `paths`: what a removal deletes, if that is not the whole location."""
 
     kind: Literal["move", "remove"]
     location: str
     reason: str
     target: str | None = None
-    places: Sequence[str] = ()
+    paths: Sequence[str] = ()
 
 
-UNHURRIED: Final = "SELECT set_config('synchronous_commit', 'off', true)"
-"""Run before a repeatable statement: its transaction does not wait for the disk (docs/explanation/files.md)."""
-
-_IN_THE_WAY = in_the_way("cast(%(places)s AS text[])")
-_REFER = f"{SHARE}; {_IN_THE_WAY}"
-_INTEND = Prepared(
-    "intend",
-    text(f"""
-        INSERT INTO file_operations (id, kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
-        OVERRIDING SYSTEM VALUE
-        SELECT cast(:id AS bigint), 'make', new.places[1], new.places, '', clock_timestamp(), 'made', '',
-            clock_timestamp() + cast(:lease AS interval)
-        FROM cast(:places AS text[]) AS new(places)
-        WHERE NOT EXISTS ({in_the_way("new.places")})
-        ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
-    """),  # noqa: S608 - only constants of this module
-    before=f"{UNHURRIED}; {SHARE}",
-)
-_MADE = Prepared(
-    "made",
-    text(f"""
-        DELETE FROM file_operations AS made WHERE id = cast(:id AS bigint) AND error IS NULL
-            AND NOT EXISTS ({in_the_way("made.places")}) RETURNING id
-    """),  # noqa: S608 - only constants of this module
-    before=SHARE,
-)
-# PostgreSQL cannot look into sub-selects: so it keeps the plans.
-_DECIDE = Prepared(
-    "decide",
-    text("""
-    INSERT INTO file_operations AS known
-        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id)
-    SELECT DISTINCT ON (new.kind, new.location)
-        new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'), cast(:table_id AS bigint), :root,
-        now(), new.reason, '', now() + cast(:lease AS interval), cast(:drop_id AS bigint)
-    FROM unnest(
-        (SELECT cast(:kinds AS text[])), (SELECT cast(:locations AS text[])), (SELECT cast(:targets AS text[])),
-        (SELECT cast(:places AS text[])), (SELECT cast(:reasons AS text[]))
-    ) AS new(kind, location, target, places, reason)
-    ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
-        table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
-        reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at,
-        drop_id = excluded.drop_id, error = NULL, failing_since = NULL, parked = false
-    RETURNING id
-    """),
-)
-# Whoever was about to make something where something is claimed makes it anew.
-_SPOIL = """
-    UPDATE file_operations AS making SET error = 'spoiled' WHERE kind = 'make' AND EXISTS (
-        SELECT FROM unnest(making.places) AS made(place), file_operations AS claimed
-        WHERE claimed.id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND claimed.origin IS NULL
-            AND claimed.reason <> 'truncated' AND claimed.kind IN ('move', 'remove')
-            AND (made.place = claimed.location OR starts_with(made.place, claimed.location || '/'))
-    )
-"""
-_CLAIMED = f"""
-    id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND kind IN ('move', 'remove')
-    AND (drop_id IS NULL OR origin IS NULL) AND NOT (kind = 'remove' AND EXISTS ({EARLIER}))
-"""
-_READ = ", ".join(FileOperation._fields)
-# Who refers to a place has seen what is decided, or has committed before the lock is free.
-_AFTER_OTHERS = f"{UNHURRIED}; {ALONE}"
-_OWN = Prepared(
-    "claim_own",
-    text(f"""
-        WITH spoiled AS ({_SPOIL})
-        SELECT {_READ} FROM file_operations AS known WHERE {_CLAIMED}
-            AND lease_ends_at = decided_at + cast(:lease AS interval)
-            AND clock_timestamp() < decided_at + cast(:lease AS interval) / 2
-    """),  # noqa: S608 - only constants of this module
-    before=_AFTER_OTHERS,
-)
-_CLAIM = Prepared(
-    "claim",
-    text(f"""
-        WITH spoiled AS ({_SPOIL})
-        UPDATE file_operations
-        SET lease_ends_at = clock_timestamp() + cast(:lease AS interval), error = NULL, parked = false
-        WHERE id IN (
-            SELECT id FROM file_operations AS known WHERE {_CLAIMED} AND (
-                lease_ends_at IS NULL OR lease_ends_at < clock_timestamp() OR error IS NOT NULL
-                OR cast(:mine AS boolean) AND lease_ends_at = decided_at + cast(:lease AS interval)
-            )
-            ORDER BY id FOR UPDATE SKIP LOCKED
-        )
-        RETURNING {_READ}
-    """),  # noqa: S608 - only constants of this module
-    before=_AFTER_OTHERS,
-)
-_BELOW = """
-    FROM unnest((SELECT cast(:locations AS text[]))) AS gone(place)
-    WHERE kind = 'remove' AND reason = 'replaced'
-        AND left(location, 600) >= left(gone.place || '/', 600) AND left(location, 600) <= left(gone.place || '0', 600)
-        AND starts_with(location, gone.place || '/')
-"""
-_SWALLOW = _DECIDE.after(
-    Prepared(
-        "swallow",
-        text(f"DELETE FROM file_operations AS known {_BELOW.replace('FROM', 'USING', 1)}"),  # noqa: S608 - constants
-    )
-)
-_HOLD = _DECIDE.after(
-    Prepared(
-        "hold",
-        text(f"UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id {_BELOW}"),  # noqa: S608 - constants
-    )
-)
-_RELEASE = text("""
-    UPDATE file_operations AS known SET kind = 'remove', drop_id = NULL
-    FROM unnest(cast(:places AS text[])) AS back(place)
-    WHERE drop_id = :drop_id AND kind = 'held' AND starts_with(location, back.place || '/')
-""")
-_OF_DROP = text(
-    """
-    SELECT {columns} FROM file_operations WHERE drop_id = :drop_id AND kind = 'remove' ORDER BY id FOR UPDATE
-""".replace("{columns}", ", ".join(FileOperation._fields))
-)
-_TAKE_BACK = text("""
-    UPDATE file_operations AS known SET kind = 'move', target = back.target, reason = 'taken back', origin = NULL,
-        places = '{}', drop_id = NULL, root = '', decided_at = now(), lease_ends_at = now() + :lease, error = NULL,
-        failing_since = NULL, parked = false
-    FROM unnest(cast(:ids AS bigint[]), cast(:targets AS text[])) AS back(id, target) WHERE known.id = back.id
-""")
-_DONE = """
-    WITH moved AS (
-        UPDATE file_operations SET kind = 'moved', lease_ends_at = NULL, error = NULL, failing_since = NULL
-        WHERE id = ANY (cast(:ids AS bigint[])) AND kind = 'move'
-    )
-    DELETE FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind <> 'move'
-"""
-_LEAVE = text("""
-    DELETE FROM file_operations WHERE (id, decided_at) IN (
-        SELECT * FROM unnest(cast(:ids AS bigint[]), cast(:decided AS timestamptz[])))
-""")
-_PUT_AWAY = Prepared(
-    "put_away",
-    text("""
-        UPDATE file_operations AS known SET origin = known.location, location = new.location, failing_since = NULL,
-            lease_ends_at = coalesce((SELECT kept_until FROM drops WHERE drops.id = drop_id), lease_ends_at)
-        FROM unnest((SELECT cast(:ids AS bigint[])), (SELECT cast(:locations AS text[]))) AS new(id, location)
-        WHERE known.id = new.id AND known.id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND known.origin IS NULL
-    """),
-    before=UNHURRIED,
-)
-_RENEW = text(f"""
-    {UNHURRIED};
-    UPDATE file_operations SET lease_ends_at = clock_timestamp() + :lease
-    WHERE id = ANY (cast(:ids AS bigint[])) AND lease_ends_at IS NOT NULL
-""")  # noqa: S608 - only constants of this module
-# It is waited as long as it has failed already: twice as long each time, on whichever server.
-_FAILED = """
-    UPDATE file_operations AS known SET error = new.error, parked = new.parked,
-        failing_since = coalesce(failing_since, clock_timestamp()),
-        lease_ends_at = clock_timestamp()
-            + least(greatest(clock_timestamp() - failing_since, cast(:lease AS interval) / 6), :lease * 10)
-    FROM unnest(cast(:ids AS bigint[]), cast(:errors AS text[]), cast(:parked AS boolean[])) AS new(id, error, parked)
-    WHERE known.id = new.id
-"""
 _COLUMNS = file_operations.c
-_ALL = select(*(_COLUMNS[name] for name in FileOperation._fields)).order_by(_COLUMNS.id)
+_ALL = select(*(_COLUMNS[name] for name in statements.COLUMNS.split(", "))).order_by(_COLUMNS.id)
 
 
 class FileOperations:
@@ -230,157 +78,188 @@ class FileOperations:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def intend(self, number: int, places: Sequence[str]) -> bool:
-        """Directories are about to be made; false where something is in the way. Commits by itself.
+    def begin_making(self, number: int, locations: Sequence[str]) -> bool:
+        """Records that the caller is about to create directories; False if another operation conflicts with them.
 
-        `number`: nobody else's, ever. One of the sequence's could come twice after a crash.
+        Commits itself. `number` is the operation's id, chosen at random by the caller: after a crash of PostgreSQL the
+        sequence could give out a number again whose directories still exist.
         """
-        return bool(_INTEND.rows(self._connection, id=number, places=array_literal(places), lease=clock.LEASE))
+        rows = statements.BEGIN_MAKING.rows(
+            self._connection, id=number, locations=array_literal(locations), lease=clock.LEASE
+        )
+        return bool(rows)
 
-    def made(self, number: int) -> bool:
-        """Ends what was intended, right before the commit; false where it was spoiled, or something is in the way."""
-        return bool(_MADE.rows(self._connection, id=number))
+    def finish_making(self, number: int) -> bool:
+        """Deletes the record of `begin_making`, as the last step before the commit.
 
-    def decide(
+        Returns False, and deletes nothing, if a removal was claimed at these directories meanwhile or blocks them now:
+        the caller must create them again.
+        """
+        return bool(statements.FINISH_MAKING.rows(self._connection, id=number))
+
+    def schedule(
         self,
         new: Sequence[NewOperation],
         table_id: int | None = None,
         root: str = "",
         drop_id: int | None = None,
         *,
-        swallowing: bool = False,
+        absorb_replaced: bool = False,
     ) -> list[int]:
-        """Decides with this transaction; who commits it has the lease. `drop_id`: can be taken back. Returns their ids.
+        """Schedules operations with this transaction, and returns their ids. The caller holds their first lease.
 
-        `swallowing`: what was replaced below these places goes with them; where they can be taken back, it comes back,
-        too.
+        Args:
+            new: the operations.
+            table_id: their table, which must be locked.
+            root: where the table is stored.
+            drop_id: the drop that can restore them.
+            absorb_replaced: deletes the waiting removals of replaced locations below these; with a `drop_id` they are
+                kept, and come back with the drop.
         """
         if not new:
             return []
-        given = {
+        arrays = {
             "kinds": array_literal([operation.kind for operation in new]),
             "locations": array_literal([operation.location for operation in new]),
             "targets": array_literal([operation.target for operation in new]),
-            "places": array_literal(["\x01".join(operation.places) for operation in new]),
+            "places": array_literal([_SEPARATOR.join(operation.paths) for operation in new]),
             "reasons": array_literal([operation.reason for operation in new]),
         }
-        more = {"table_id": table_id, "root": root, "lease": clock.LEASE, "drop_id": drop_id}
-        statement = (_SWALLOW if drop_id is None else _HOLD) if swallowing else _DECIDE
-        return [row[0] for row in statement.rows(self._connection, **given, **more)]
+        values = {"table_id": table_id, "root": root, "lease": clock.LEASE, "drop_id": drop_id}
+        statement = statements.SCHEDULE
+        if absorb_replaced:
+            statement = statements.SCHEDULE_AND_ABSORB if drop_id is None else statements.SCHEDULE_AND_HOLD
+        return [row[0] for row in statement.rows(self._connection, **arrays, **values)]
 
-    def of_drop(self, drop_id: int) -> list[FileOperation]:
-        """Returns what was put away, or is about to be, with a drop; nobody else is at it until the commit."""
-        return [FileOperation(*row) for row in self._connection.execute(_OF_DROP, {"drop_id": drop_id})]
+    def lock_trashed(self, drop_id: int) -> list[FileOperation]:
+        """Returns the removals of a drop, by id, and locks them until the commit."""
+        return [FileOperation(*row) for row in self._connection.execute(statements.TRASHED, {"drop_id": drop_id})]
 
-    def origins(self, drop_id: int) -> list[str]:
-        """Lists where that lay."""
+    def original_locations(self, drop_id: int) -> list[str]:
+        """Lists where the directories of a drop were before it."""
         query = select(func.coalesce(_COLUMNS.origin, _COLUMNS.location)).where(_COLUMNS.drop_id == drop_id)
         return list(self._connection.execute(query).scalars())
 
-    def kept_for(self, drop_ids: Sequence[int]) -> dict[int, list[str]]:
-        """Lists where what can be taken back lies now, by drop."""
-        found: dict[int, list[str]] = {}
-        asked = _COLUMNS.drop_id == _any(drop_ids), _COLUMNS.kind == REMOVE
-        query = select(_COLUMNS.drop_id, _COLUMNS.location).where(*asked)
+    def trash_locations(self, drop_ids: Sequence[int]) -> dict[int, list[str]]:
+        """Returns the present locations of the directories that the drops can restore, by drop id."""
+        locations: dict[int, list[str]] = {}
+        query = select(_COLUMNS.drop_id, _COLUMNS.location).where(
+            _COLUMNS.drop_id == _any(drop_ids), _COLUMNS.kind == REMOVE
+        )
         for drop_id, location in self._connection.execute(query):
-            found.setdefault(drop_id, []).append(location)
-        return found
+            locations.setdefault(drop_id, []).append(location)
+        return locations
 
-    def take_back(self, targets: Mapping[int, str]) -> list[int]:
-        """Takes back with this transaction: what was put away, by id, moves to its target. Returns the ids."""
-        given = {"ids": list(targets), "targets": list(targets.values()), "lease": clock.LEASE}
-        self._connection.execute(_TAKE_BACK, given)
+    def move_back(self, targets: Mapping[int, str]) -> list[int]:
+        """Turns removals, by id, into moves to their targets, with this transaction. Returns the ids."""
+        values = {"ids": list(targets), "targets": list(targets.values()), "lease": clock.LEASE}
+        self._connection.execute(statements.MOVE_BACK, values)
         return list(targets)
 
-    def release(self, drop_id: int, places: Sequence[str]) -> None:
-        """Lets what was replaced below the places, which come back, wait for its grace time again."""
-        self._connection.execute(_RELEASE, {"drop_id": drop_id, "places": list(places)})
+    def release_held(self, drop_id: int, locations: Sequence[str]) -> None:
+        """Schedules the removals again that a drop held back below these locations, which are restored."""
+        self._connection.execute(statements.RELEASE_HELD, {"drop_id": drop_id, "locations": list(locations)})
 
-    def alone(self) -> None:
-        """Until the commit, nobody refers to a place anew."""
-        self._connection.execute(text(ALONE))
+    def lock_exclusively(self) -> None:
+        """Keeps other transactions, until the commit, from creating directories and from referring to locations."""
+        self._connection.execute(text(EXCLUSIVE_LOCK))
 
-    def refer(self, places: Sequence[str]) -> list[int]:
-        """Until the commit, nobody claims these places without seeing this reference; returns what is in the way."""
-        return [row[0] for row in run(self._connection, _REFER, places=array_literal(places))]
+    def lock_for_reference(self, locations: Sequence[str]) -> list[int]:
+        """Takes the lock that a transaction needs before it stores references to locations.
 
-    def in_the_way(self, places: Sequence[str]) -> list[int]:
-        """Ids of what is to be moved or removed at these places, below or above them."""
-        return [row[0] for row in run(self._connection, _IN_THE_WAY, places=array_literal(places))]
-
-    def emptying(self, places: Sequence[str]) -> list[int]:
-        """Ids of what still goes of what lies at these places."""
-        return [row[0] for row in run(self._connection, EMPTIED, places=array_literal(places))]
-
-    def claim(self, ids: Sequence[int], *, mine: bool = False) -> list[FileOperation]:
-        """Returns those that nobody else is at, for this long, the deepest first. `mine`: what the caller has decided.
-
-        Who refers to their places from now on knows of them; who has before, has committed. What is being made there
-        must be made anew. Commits by itself.
+        Until the commit, no removal can be claimed without seeing the references. Returns the ids of the operations
+        that conflict with the locations.
         """
-        given = {"ids": number_array_literal(ids), "lease": clock.LEASE}
-        rows = _OWN.rows(self._connection, **given) if mine else []  # the caller has a lease: that of the decision
+        return self._ids(statements.LOCK_FOR_REFERENCE, locations)
+
+    def blocking(self, locations: Sequence[str]) -> list[int]:
+        """Returns the ids of moves and removals at, below or above the locations. Takes no lock."""
+        return self._ids(statements.FIND_BLOCKING, locations)
+
+    def truncations_at(self, locations: Sequence[str]) -> list[int]:
+        """Returns the ids of unfinished truncations of exactly these locations."""
+        return self._ids(TRUNCATIONS, locations)
+
+    def _ids(self, query: str, locations: Sequence[str]) -> list[int]:
+        return [row[0] for row in run(self._connection, query, locations=array_literal(locations))]
+
+    def claim(self, ids: Sequence[int], *, own: bool = False) -> list[FileOperation]:
+        """Leases operations that no other server works on, and returns them, the deepest location first.
+
+        Waits for the transactions that hold a reference lock. Transactions that refer to these locations later see the
+        claim, and calls that are creating directories there create them again. `own`: the caller has just scheduled
+        them. Commits itself.
+        """
+        values = {"ids": number_array_literal(ids), "lease": clock.LEASE}
+        rows = statements.CLAIM_OWN.rows(self._connection, **values) if own else []
         if len(rows) < len(ids):
-            rows = _CLAIM.rows(self._connection, **given, mine=mine)
+            rows = statements.CLAIM.rows(self._connection, **values, own=own)
         return sorted((FileOperation(*row) for row in rows), key=lambda operation: -len(operation.location))
 
-    def being_made(self, places: Sequence[str]) -> set[str]:
-        """Returns those of the places at or below which somebody makes something."""
-        return set(self._connection.execute(MADE_BY_OTHERS, {"places": list(places)}).scalars())
+    def being_made(self, locations: Sequence[str]) -> set[str]:
+        """Returns the locations at or below which a call is creating directories."""
+        return set(self._connection.execute(BEING_MADE, {"locations": list(locations)}).scalars())
 
-    def put_away(self, places: Mapping[int, str]) -> None:
-        """Notes where what is to be removed lies now, by id. Commits by itself."""
-        given = {"ids": number_array_literal(places), "locations": array_literal(list(places.values()))}
-        _PUT_AWAY.rows(self._connection, **given)
+    def record_trashed(self, locations: Mapping[int, str]) -> None:
+        """Records the locations in the trash to which removals were moved, by id. Commits itself."""
+        values = {"ids": number_array_literal(locations), "locations": array_literal(list(locations.values()))}
+        statements.RECORD_TRASHED.rows(self._connection, **values)
 
-    def renew(self, ids: Sequence[int]) -> None:
-        """Whoever is at them is still at them."""
-        self._connection.execute(_RENEW, {"ids": list(ids), "lease": clock.LEASE})
+    def renew_leases(self, ids: Sequence[int]) -> None:
+        """Extends the leases of operations that the caller is still working on. Commits itself."""
+        self._connection.execute(statements.RENEW_LEASES, {"ids": list(ids), "lease": clock.LEASE})
 
-    def give_up(self, ids: Sequence[int]) -> None:
-        """Whoever comes first does these, which the caller has decided. Commits by itself."""
-        self._connection.execute(FREED, {"ids": list(ids), "lease": clock.LEASE})
+    def release_leases(self, ids: Sequence[int]) -> None:
+        """Lets any server work on operations that the caller has scheduled and not claimed. Commits itself."""
+        self._connection.execute(RELEASE_LEASES, {"ids": list(ids), "lease": clock.LEASE})
 
-    def end(self, done: Sequence[int], failed: Mapping[int, Failure]) -> None:
-        """Some are done, others failed, and will be tried again later, the parked ones only where that is asked for."""
+    def finish(self, done: Sequence[int], failed: Mapping[int, Failure]) -> None:
+        """Deletes finished operations (moves are kept as history), and records failures with their next attempt."""
         if done:
-            self._connection.execute(text(f"{UNHURRIED}; {_DONE}"), {"ids": list(done)})
+            self._connection.execute(statements.FINISH, {"ids": list(done)})
         if failed:
             errors, parked = (list(column) for column in zip(*failed.values(), strict=True))
-            given = {"ids": list(failed), "errors": errors, "parked": parked, "lease": clock.LEASE}
-            self._connection.execute(text(f"{UNHURRIED}; {_FAILED}"), given)
+            values = {"ids": list(failed), "errors": errors, "parked": parked, "lease": clock.LEASE}
+            self._connection.execute(statements.FAIL, values)
 
-    def leave(self, claimed: Sequence[FileOperation]) -> None:
-        """Forgets removals, but those that have been decided anew since they were claimed."""
-        given = {"ids": [one.id for one in claimed], "decided": [one.decided_at for one in claimed]}
-        self._connection.execute(_LEAVE, given)
+    def delete_unchanged(self, claimed: Sequence[FileOperation]) -> None:
+        """Deletes operations, except those that were scheduled again since they were claimed."""
+        values = {
+            "ids": [operation.id for operation in claimed],
+            "scheduled": [operation.decided_at for operation in claimed],
+        }
+        self._connection.execute(statements.DELETE_UNCHANGED, values)
 
-    def moved(self, table_id: int, since: datetime | None = None) -> list[FileOperation]:
-        """Lists where directories of a table were, and went, the latest last; all that are known, or since then."""
+    def moves_of_table(self, table_id: int, since: datetime | None = None) -> list[FileOperation]:
+        """Lists the moves of a table's directories, scheduled and finished, the oldest first. `since`: None for all."""
         query = _ALL.where(_COLUMNS.table_id == table_id, _COLUMNS.kind.in_(("move", "moved")))
         if since is not None:
             query = query.where(_COLUMNS.decided_at >= since)
         return [FileOperation(*row) for row in self._connection.execute(query)]
 
-    def moves_of(self, places: Sequence[str]) -> list[tuple[str, str]]:
-        """Tells where the places were, and went, the latest last."""
-        rows = self._connection.execute(MOVES, {"places": list(places)})
+    def moves_of_locations(self, locations: Sequence[str]) -> list[tuple[str, str]]:
+        """Returns source and target of moves of these locations or of directories above them, the oldest first."""
+        rows = self._connection.execute(MOVES, {"locations": list(locations)})
         return [(row.location, row.target) for row in rows]
 
     def forget_moves(self, age: timedelta) -> None:
-        """Forgets those of before, but of tables of which something can be taken back."""
+        """Deletes older finished moves, except those of tables with a drop, whose restoring needs them."""
         old = _COLUMNS.kind == "moved", _COLUMNS.decided_at < now() - age
         needed = select(drops.c.id).where(drops.c.table_id == _COLUMNS.table_id).exists()
         self._connection.execute(delete(file_operations).where(*old, ~needed))
 
     def read(self, ids: Sequence[int]) -> list[FileOperation]:
-        """Returns those that are not done."""
+        """Returns the operations of these ids that are in the journal."""
         return [FileOperation(*row) for row in self._connection.execute(_ALL.where(_COLUMNS.id == _any(ids)))]
 
     def overdue(self, table_ids: Sequence[int] | None = None, *, failed: bool = False) -> list[FileOperation]:
-        """Returns what was decided, and nobody is at; without what is put away, or was replaced, and has its time.
+        """Returns the operations that no server holds a lease of.
 
-        `failed`: also what is to be tried again later, or is parked.
+        Directories in the trash that a drop can restore, and replaced locations, are due later and left out.
+
+        Args:
+            table_ids: of these tables only.
+            failed: also failed operations whose next attempt is not due, and parked ones.
         """
         free = (_COLUMNS.lease_ends_at.is_(None)) | (_COLUMNS.lease_ends_at < now())
         failing = _COLUMNS.failing_since.is_not(None) & _COLUMNS.error.is_not(None)

@@ -29,14 +29,14 @@ class Holder(NamedTuple):
     agent: str
 
 
-class Standing(NamedTuple):
+class LockSnapshot(NamedTuple):
     """Locks that stand, and whether one of them was not renewed in time."""
 
     locks: list[ExistingLock]
     late: bool
 
 
-class ShownLock(NamedTuple):
+class LockEntry(NamedTuple):
     """One object of a lock, as it is listed."""
 
     id: int
@@ -121,9 +121,9 @@ class Locks:
         }
         self._connection.execute(_ONE_AT_A_TIME, {"space": _SPACE, "keys": sorted(keys)})
 
-    def standing(
+    def snapshot(
         self, requested: Iterable[Component], transaction: int | None, lock: int | None, timeout: timedelta
-    ) -> Standing:
+    ) -> LockSnapshot:
         """Returns what `domain.lock_rules.blocker` must know: locks that are near the request or the transaction's own,
         and granted or older than the lock that asks (None: it is new).
         """
@@ -131,7 +131,7 @@ class Locks:
         arrays = {"catalogs": catalogs, "databases": databases, "tables": tables}
         asking = {"before": _LAST if lock is None else lock, "transaction": transaction, "timeout": timeout}
         rows = self._connection.execute(_STANDING, arrays | asking).all()
-        return Standing(_grouped(rows), any(row.late for row in rows))
+        return LockSnapshot(_grouped(rows), any(row.late for row in rows))
 
     def rename_table(self, old: TableName, new: TableName) -> None:
         self._connection.execute(update(lock_components).where(of_table(lock_components, old)).values(named(new)))
@@ -167,7 +167,7 @@ class Locks:
         """
         return self._renew(lock, timeout, {})
 
-    def judge(self, lock: int, blocker: Blocker | None, timeout: timedelta) -> bool:
+    def set_blocker(self, lock: int, blocker: Blocker | None, timeout: timedelta) -> bool:
         """Grants a waiting lock, or remembers what blocks it; that is a heartbeat, too."""
         return self._renew(
             lock,
@@ -201,7 +201,7 @@ class Locks:
             self._connection.execute(delete(locks).where(is_among(locks.c.id, found)))
         return found
 
-    def alive(self, timeout: timedelta, **wanted: Any) -> list[ShownLock]:
+    def list_alive(self, timeout: timedelta, **wanted: Any) -> list[LockEntry]:
         """Returns the locks that are not late. `wanted`: columns of a lock or its components and their values, None for
         any.
         """
@@ -257,8 +257,8 @@ def _component(values: Sequence[Any]) -> Component:
     return Component(LockType(values[0]), *values[1:])
 
 
-def _shown(row: Row[Any]) -> ShownLock:
-    return ShownLock(
+def _shown(row: Row[Any]) -> LockEntry:
+    return LockEntry(
         row.id,
         row.position,
         Holder(row.transaction_id, row.user_name, row.host_name, row.agent),

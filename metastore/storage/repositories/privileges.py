@@ -47,7 +47,7 @@ class Grant(NamedTuple):
     create_time: int
 
 
-class Stored(NamedTuple):
+class StoredGrant(NamedTuple):
     """A grant with its id."""
 
     id: int
@@ -146,12 +146,12 @@ class Privileges:
         """Finds id and grant option of the grants to these principals, in order; no id where there is none."""
         return [(row.id, bool(row.grant_option)) for row in self._connection.execute(_FIND, _arrays(grants))]
 
-    def granted_by(self, authorizer: str | None, target: Target) -> list[Stored]:
+    def granted_by(self, authorizer: str | None, target: Target) -> list[StoredGrant]:
         """Finds all grants of one authorizer on the target (a column's without a name: on any column), kept until the
         end.
         """
         query = select(privileges).where(_on(target), privileges.c.authorizer.is_not_distinct_from(authorizer))
-        return [Stored(row.id, _grant(row)) for row in self._connection.execute(query.with_for_update())]
+        return [StoredGrant(row.id, _grant(row)) for row in self._connection.execute(query.with_for_update())]
 
     def delete(self, ids: Sequence[int]) -> None:
         self._connection.execute(delete(privileges).where(_identified(ids)))

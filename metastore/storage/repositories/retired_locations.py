@@ -29,12 +29,12 @@ class RetiredLocation(NamedTuple):
     query_id: str
 
 
-class Doom(NamedTuple):
+class ScheduledRemoval(NamedTuple):
     """What the journal is to do with a retired location: one of its reasons, and of some of them the places."""
 
     retired: RetiredLocation
     reason: str
-    places: list[str]
+    paths: list[str]
 
 
 _ADD = text("""
@@ -58,7 +58,7 @@ _MOVE = text("""
         root = CASE WHEN root = :source THEN :target ELSE root END
     WHERE table_id = :table_id AND kind = 'remove' AND reason = 'replaced'
 """)
-_DOOM = text("""
+_SCHEDULE = text("""
     UPDATE file_operations AS known SET reason = new.reason, places = string_to_array(new.places, E'\\x01'), root = '',
         drop_id = NULL, decided_at = now(), lease_ends_at = now() + :lease
     FROM unnest(
@@ -114,16 +114,16 @@ class RetiredLocations:
         count: int = self._connection.execute(query.select_from(file_operations)).scalar_one()
         return count
 
-    def doom(self, some: Sequence[Doom]) -> dict[str, int]:
+    def schedule_removals(self, removals: Sequence[ScheduledRemoval]) -> dict[str, int]:
         """Has the journal remove them, or what is in them; its numbers by location, of those that are as they were."""
         given = {
-            "locations": [doom.retired.location for doom in some],
-            "moments": [doom.retired.retired_at for doom in some],
-            "reasons": [doom.reason for doom in some],
-            "places": ["\x01".join(doom.places) for doom in some],
+            "locations": [removal.retired.location for removal in removals],
+            "moments": [removal.retired.retired_at for removal in removals],
+            "reasons": [removal.reason for removal in removals],
+            "places": ["\x01".join(removal.paths) for removal in removals],
             "lease": clock.LEASE,
         }
-        return {row.location: row.id for row in self._connection.execute(_DOOM, given)}
+        return {row.location: row.id for row in self._connection.execute(_SCHEDULE, given)}
 
     def move(self, table_id: int, source: str, target: str) -> None:
         """Follows a table's directory that is renamed. Where it goes, nothing is: what was retired there is gone."""

@@ -15,7 +15,7 @@ from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.schema import lock_components, locks, transaction_components, transactions, write_ids
 
 
-class Written(NamedTuple):
+class TransactionComponent(NamedTuple):
     """A table or partition that a transaction writes."""
 
     table: TableName
@@ -59,7 +59,7 @@ class TransactionWrites:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, transaction: int, written: Sequence[Written]) -> None:
+    def add(self, transaction: int, written: Sequence[TransactionComponent]) -> None:
         """Remembers what a transaction writes."""
         if not written:
             return

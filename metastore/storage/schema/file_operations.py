@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Table, Te
 from metastore.storage.schema.base import Name, Texts, id_column, indexed_location, metadata, time_column
 
 # What is to be moved or removed, and is still where it was.
-IN_THE_WAY = "kind = 'move' OR kind = 'remove' AND reason <> 'replaced' AND origin IS NULL"
+BLOCKING = "kind = 'move' OR kind = 'remove' AND reason <> 'replaced' AND origin IS NULL"
 
 file_operations = Table(
     "file_operations",
@@ -33,7 +33,7 @@ file_operations = Table(
     Column("drop_id", BigInteger, ForeignKey("drops.id", ondelete="SET NULL"), index=True),
     time_column("failing_since"),
     Column("parked", Boolean, nullable=False, server_default=text("false")),  # it cannot succeed as things are
-    Index("file_operations_in_the_way_idx", "id", postgresql_where=text(IN_THE_WAY)),
+    Index("file_operations_in_the_way_idx", "id", postgresql_where=text(BLOCKING)),
     # Few beside what is kept: who makes or refers to a place asks for them.
     Index("file_operations_underway_idx", "kind", postgresql_where=text("kind IN ('make', 'move', 'moved')")),
     indexed_location("file_operations"),

@@ -6,10 +6,10 @@ import contextlib
 import socket
 import threading
 
-from metastore.storage.repositories.file_operations import UNHURRIED
+from metastore.storage.queries.file_operations import ASYNCHRONOUS_COMMIT
 from tests.fixtures.proxy import Proxy
 
-_BY_ITSELF = UNHURRIED.encode()
+_BY_ITSELF = ASYNCHRONOUS_COMMIT.encode()
 
 
 class Swallower(Proxy):

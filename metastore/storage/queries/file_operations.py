@@ -1,0 +1,194 @@
+"""Statements on the journal of file operations (`repositories.file_operations`).
+
+Statements that start with `ASYNCHRONOUS_COMMIT` are repeatable: if PostgreSQL crashes and loses the commit, running
+them again gives the same result. They run outside of a transaction block, as one message each, and commit themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import text
+
+from metastore.storage.postgres.driver import Prepared
+from metastore.storage.queries.file_locks import EARLIER_OPERATIONS, EXCLUSIVE_LOCK, SHARED_LOCK, blocking_operations
+
+ASYNCHRONOUS_COMMIT: Final = "SELECT set_config('synchronous_commit', 'off', true)"
+"""The transaction does not wait for its commit record to reach the disk (docs/explanation/files.md)."""
+
+COLUMNS: Final = (
+    "id, kind, location, target, places, origin, table_id, root, reason, decided_at, drop_id, error, parked"
+)
+"""The columns of a `FileOperation`, in the order of its fields."""
+
+FIND_BLOCKING: Final = blocking_operations("cast(%(locations)s AS text[])")
+LOCK_FOR_REFERENCE: Final = f"{SHARED_LOCK}; {FIND_BLOCKING}"
+
+BEGIN_MAKING: Final = Prepared(
+    "begin_making",
+    text(f"""
+        INSERT INTO file_operations (id, kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
+        OVERRIDING SYSTEM VALUE
+        SELECT cast(:id AS bigint), 'make', new.places[1], new.places, '', clock_timestamp(), 'made', '',
+            clock_timestamp() + cast(:lease AS interval)
+        FROM cast(:locations AS text[]) AS new(places)
+        WHERE NOT EXISTS ({blocking_operations("new.places")})
+        ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
+    """),  # noqa: S608 - only constants of this module
+    before=f"{ASYNCHRONOUS_COMMIT}; {SHARED_LOCK}",
+)
+FINISH_MAKING: Final = Prepared(
+    "finish_making",
+    text(f"""
+        DELETE FROM file_operations AS made WHERE id = cast(:id AS bigint) AND error IS NULL
+            AND NOT EXISTS ({blocking_operations("made.places")}) RETURNING id
+    """),  # noqa: S608 - only constants of this module
+    before=SHARED_LOCK,
+)
+
+# The arrays are wrapped in sub-selects, whose values PostgreSQL does not look at when it plans: so it switches to the
+# cached generic plan instead of planning each call. A removal of a location that the journal knows already replaces it.
+SCHEDULE: Final = Prepared(
+    "schedule",
+    text("""
+    INSERT INTO file_operations AS known
+        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id)
+    SELECT DISTINCT ON (new.kind, new.location)
+        new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'), cast(:table_id AS bigint), :root,
+        now(), new.reason, '', now() + cast(:lease AS interval), cast(:drop_id AS bigint)
+    FROM unnest(
+        (SELECT cast(:kinds AS text[])), (SELECT cast(:locations AS text[])), (SELECT cast(:targets AS text[])),
+        (SELECT cast(:places AS text[])), (SELECT cast(:reasons AS text[]))
+    ) AS new(kind, location, target, places, reason)
+    ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
+        table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
+        reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at,
+        drop_id = excluded.drop_id, error = NULL, failing_since = NULL, parked = false
+    RETURNING id
+    """),
+)
+
+# "0" is the character after "/": a range of the index on the first 600 characters of the location finds what is below.
+_BELOW = """
+    FROM unnest((SELECT cast(:locations AS text[]))) AS removed(location)
+    WHERE kind = 'remove' AND reason = 'replaced'
+        AND left(known.location, 600) >= left(removed.location || '/', 600)
+        AND left(known.location, 600) <= left(removed.location || '0', 600)
+        AND starts_with(known.location, removed.location || '/')
+"""
+SCHEDULE_AND_ABSORB: Final = SCHEDULE.after(
+    Prepared(
+        "absorb",
+        text(f"DELETE FROM file_operations AS known {_BELOW.replace('FROM', 'USING', 1)}"),  # noqa: S608 - constants
+    )
+)
+SCHEDULE_AND_HOLD: Final = SCHEDULE.after(
+    Prepared(
+        "hold",
+        text(f"UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id {_BELOW}"),  # noqa: S608 - constants
+    )
+)
+RELEASE_HELD: Final = text("""
+    UPDATE file_operations AS known SET kind = 'remove', drop_id = NULL
+    FROM unnest(cast(:locations AS text[])) AS restored(location)
+    WHERE drop_id = :drop_id AND kind = 'held' AND starts_with(known.location, restored.location || '/')
+""")
+
+# A call that is creating directories where something is now being removed must create them again.
+_SPOIL = """
+    UPDATE file_operations AS making SET error = 'spoiled' WHERE kind = 'make' AND EXISTS (
+        SELECT FROM unnest(making.places) AS made(location), file_operations AS claimed
+        WHERE claimed.id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND claimed.origin IS NULL
+            AND claimed.reason <> 'truncated' AND claimed.kind IN ('move', 'remove')
+            AND (made.location = claimed.location OR starts_with(made.location, claimed.location || '/'))
+    )
+"""
+# Directories in the trash that a drop can still restore are not due, nor are removals that must wait for earlier ones.
+_CLAIMABLE = f"""
+    id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND kind IN ('move', 'remove')
+    AND (drop_id IS NULL OR origin IS NULL) AND NOT (kind = 'remove' AND EXISTS ({EARLIER_OPERATIONS}))
+"""
+# Both claims wait for all transactions that hold the shared lock: references from before are committed then, and later
+# ones see the claimed operations.
+_AFTER_REFERENCES = f"{ASYNCHRONOUS_COMMIT}; {EXCLUSIVE_LOCK}"
+CLAIM_OWN: Final = Prepared(
+    "claim_own",
+    text(f"""
+        WITH spoiled AS ({_SPOIL})
+        SELECT {COLUMNS} FROM file_operations AS known WHERE {_CLAIMABLE}
+            AND lease_ends_at = decided_at + cast(:lease AS interval)
+            AND clock_timestamp() < decided_at + cast(:lease AS interval) / 2
+    """),  # noqa: S608 - only constants of this module
+    before=_AFTER_REFERENCES,
+)
+"""Operations that the caller has just scheduled: they carry its lease, so no row is written."""
+
+CLAIM: Final = Prepared(
+    "claim",
+    text(f"""
+        WITH spoiled AS ({_SPOIL})
+        UPDATE file_operations
+        SET lease_ends_at = clock_timestamp() + cast(:lease AS interval), error = NULL, parked = false
+        WHERE id IN (
+            SELECT id FROM file_operations AS known WHERE {_CLAIMABLE} AND (
+                lease_ends_at IS NULL OR lease_ends_at < clock_timestamp() OR error IS NOT NULL
+                OR cast(:own AS boolean) AND lease_ends_at = decided_at + cast(:lease AS interval)
+            )
+            ORDER BY id FOR UPDATE SKIP LOCKED
+        )
+        RETURNING {COLUMNS}
+    """),  # noqa: S608 - only constants of this module
+    before=_AFTER_REFERENCES,
+)
+
+TRASHED: Final = text(
+    f"SELECT {COLUMNS} FROM file_operations WHERE drop_id = :drop_id AND kind = 'remove' ORDER BY id FOR UPDATE"  # noqa: S608 - constants
+)
+MOVE_BACK: Final = text("""
+    UPDATE file_operations AS known SET kind = 'move', target = restored.target, reason = 'taken back', origin = NULL,
+        places = '{}', drop_id = NULL, root = '', decided_at = now(), lease_ends_at = now() + :lease, error = NULL,
+        failing_since = NULL, parked = false
+    FROM unnest(cast(:ids AS bigint[]), cast(:targets AS text[])) AS restored(id, target) WHERE known.id = restored.id
+""")
+RECORD_TRASHED: Final = Prepared(
+    "record_trashed",
+    text("""
+        UPDATE file_operations AS known SET origin = known.location, location = new.location, failing_since = NULL,
+            lease_ends_at = coalesce((SELECT kept_until FROM drops WHERE drops.id = drop_id), lease_ends_at)
+        FROM unnest((SELECT cast(:ids AS bigint[])), (SELECT cast(:locations AS text[]))) AS new(id, location)
+        WHERE known.id = new.id AND known.id = ANY ((SELECT cast(:ids AS bigint[]))::bigint[]) AND known.origin IS NULL
+    """),
+    before=ASYNCHRONOUS_COMMIT,
+)
+
+RENEW_LEASES: Final = text(f"""
+    {ASYNCHRONOUS_COMMIT};
+    UPDATE file_operations SET lease_ends_at = clock_timestamp() + :lease
+    WHERE id = ANY (cast(:ids AS bigint[])) AND lease_ends_at IS NOT NULL
+""")  # noqa: S608 - only constants of this module
+
+# Finished moves stay for a while: calls and writers that know the old location look up where it went.
+FINISH: Final = text(f"""
+    {ASYNCHRONOUS_COMMIT};
+    WITH moved AS (
+        UPDATE file_operations SET kind = 'moved', lease_ends_at = NULL, error = NULL, failing_since = NULL
+        WHERE id = ANY (cast(:ids AS bigint[])) AND kind = 'move'
+    )
+    DELETE FROM file_operations WHERE id = ANY (cast(:ids AS bigint[])) AND kind <> 'move'
+""")  # noqa: S608 - only constants of this module
+
+# Exponential back-off, shared by all servers: the next attempt waits as long as the operation has been failing.
+FAIL: Final = text(f"""
+    {ASYNCHRONOUS_COMMIT};
+    UPDATE file_operations AS known SET error = new.error, parked = new.parked,
+        failing_since = coalesce(failing_since, clock_timestamp()),
+        lease_ends_at = clock_timestamp()
+            + least(greatest(clock_timestamp() - failing_since, cast(:lease AS interval) / 6), :lease * 10)
+    FROM unnest(cast(:ids AS bigint[]), cast(:errors AS text[]), cast(:parked AS boolean[])) AS new(id, error, parked)
+    WHERE known.id = new.id
+""")  # noqa: S608 - only constants of this module
+
+DELETE_UNCHANGED: Final = text("""
+    DELETE FROM file_operations WHERE (id, decided_at) IN (
+        SELECT * FROM unnest(cast(:ids AS bigint[]), cast(:scheduled AS timestamptz[])))
+""")
