@@ -105,9 +105,7 @@ def test_a_reference_that_comes_first_keeps_the_files(
         stored = work.tables.find(TableName("hive", *NAME), lock="share")
         new = call_prepared(application, root)
         work.partitions_write.insert(stored.ref, [new])  # type: ignore[union-attr]
-        assert (
-            work.file_operations.lock_for_reference([f"{root}/ds=1"]) == []
-        )  # as each call does that refers to a place
+        assert work.file_operations.lock_for_reference([f"{root}/ds=1"]) == []  # as a call does
         cleaning = start(clean_now, call)
         wait_for_a_lock(database_url)
         work.commit()
@@ -126,7 +124,7 @@ def call_prepared(application: Application, root: str) -> Any:
 def test_a_reference_that_comes_second_waits(call: Call, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from metastore.services.files.journal import Journal
 
-    stopped, waits, clear = Stopped(monkeypatch, "put_away"), threading.Event(), Journal.unblock
+    stopped, waits, clear = Stopped(monkeypatch, "move_to_trash"), threading.Event(), Journal.unblock
     monkeypatch.setattr(Journal, "unblock", lambda *given: (waits.set(), clear(*given)) if given[1] else clear(*given))
     with in_background() as start:
         cleaning = start(clean_now, call)
@@ -211,7 +209,7 @@ def test_a_place_is_not_granted_before_a_drop_has_emptied_it(
 ) -> None:
     call("add_partition", partition(*NAME, ["2"]))
     write = begin(call)
-    stopped = Stopped(monkeypatch, "put_away")
+    stopped = Stopped(monkeypatch, "move_to_trash")
     with in_background() as start:
         dropping = start(call, "drop_partition", *NAME, ["2"], True)
         assert stopped.reached.wait(60)
