@@ -168,12 +168,12 @@ def _cells(layout: Layout) -> Iterator[str]:
 def markdown(about: dict[str, object], every: Sequence[Layout]) -> str:
     """For docs/benchmarks.md."""
     data = (
-        f"{about['rows']:,} rows in {about['partitions']} daily partitions, Zipf over {about['values']} values, "
-        f"of which the ten heaviest have {about['heavy share']:.0%} of the rows; {about['cores']} cores, load "
+        f"{about['rows']:,} rows in {about['partitions']} daily partitions, Zipf over {about['values']} values. "
+        f"The ten heaviest values have {about['heavy share']:.0%} of the rows. {about['cores']} cores, load "
         f"{about['load']}, {about['date']}."
     )
     lines = [
-        f"{data} Bytes that the tasks read from files, and the median wall time, planning included:",
+        f"{data} Bytes that the tasks read from files, and the median wall time with planning:",
         "",
         "| layout | partitions | files | load | "
         + " | ".join(f"{key}: `{text}`" for key, text in QUESTIONS.items())
