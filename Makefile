@@ -1,23 +1,24 @@
-# Two commands do everything: `make demo` and `make test`. Both make .venv first.
+# Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint bench bench-zipf crash audit image-steps spark-versions doors interop hive-tests generate clean
+.PHONY: help demo test quick lint docs bench bench-zipf crash audit image-steps spark-versions doors interop hive-tests generate clean
 READY := .venv/.ready
+DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
-# Tests start hundreds of Pythons: what one has compiled the others read, also where Python is told to keep nothing.
+# Tests start hundreds of Python processes, which share compiled bytecode. Without it they start half as fast.
 unexport PYTHONDONTWRITEBYTECODE
-# A worker for each core. Files are given out in the order of their names: the slow ones come first.
+# One worker per core, at most four. Test files are scheduled in the order that tests/fixtures/parallel.py sets: slow files first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY)  ## Load real flights into a skewed table, query it with plain Spark SQL, show what was pruned
+demo: $(DEMO_READY)  ## Load real flights into a skewed table, query it with plain Spark SQL, show what was pruned
 	@.venv/bin/metastore demo
 
-test: $(CLASSES) lint  ## Run every check: ruff, mypy, and all tests
+test: $(CLASSES) lint docs  ## Run every check: ruff, mypy, the documentation build and all tests
 	@.venv/bin/python -m pytest $(PARALLEL)
 
-quick: $(READY)  ## Run the tests of rules, wire and storage that start no program but one server: about two minutes
+quick: $(READY)  ## Run the fast tests of rules, wire protocol and storage, about two minutes
 	@.venv/bin/python -m pytest $(PARALLEL) -m 'not slow' --hypothesis-profile=quick tests/architecture tests/unit tests/storage tests/wire
 
 lint: $(READY)  ## Check style and types
@@ -25,34 +26,38 @@ lint: $(READY)  ## Check style and types
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 
+docs: $(READY)  ## Build the documentation site into build/site; warnings and broken links fail
+	@.venv/bin/python -W ignore -m docs.generate
+	@.venv/bin/mkdocs build --strict --quiet
+
 bench: $(READY)  ## Measure beside the real Hive Metastore: make bench ARGS="--quick" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench $(ARGS)
 
-crash: $(READY)  ## Kill writers at every step, and let writers race: make crash ARGS="--kills 200" (not part of the tests)
+crash: $(READY)  ## Kill writers at every step and run writers concurrently: make crash ARGS="--kills 200" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.writing crash $(ARGS)
 
-bench-zipf: $(READY)  ## Measure list bucketing beside other layouts; writes docs/zipf.* and the table in docs/benchmarks.md
+bench-zipf: $(READY)  ## Compare list bucketing with other layouts; writes the figures of docs/benchmarks.md
 	@.venv/bin/python -W ignore -m tests.bench.zipf $(ARGS)
 
-audit: $(READY)  ## Look up what the image has among known vulnerabilities (not part of the tests)
+audit: $(READY)  ## Check the image's packages for known vulnerabilities (not part of the tests)
 	@.venv/bin/python scripts/audit.py
 
-image-steps: $(READY)  ## Run the steps of the Dockerfile without Docker, and its server as an unprivileged user (not part of the tests)
+image-steps: $(READY)  ## Run the Dockerfile's steps without Docker and start its server as an unprivileged user (not part of the tests)
 	@.venv/bin/python scripts/image_steps.py
 
-spark-versions: $(READY)  ## Run tests/spark on every Spark that is supported: make spark-versions ARGS="--spark 3.5" (an hour or more)
+spark-versions: $(READY)  ## Run tests/spark on every supported Spark version: make spark-versions ARGS="--spark 3.5" (an hour or more)
 	@.venv/bin/python -m tests.spark.every_version $(ARGS)
 
-doors: $(READY)  ## Tell 200 statements by every door and compare the rows: make doors ARGS="--spark 4.1" (not part of the tests)
+doors: $(READY)  ## Run 200 statements through every Spark server and compare the rows: make doors ARGS="--spark 4.1" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.spark.doors $(ARGS)
 
-interop: $(READY)  ## Let clients from Maven Central use a server (not part of the tests)
+interop: $(READY)  ## Run clients from Maven Central against a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop
 
 hive-tests: $(READY)  ## Run Hive's own tests against a server: make hive-tests ARGS="--hive 3.1.3 TestDatabases" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.interop.conformance $(ARGS)
 
-generate: $(READY)  ## Generate thrift_idl/gen and its types anew (needs Debian's thrift-compiler)
+generate: $(READY)  ## Regenerate thrift_idl/gen and its type stubs (needs Debian's thrift-compiler)
 	@thrift_idl/generate.sh
 	@.venv/bin/python -m thrift_idl.stubs
 
@@ -60,9 +65,12 @@ clean:  ## Remove the virtual environment, caches and builds
 	@rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Spark's classes, with which it starts in half of the time: made beside the checks of style; the tests wait for them.
+# A class-data archive halves Spark's start time. It is built in the background; the tests wait for it.
 $(CLASSES): $(READY)
 	@timeout 300 .venv/bin/python -W ignore -m tests.fixtures.class_data >.venv/class-data.log 2>&1 &
 
 $(READY): pyproject.toml scripts/set-up
-	@scripts/set-up .venv
+	@scripts/set-up .venv test
+
+$(DEMO_READY): pyproject.toml scripts/set-up
+	@scripts/set-up .venv demo
