@@ -36,7 +36,14 @@ def _wire_methods() -> Iterator[str]:
         "`Metastore` (`thrift_idl/metastore.thrift`), on one port."
     )
     for domain, rows in sorted(by_domain.items()):
-        yield from ("", f"## {domain.replace('_', ' ').capitalize()}", "", "| method | arguments |", "| --- | --- |", *rows)
+        yield from (
+            "",
+            f"## {domain.replace('_', ' ').capitalize()}",
+            "",
+            "| method | arguments |",
+            "| --- | --- |",
+            *rows,
+        )
     yield from ("", "## Rejected methods", "")
     yield "The server answers these methods with `UNKNOWN_METHOD`. The connection stays usable."
     yield from ("", "| methods | reason |", "| --- | --- |")
@@ -49,7 +56,16 @@ def _python_api() -> Iterator[str]:
     """Yields the page of the Python API. mkdocstrings renders the docstrings."""
     yield "# Python API"
     for module, summary in _API.items():
-        yield from ("", f"## {module}", "", summary, "", f"::: {module}", "    options:", "      show_root_heading: false")
+        yield from (
+            "",
+            f"## {module}",
+            "",
+            summary,
+            "",
+            f"::: {module}",
+            "    options:",
+            "      show_root_heading: false",
+        )
 
 
 _write("wire-methods.md", _wire_methods())
