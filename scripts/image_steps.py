@@ -1,7 +1,8 @@
-"""Runs the steps of the Dockerfile without Docker: the same commands, from nothing, the server as an unprivileged user.
+"""Runs the Dockerfile's instructions without Docker, then starts its server as an unprivileged user.
 
-The image's Python is a new virtual environment of the same version, its root a temporary folder; commands see none of
-our variables but those that tell pip where packages are. As root, the server runs as `nobody`, else as whoever asks.
+A temporary folder stands for the image's root, and a new virtual environment of the same Python version for its Python.
+Commands see only the environment variables that tell pip where packages are. If the script runs as root, the server
+runs as `nobody`; otherwise it runs as the current user.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1]
-PATIENCE = 120  # seconds that the server may take to be healthy
+START_TIMEOUT = 120  # seconds until the server must be healthy
 QUIET = {"PIP_QUIET": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 PASSED_ON = re.compile(r"PIP_\w+|(?i:https?_proxy|no_proxy)|SSL_CERT_FILE|REQUESTS_CA_BUNDLE")
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the Dockerfile's instructions, as (name, arguments); lines that go on are joined."""
+    """Yields the Dockerfile's instructions as (name, arguments). Continued lines are joined."""
     for line in re.sub(r"\\\n", " ", text).splitlines():
         if line.strip() and not line.startswith("#"):
             name, _, arguments = line.strip().partition(" ")
@@ -38,17 +39,17 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def without_docker(command: str) -> str:
-    """Returns a RUN command without `useradd`: users of this machine are left as they are."""
+    """Removes `useradd` from a RUN command, so that the script does not create users on this machine."""
     return " && ".join(part for part in re.split(r"\s*&&\s*", command) if not part.startswith("useradd "))
 
 
 def unprivileged() -> pwd.struct_passwd | None:
-    """Returns the user that stands for the image's, None for the one who runs this."""
+    """Returns the user that runs the server: `nobody` if the script runs as root, None for the current user."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
 def find_python(version: str) -> str | None:
-    """Returns a Python of a version that the image's user may run: one in the home of root is none."""
+    """Returns a Python of this version that the image's user may execute. One in root's home directory does not qualify."""
     for folder in os.get_exec_path():
         program = shutil.which(f"python{version}", path=folder)
         user = unprivileged()
@@ -62,13 +63,13 @@ def find_python(version: str) -> str | None:
 
 @dataclass
 class Image:
-    """What the steps so far have made of a folder."""
+    """The state of the image after the instructions run so far."""
 
     root: Path
     folder: Path = field(init=False)
     python: Path = field(init=False)
     temporary: Path = field(init=False)
-    user: pwd.struct_passwd | None = None  # None: who runs this
+    user: pwd.struct_passwd | None = None  # None: the current user
     variables: dict[str, str] = field(default_factory=dict)
     commands: dict[str, list[str]] = field(default_factory=dict)
 
@@ -78,18 +79,18 @@ class Image:
         self.temporary.chmod(0o1777)
 
     def inside(self, text: str) -> str:
-        """Returns a text with its absolute paths below the image's root."""
+        """Prefixes absolute paths in a text with the image's root."""
         return re.sub(r"(?<![\w.\"'/])/(?=[a-z])", f"{self.root}/", text)
 
     def step(self, name: str, arguments: str) -> None:
-        """Carries one instruction out. Raises SystemExit for one that is not known here."""
-        known = {"EXPOSE", "VOLUME"}
+        """Executes one instruction. Raises SystemExit if the script does not support it."""
+        ignored = {"EXPOSE", "VOLUME"}
         if method := getattr(self, f"_{name.lower()}", None):
             sys.stdout.write(f"{name} {arguments}\n")
             sys.stdout.flush()
             method(arguments)
-        elif name not in known:
-            sys.exit(f"image steps: {name} is not tried by this script: teach it, or leave it out")
+        elif name not in ignored:
+            sys.exit(f"image steps: this script does not support {name}; add support or remove the instruction")
 
     def environment(self) -> dict[str, str]:
         """Returns the variables of a process in the image."""
@@ -107,7 +108,7 @@ class Image:
         version = re.match(r"python:([\d.]+)", arguments)
         program = find_python(version[1]) if version else None
         if program is None:
-            sys.exit(f"image steps: {arguments} needs a Python of that version in the PATH, which everybody may run")
+            sys.exit(f"image steps: {arguments} needs a Python of that version in PATH that every user may execute")
         subprocess.run([program, "-m", "venv", self.python], check=True)
 
     def _workdir(self, arguments: str) -> None:
@@ -150,11 +151,11 @@ class Image:
 
 
 def try_container(image: Image) -> None:
-    """Starts what a container would, waits until it is healthy, stops it as Docker does."""
+    """Starts the container's command, waits until it is healthy, and stops it as Docker does."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    # Nothing but this machine is to reach it, and 9083 may be taken.
+    # The server must be reachable from this machine only, and port 9083 may be in use.
     address = {
         "METASTORE_HOST": "127.0.0.1",
         "METASTORE_PORT": str(port),
@@ -163,7 +164,7 @@ def try_container(image: Image) -> None:
     image.variables |= address
     server = image.start([*image.commands["ENTRYPOINT"], *image.commands["CMD"]])
     try:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + START_TIMEOUT
         while (answer := _health(image)) is None:
             if server.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"image steps: not healthy; the server's status is {server.poll()}")
@@ -185,16 +186,16 @@ def _health(image: Image) -> str | None:
 
 
 def main() -> None:
-    """Tries the Dockerfile of this repository."""
-    begun = time.monotonic()
+    """Runs the Dockerfile of this repository."""
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="image-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         image = Image(Path(folder))
         for name, arguments in instructions((SOURCE / "Dockerfile").read_text()):
             image.step(name, arguments)
         try_container(image)
-        who = image.user.pw_name if image.user else "the caller"
-        sys.stdout.write(f"healthy as {who}, stopped with status 0, after {time.monotonic() - begun:.0f} s\n")
+        user = image.user.pw_name if image.user else "the current user"
+        sys.stdout.write(f"healthy as {user}, stopped with status 0, {time.monotonic() - started:.0f} s\n")
 
 
 if __name__ == "__main__":
