@@ -62,7 +62,8 @@ def pypi_advisories(folder: Path) -> tuple[list[str], set[str]]:
         sys.exit(f"pip-audit did not answer: {answer.stderr.strip()}")
     packages: list[dict[str, Any]] = json.loads(answer.stdout)["dependencies"]
     lines = [
-        f"{package['name']} {package['version']}: {finding['id']} (fixed in {', '.join(finding['fix_versions']) or '-'})"
+        f"{package['name']} {package['version']}: {finding['id']} "
+        f"(fixed in {', '.join(finding['fix_versions']) or '-'})"
         for package in packages
         for finding in package.get("vulns", ())
     ]
@@ -92,7 +93,7 @@ def main() -> None:
                 sys.exit(f"{COPY} no longer contains advisories")
             lines += known({name: version for name, version in packages.items() if name in left}, advisories)
             click.echo(
-                f"{len(left)} were checked against a copy of GitHub's advisories of {day}; later advisories are not in it"
+                f"{len(left)} were checked against a copy of GitHub's advisories of {day}, without later advisories"
             )
     click.echo("\n".join(lines) or "no known vulnerabilities")
     sys.exit(bool(lines))

@@ -49,7 +49,7 @@ def unprivileged() -> pwd.struct_passwd | None:
 
 
 def find_python(version: str) -> str | None:
-    """Returns a Python of this version that the image's user may execute. One in root's home directory does not qualify."""
+    """Returns a Python of this version that the image's user may execute, so not one in root's home directory."""
     for folder in os.get_exec_path():
         program = shutil.which(f"python{version}", path=folder)
         user = unprivileged()
