@@ -262,7 +262,7 @@ def test_what_has_come_anew_is_not_overwritten(
     let_die(metastore_server.database_url, write)
     for _ in range(2):
         (failed,) = clean(metastore_client, written).locations
-        assert "has come anew: remove one of them" in failed.error
+        assert "exists again: remove one of them" in failed.error
         assert scanned(metastore_client, written).openWrites == [1]
     kept = f"_versions/{write}/replaced/ds=1/part-0"
     assert {kept, "ds=1/theirs"} <= files_below(root)

@@ -250,8 +250,8 @@ def test_aborted_writes_are_forgotten_once_their_files_are_gone(hive_client: Any
 @pytest.mark.parametrize(
     ("request_", "text"),
     [
-        (CompactionRequest(), "None is no type of compaction|must be set"),
-        (CompactionRequest("db", "t", None, 99), "99 is no type of compaction"),
+        (CompactionRequest(), "None is not a compaction type|must be set"),
+        (CompactionRequest("db", "t", None, 99), "99 is not a compaction type"),
         (CompactionRequest("", "t", None, MAJOR), "must be set"),
         (CompactionRequest("db", None, None, MAJOR), "must be set"),
     ],

@@ -50,8 +50,8 @@ def db() -> str:
         (LockRequest(component=[component(EX, "")]), "names no database"),
         (LockRequest(component=[component(EX, "@hive#")]), "names no database"),
         (LockRequest(component=[component(EX, "@hive")]), "names no catalog"),
-        (LockRequest(component=[component(99, "db")]), "99 is no type of lock"),
-        (LockRequest(component=[component(None, "db")]), "None is no type of lock"),
+        (LockRequest(component=[component(99, "db")]), "99 is not a type of lock"),
+        (LockRequest(component=[component(None, "db")]), "None is not a type of lock"),
         (LockRequest(component=[component(EX, "db", "a\0b")]), "NUL"),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_request_that_makes_no_sense_is_refused(hive_client: Any, request_: Lo
 
 def test_an_operation_that_is_none_is_refused(hive_client: Any, db: str) -> None:
     odd = component(EX, db, "t", operationType=77)
-    with pytest.raises(TApplicationException, match="77 is no type of operation"):
+    with pytest.raises(TApplicationException, match="77 is not a type of operation"):
         lock(hive_client, odd, transaction=open_transaction(hive_client))
     assert shown(hive_client, db) == []
 

@@ -147,7 +147,7 @@ def test_many_tables_in_one_call(hive_client: Any, db: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "t", "db.", ".t", "."])
 def test_what_names_no_table_is_refused(hive_client: Any, name: str) -> None:
-    with pytest.raises(MetaException, match="is no table name"):
+    with pytest.raises(MetaException, match="is not a table name"):
         valid(hive_client, name)
 
 

@@ -1,4 +1,4 @@
-"""Whether catalog and storage agree: directories without object, objects without directory, what was left undone."""
+"""Checks that catalog and file systems agree: unowned and missing directories, unfinished operations."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ MISSING, UNOWNED, REMAINS, UNFINISHED = (
 
 
 class FileCheckService(FileService):
-    """Compares table by table. Nothing is locked: what seems wrong is looked at again before it is told."""
+    """Compares table by table, without locks. A difference is confirmed by a second look before it is reported."""
 
     def check(self, name: TableName, *, repair: bool) -> CheckFilesResult:
         """Checks one table, one database (no table) or everything (no database), within the roots.
 
-        `repair`: makes missing directories; removes empty ones that are nobody's, and remains of drops; goes on with
-        what was left undone. Raises NotFoundError.
+        `repair`: makes missing directories, removes empty unowned ones and leftovers of drops, and finishes file
+        operations. Raises NotFoundError.
         """
         problems: list[FileProblem] = []
         looked = 0
@@ -44,9 +44,9 @@ class FileCheckService(FileService):
             problems += self._unfinished(repair)
             problems += self._remains(repair)
         for stored in self._tables(name):
-            found = _Walk(self._warehouse, stored, self._places(stored))
-            looked += found.looked
-            problems += self._confirmed(found.owner, stored, found, repair=repair)
+            walk = _Walk(self._warehouse, stored, self._locations(stored))
+            looked += walk.looked
+            problems += self._confirmed(walk, stored, repair=repair)
         for database, location in [] if name.name else self._databases(name):
             if not self._warehouse.roots.within([location]):
                 continue
@@ -72,43 +72,42 @@ class FileCheckService(FileService):
                 for catalog in catalogs
                 for text in ([name.database] if name.database else work.databases.names(catalog, None))
             ]
-            found = [(str(database_name), work.databases.find(database_name)) for database_name in names]
-        return [(owner, stored.encoded.decode().locationUri) for owner, stored in found if stored]
+            databases = [(str(database_name), work.databases.find(database_name)) for database_name in names]
+        return [(owner, stored.encoded.decode().locationUri) for owner, stored in databases if stored]
 
-    def _places(self, stored: StoredTable) -> list[str]:
-        """Tells where the table's data lie by the catalog, inside of the roots; none of a view."""
+    def _locations(self, stored: StoredTable) -> list[str]:
+        """Returns the table's locations in the catalog, within the roots; none of a view."""
         struct = stored.encoded.decode()
         if is_view(struct) or not struct.sd.location:
             return []
         with self._store.read() as work:
-            places = [*places_of(struct.sd), *work.partitions.locations(stored.ref)]
-        return self._warehouse.roots.within(dict.fromkeys(places))
+            locations = [*places_of(struct.sd), *work.partitions.locations(stored.ref)]
+        return self._warehouse.roots.within(dict.fromkeys(locations))
 
-    def _confirmed(self, owner: str, stored: StoredTable, found: _Walk, *, repair: bool) -> list[FileProblem]:
-        """Returns what is still so: the table may have changed while its directories were listed."""
+    def _confirmed(self, walk: _Walk, stored: StoredTable, *, repair: bool) -> list[FileProblem]:
+        """Returns the problems that still exist: the table may have changed while its directories were listed."""
         with self._store.read() as work:
-            there = work.tables.find_ids([stored.ref.id])
-        now = {paths.canonical(place) for place in self._places(there[0])} if there else set()
-        missing = self._unawaited([text for text in found.missing if paths.canonical(text) in now])
-        return [*self._missing(owner, missing, repair), *self._unowned(owner, found.unowned, repair)]
+            tables = work.tables.find_ids([stored.ref.id])
+        now = {paths.canonical(location) for location in self._locations(tables[0])} if tables else set()
+        missing = self._still_missing([text for text in walk.missing if paths.canonical(text) in now])
+        return [*self._missing(walk.owner, missing, repair), *self._unowned(walk.owner, walk.unowned, repair)]
 
-    def _unawaited(self, places: Sequence[str]) -> list[str]:
-        """Returns those of the directories that are missing, and that nobody is about to make or to move there."""
+    def _still_missing(self, locations: Sequence[str]) -> list[str]:
+        """Returns the directories that are missing and that no file operation is about to create."""
         with self._store.read() as work:
-            free = _unawaited(work, places)
-        return [text for text in free if self._warehouse.is_missing(text)]
+            settled = _settled(work, locations)
+        return [text for text in settled if self._warehouse.is_missing(text)]
 
-    def _missing(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
-        if repair and places:
-            with self._journal.transaction_with_directories(places):
+    def _missing(self, owner: str, locations: Sequence[str], repair: bool) -> list[FileProblem]:
+        if repair and locations:
+            with self._journal.transaction_with_directories(locations):
                 pass
-        return [_problem(place, MISSING, owner, mendable=True, mended=repair) for place in places]
+        return [_problem(location, MISSING, owner, mendable=True, mended=repair) for location in locations]
 
-    def _unowned(self, owner: str, places: Sequence[str], repair: bool) -> list[FileProblem]:
-        """Returns those of the directories that nobody refers to, writes, waits to have removed, or is about to
-        make."""
+    def _unowned(self, owner: str, locations: Sequence[str], repair: bool) -> list[FileProblem]:
+        """Returns problems of the directories that no object, open write, retired location or operation uses."""
         with self._store.read() as work:
-            free = _unawaited(work, unused(work, places))
+            free = _settled(work, unused(work, locations))
         problems = []
         for text in free:
             files = self._warehouse.files(text)
@@ -141,18 +140,18 @@ class FileCheckService(FileService):
         ]
 
     def _remains(self, repair: bool) -> list[FileProblem]:
-        """Lists what is put away, and no operation of the journal's."""
-        found: list[str] = []
+        """Reports directories in the trash that belong to no operation of the journal."""
+        trashed: list[str] = []
         problems: list[FileProblem] = []
         for root in self._warehouse.roots.all:
             try:
-                found += self._warehouse.children(paths.join(root, paths.TRASH))[1]
+                trashed += self._warehouse.children(paths.join(root, paths.TRASH))[1]
             except UnavailableError as error:
                 problems.append(_problem(root, str(error), mendable=False, mended=False))
-        numbers = {int(paths.name(text)): text for text in found if paths.name(text).isdecimal()}
+        numbers = {int(paths.name(text)): text for text in trashed if paths.name(text).isdecimal()}
         with self._store.read() as work:
             known = {numbers[operation.id] for operation in work.file_operations.read(list(numbers))}
-        for text in (place for place in found if place not in known):
+        for text in (directory for directory in trashed if directory not in known):
             problems.append(_problem(text, REMAINS, "", self._warehouse.files(text), mendable=True, mended=repair))
             if repair:
                 self._warehouse.delete_directory(text)
@@ -160,22 +159,22 @@ class FileCheckService(FileService):
 
 
 class _Walk:
-    """A table's directories beside what the catalog says."""
+    """Compares a table's directories with its `locations` in the catalog."""
 
-    def __init__(self, warehouse: Warehouse, stored: StoredTable, places: Sequence[str]) -> None:
+    def __init__(self, warehouse: Warehouse, stored: StoredTable, locations: Sequence[str]) -> None:
         self._warehouse = warehouse
         self.owner = str(stored.ref.name)
         self.looked = 0
         self.unowned: list[str] = []
-        self._places = {paths.canonical(text): text for text in places}
-        self._above = {above for text in self._places for above in paths.ancestors(text)}
+        self._locations = {paths.canonical(text): text for text in locations}
+        self._parents = {parent for text in self._locations for parent in paths.ancestors(text)}
         self._seen: set[str] = set()
         struct = stored.encoded.decode()
-        if places:
+        if locations:
             root = paths.without_version(struct.sd.location)
             if warehouse.roots.within([root]) and (struct.partitionKeys or has_directories(struct.sd)):
                 self._walk(root)
-        left = [place for key, place in self._places.items() if key not in self._seen]
+        left = [location for key, location in self._locations.items() if key not in self._seen]
         self.looked += len(left)
         self.missing = [text for text in left if warehouse.is_missing(text)]
 
@@ -183,16 +182,17 @@ class _Walk:
         for child in self._warehouse.children(folder)[1]:
             key = paths.canonical(child)
             self.looked += 1
-            if key in self._places:
+            if key in self._locations:
                 self._seen.add(key)
-            if key in self._above:
+            if key in self._parents:
                 self._walk(child)
-            elif key not in self._places and is_visible(child) and paths.name(child) != DEFAULT_DIRECTORY:
+            elif key not in self._locations and is_visible(child) and paths.name(child) != DEFAULT_DIRECTORY:
                 self.unowned.append(child)
 
 
-def _unawaited(work: UnitOfWork, places: Iterable[str]) -> list[str]:
-    return [text for text in places if not work.file_operations.blocking([paths.canonical(text)])]
+def _settled(work: UnitOfWork, locations: Iterable[str]) -> list[str]:
+    """Returns the locations that no file operation of the journal touches."""
+    return [text for text in locations if not work.file_operations.blocking([paths.canonical(text)])]
 
 
 def _problem(

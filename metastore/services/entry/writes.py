@@ -1,4 +1,4 @@
-"""Writes of files: registered before their first file, so that readers hide and cleaning finds what they make."""
+"""Open writes: registered before their first file, so that readers can hide and cleaning can find their files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LONGEST_LEASE: Final = 86_400_000  # milliseconds
 
 
 class WriteService(Service):
-    """Rules of writes. Catalog, database and table names come folded."""
+    """Rules of writes. Catalog, database and table names are in lower case."""
 
     def begin(self, table: TableName, lease_millis: int) -> str:
-        """Registers a write; its query id.
+        """Registers a write and returns its query id.
 
-        Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a wrong lease.
+        Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a bad lease.
         """
         if not 0 < lease_millis <= _LONGEST_LEASE:
             raise InvalidInputError(f"leaseMillis is {lease_millis}, but must be from 1 to {_LONGEST_LEASE}")
@@ -38,54 +38,57 @@ class WriteService(Service):
     def renew(
         self, query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[tuple[str, str]]
     ) -> list[bool]:
-        """Says that the writer lives, and what it is about to do; which of the locations are its own from now on.
+        """Renews the write's lease and registers what it is about to do. The call may be repeated.
 
-        The same call may be made again. Raises:
-            NotFoundError: the write has ended, or was aborted.
-            ConflictError: another write is about to rename the same.
-            InvalidInputError: a location is not one, or a rename not from or to a path that names the write.
+        `locations`: directories that the write wants for itself. `shared`: directories where others have files, too.
+        `renames`: (source, target). Returns, for each of `locations`, whether it belongs to the write now.
+
+        Raises:
+            NotFoundError: the write has ended or was aborted.
+            ConflictError: another write is about to rename the same path.
+            InvalidInputError: a location is invalid, or neither path of a rename names the write.
         """
-        wanted, others = ([_place(text) for text in given] for given in (locations, shared))
+        requested, others = ([_location(text) for text in texts] for texts in (locations, shared))
         renamed = [_rename(query_id, *rename) for rename in renames]
         with self._store.transaction() as work:
             write = required(work.writes.renew(query_id), ended(query_id))
-            if wanted or renamed:
+            if requested or renamed:
                 work.writes.one_claim_at_a_time()
-            granted = _granted(work, query_id, wanted, write.roots[0])
+            granted = _granted(work, query_id, requested, write.roots[0])
             work.writes.add_locations(query_id, sorted(granted), owned=True)
             work.writes.add_locations(query_id, others, owned=False)
             _add_renames(work, query_id, renamed)
-        return [text in granted for text in wanted]
+        return [text in granted for text in requested]
 
     def end(self, query_id: str) -> None:
-        """Gives a write up. Raises NotFoundError where it has ended, or was aborted."""
+        """Ends a write without publishing it. Raises NotFoundError if it has ended or was aborted."""
         with self._store.transaction() as work:
             if not work.writes.close(query_id):
                 raise ended(query_id)
 
 
-def _granted(work: UnitOfWork, query_id: str, wanted: Sequence[str], root: str) -> set[str]:
-    """Returns those that are its own already, and those where nothing lies that the metastore knows of, at any
-    depth."""
-    if not wanted:
+def _granted(work: UnitOfWork, query_id: str, requested: Sequence[str], root: str) -> set[str]:
+    """Returns the locations that belong to the write already, or that are unused, at any depth and above."""
+    if not requested:
         return set()
     own = work.writes.owned(query_id)
-    new = set(wanted) - own
-    # The table's root, and what that lies in, are above all of its locations.
+    new = set(requested) - own
+    # The table's directory, and those above it, are above all of its locations: they do not count as used.
     above = {text: set(paths.ancestors(text)) - {root, *paths.ancestors(root)} for text in new}
-    places = new.union(*above.values())
-    uses = (work.locations.referred(places), work.locations.written(places, query_id), work.locations.retired(places))
+    checked = new.union(*above.values())
+    lookups = (work.locations.referred, work.locations.retired)
+    uses = (*(lookup(checked) for lookup in lookups), work.locations.written(checked, query_id))
     free = {
         text
         for text in new
         if all(use.get(text, UNUSED) == UNUSED for use in uses)
-        and not any(use.get(place, UNUSED).itself for use in uses for place in above[text])
+        and not any(use.get(parent, UNUSED).itself for use in uses for parent in above[text])
     }
-    return free | (own & set(wanted))
+    return free | (own & set(requested))
 
 
 def _add_renames(work: UnitOfWork, query_id: str, renames: Sequence[RenamedPath]) -> None:
-    """Raises ConflictError."""
+    """Registers renames. Raises ConflictError if another write has registered one of the paths."""
     if not renames:
         return
     if other := work.writes.renamed_by_another(query_id, renames):
@@ -95,12 +98,12 @@ def _add_renames(work: UnitOfWork, query_id: str, renames: Sequence[RenamedPath]
 
 
 def _rename(query_id: str, source: str, target: str) -> RenamedPath:
-    """Only what names its write can be told from others' when the rename is undone."""
-    rename = RenamedPath(_place(source), _place(target))
+    """Returns a rename in canonical form. Raises InvalidInputError if it could not be attributed and undone later."""
+    rename = RenamedPath(_location(source), _location(target))
     if not any(names_write(text, query_id) for text in rename):
         raise InvalidInputError(f"Neither {source} nor {target} names the write {query_id}: it could not be undone")
     return rename
 
 
-def _place(location: str) -> str:
+def _location(location: str) -> str:
     return paths.canonical(paths.require_not_root(location))

@@ -1,4 +1,4 @@
-"""What cleaning says of a place, and what goes with it: directories that it has emptied, but the table's own."""
+"""Directories and replies of cleaning."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 STAGING: Final = "_staging"
 OWN_DIRECTORIES: Final = (STAGING, paths.VERSIONS)
+"""Directories of writes, in the table's directory. Readers ignore them."""
 
 
 def cleaned(
-    place: str, reason: str, query_id: str | None, files: Sequence[FileEntry] = (), error: str | None = None
+    location: str, reason: str, query_id: str | None, files: Sequence[FileEntry] = (), error: str | None = None
 ) -> CleanedLocation:
-    """Says what went of a place, or why it did not."""
-    return CleanedLocation(place, reason, len(files), sum(file.bytes for file in files), query_id, error)
+    """Returns the reply's entry for a location: the files that were removed, or the error."""
+    return CleanedLocation(location, reason, len(files), sum(file.bytes for file in files), query_id, error)
 
 
-def with_subdirectories(warehouse: Warehouse, place: str) -> list[str]:
-    """Returns a directory and those in it, at any depth."""
-    return [
-        place,
-        *(deeper for child in warehouse.children(place)[1] for deeper in with_subdirectories(warehouse, child)),
-    ]
+def with_subdirectories(warehouse: Warehouse, directory: str) -> list[str]:
+    """Returns a directory and all directories below it."""
+    children = warehouse.children(directory)[1]
+    return [directory, *(deeper for child in children for deeper in with_subdirectories(warehouse, child))]
 
 
-def with_parents(places: Iterable[str], root: str) -> list[str]:
-    """Returns the places and what lies over them, below `root`, where the table lies."""
-    staying = {paths.canonical(text) for text in (root, *(paths.join(root, name) for name in OWN_DIRECTORIES))}
-    found = (paths.canonical(above) for place in places for above in (place, *paths.ancestors(place)))
-    return [text for text in dict.fromkeys(found) if text not in staying and paths.is_below(text, root)]
+def with_parents(locations: Iterable[str], root: str) -> list[str]:
+    """Returns locations and the directories above them, below the table's `root`; not `_staging` and `_versions`."""
+    kept = {paths.canonical(text) for text in (root, *(paths.join(root, name) for name in OWN_DIRECTORIES))}
+    all_levels = (paths.canonical(text) for location in locations for text in (location, *paths.ancestors(location)))
+    return [text for text in dict.fromkeys(all_levels) if text not in kept and paths.is_below(text, root)]

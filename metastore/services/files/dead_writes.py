@@ -1,7 +1,7 @@
-"""Removing what dead writers left: first they are aborted, then their renames undone and their files removed.
+"""Cleans up after dead writers: aborts the write, undoes its renames and removes its files.
 
-Until then their writes stay open, so that readers hide their files. Afterwards, too, for the grace time: a writer that
-was only slow may still make files, which are removed at the end of it.
+An open write hides its files from readers, so it stays open until they are removed. A writer that was only slow may
+still add files: the write is cleaned a second time at the end of the grace time.
 """
 
 from __future__ import annotations
@@ -26,138 +26,142 @@ _PUT_BACK = "put back: its writer died"
 
 
 class Leftovers(NamedTuple):
-    """What a dead writer left: renames of others' directories, its own directories, its files among others'."""
+    """Files that a dead writer left.
 
-    away: list[tuple[str, str]]
+    `renamed`: directories of others that it renamed away, (source, target). `directories`: its own. `files`: its files
+    in shared directories, by directory.
+    """
+
+    renamed: list[tuple[str, str]]
     directories: dict[str, list[FileEntry]]
     files: dict[str, list[FileEntry]]
 
 
 class DeadWriteCleaning(FileService):
-    """Has the journal clean up after dead writers, one at a time."""
+    """Cleans one dead write at a time."""
 
-    def shown(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
-        """Returns what `removed` would say now."""
+    def preview(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
+        """Returns what `clean` would remove now."""
         try:
             dead = self._read(query_id, grace)
-            return _told(dead, self._remains(dead)) if dead else []
+            return _entries(dead, self._leftovers(dead)) if dead else []
         except MetastoreError as error:
             return [_failure(query_id, error)]
 
-    def removed(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
-        """Returns what was removed. With an error in it, the write stays, and cleaning it is tried again."""
+    def clean(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
+        """Removes what a dead write left, and returns it. After an error, the write stays and is cleaned again."""
         try:
             with self._store.transaction(audited=False) as work:
                 work.dead_writes.abort(query_id)
                 if not work.dead_writes.claim(query_id):
-                    return []
+                    return []  # another server cleans it
             try:
-                return self._cleaned(query_id, grace)
+                return self._clean(query_id, grace)
             finally:
                 with self._store.transaction(audited=False) as work:
                     work.dead_writes.release(query_id)
         except MetastoreError as error:
             return [_failure(query_id, error)]
 
-    def _cleaned(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
+    def _clean(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
         dead = self._read(query_id, grace)
         if dead is None:
             return []
-        remains = self._remains(dead)
-        self._sweep(dead, remains)
+        leftovers = self._leftovers(dead)
+        self._remove(dead, leftovers)
         with self._store.transaction(audited=False) as work:
             if dead.within_grace:
                 work.dead_writes.swept(query_id)
             else:
                 work.dead_writes.forget(query_id)
-        self._remove_emptied(dead, remains)
-        return _told(dead, remains)
+        self._remove_emptied(dead, leftovers)
+        return _entries(dead, leftovers)
 
     def _read(self, query_id: str, grace: timedelta) -> DeadWrite | None:
-        """Returns a dead write, if it is due: what was cleaned once is cleaned again at the end of its grace time."""
+        """Returns a dead write that is due: not cleaned yet, or cleaned once and at the end of its grace time."""
         with self._store.read() as work:
             dead = work.dead_writes.read(query_id, grace)
         return None if dead is None or (dead.swept and dead.within_grace) else dead
 
-    def _remains(self, dead: DeadWrite) -> Leftovers:
-        """Raises InvalidOperationError where something new is at the old place of what was renamed."""
-        away = [row for row in _renamed_away(dead) if self._warehouse.exists(row[1])]
-        staying = [target for _, target in away]
-        own = _own(dead)
+    def _leftovers(self, dead: DeadWrite) -> Leftovers:
+        """Raises InvalidOperationError if a renamed directory exists again at its old location, with others' files."""
+        renamed = [rename for rename in _renamed_away(dead) if self._warehouse.exists(rename[1])]
+        targets = [target for _, target in renamed]
+        own = _own_directories(dead)
         with self._store.read() as work:
             used = work.locations.referred(own)
-        there = [text for text in own if text not in used and self._warehouse.exists(text)]
         directories = {
-            text: [
+            directory: [
                 file
-                for file in self._warehouse.files(text)
-                if not any(paths.is_within(file.location, text) for text in staying)
+                for file in self._warehouse.files(directory)
+                if not any(paths.is_within(file.location, target) for target in targets)
             ]
-            for text in there
+            for directory in own
+            if directory not in used and self._warehouse.exists(directory)
         }
-        shared = [*_shared(dead), *(source for source, _ in away)]
         files = {}
-        for place in dict.fromkeys(shared):
-            found = self._warehouse.files(place)
-            files[place] = [file for file in found if holds(paths.name(file.location), dead.query_id)]
-            target = dict(away).get(place)
-            if target and len(files[place]) < len(found):
+        for directory in dict.fromkeys([*_shared_directories(dead), *(source for source, _ in renamed)]):
+            present = self._warehouse.files(directory)
+            files[directory] = [file for file in present if holds(paths.name(file.location), dead.query_id)]
+            target = dict(renamed).get(directory)
+            if target and len(files[directory]) < len(present):
                 raise InvalidOperationError(
-                    f"{place} was moved to {target} by a writer that died, and has come anew: remove one of them"
+                    f"{directory} was moved to {target} by a writer that died, and exists again: remove one of them"
                 )
-        return Leftovers(away, directories, {place: found for place, found in files.items() if found})
+        return Leftovers(renamed, directories, {directory: listed for directory, listed in files.items() if listed})
 
-    def _sweep(self, dead: DeadWrite, remains: Leftovers) -> None:
-        """Files go first, then what was renamed goes back, then what is its own goes.
+    def _remove(self, dead: DeadWrite, leftovers: Leftovers) -> None:
+        """Removes files in shared directories, then moves renamed directories back, then removes own directories.
 
-        Raises ConflictError where somebody is there, UnavailableError where something fails: the rest stands in the
-        journal then.
+        Raises ConflictError if another call uses a location, UnavailableError if a step fails: the journal keeps it.
         """
-        files = [file.location for found in remains.files.values() for file in found]
+        files = [file.location for listed in leftovers.files.values() for file in listed]
         steps = [
             [NewOperation("remove", paths.canonical(text), DROPPED) for text in files],
             *(
                 [NewOperation("move", paths.canonical(target), _PUT_BACK, paths.canonical(source))]
-                for source, target in reversed(remains.away)
+                for source, target in reversed(leftovers.renamed)
             ),
-            [NewOperation("remove", paths.canonical(directory), DROPPED) for directory in remains.directories],
+            [NewOperation("remove", paths.canonical(directory), DROPPED) for directory in leftovers.directories],
         ]
         with self._store.transaction(audited=False) as work:
-            decided = plan_cleaning(work, steps, dead.table_id)
-        for ids in decided:
+            planned = plan_cleaning(work, steps, dead.table_id)
+        for ids in planned:
             self._carry_out_or_fail(ids)
 
-    def _remove_emptied(self, dead: DeadWrite, remains: Leftovers) -> None:
-        shared = [*_shared(dead), *(source for source, _ in remains.away)]
-        emptied = [folder for place in shared for folder in with_subdirectories(self._warehouse, place)]
-        own = [above for _, target in remains.away if names_write(above := paths.parent(target), dead.query_id)]
-        parents = [folder for root in dead.roots for folder in with_parents(emptied, root)]
+    def _remove_emptied(self, dead: DeadWrite, leftovers: Leftovers) -> None:
+        """Removes directories that have become empty."""
+        shared = [*_shared_directories(dead), *(source for source, _ in leftovers.renamed)]
+        emptied = [deeper for directory in shared for deeper in with_subdirectories(self._warehouse, directory)]
+        own = [above for _, target in leftovers.renamed if names_write(above := paths.parent(target), dead.query_id)]
+        parents = [directory for root in dead.roots for directory in with_parents(emptied, root)]
         self._journal.remove_empty([*own, *parents])
 
 
-def _told(dead: DeadWrite, remains: Leftovers) -> list[CleanedLocation]:
-    back = [cleaned(source, _PUT_BACK, dead.query_id) for source, _ in reversed(remains.away)]
-    left = {**remains.directories, **remains.files}
-    return back + [cleaned(place, _LEFT, dead.query_id, files) for place, files in left.items()]
+def _entries(dead: DeadWrite, leftovers: Leftovers) -> list[CleanedLocation]:
+    restored = [cleaned(source, _PUT_BACK, dead.query_id) for source, _ in reversed(leftovers.renamed)]
+    removed = {**leftovers.directories, **leftovers.files}
+    return restored + [cleaned(directory, _LEFT, dead.query_id, files) for directory, files in removed.items()]
 
 
 def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
-    """Renames of what was others', to where only this write has something."""
+    """Returns the renames of others' directories into directories of this write."""
     own = {text for rename in dead.renames for text in rename if names_write(text, dead.query_id)}
     return [(source, target) for source, target in dead.renames if target in own and source not in own]
 
 
-def _shared(dead: DeadWrite) -> list[str]:
-    """Tells whether its files may be among others': registered, or brought there by a rename."""
-    ends = (target for source, target in dead.renames if names_write(source, dead.query_id))
-    brought = (paths.parent(end) if holds(paths.name(end), dead.query_id) else end for end in ends)
-    places = dict.fromkeys([*dead.locations, *brought])
-    return [place for place in places if not any(paths.is_within(place, text) for text in _own(dead))]
+def _shared_directories(dead: DeadWrite) -> list[str]:
+    """Returns directories in which others have files, too: registered ones, and targets of the write's renames."""
+    targets = (target for source, target in dead.renames if names_write(source, dead.query_id))
+    directories = (paths.parent(target) if holds(paths.name(target), dead.query_id) else target for target in targets)
+    own = _own_directories(dead)
+    candidates = dict.fromkeys([*dead.locations, *directories])
+    return [directory for directory in candidates if not any(paths.is_within(directory, text) for text in own)]
 
 
-def _own(dead: DeadWrite) -> list[str]:
-    """Returns its own directories."""
-    return [paths.join(root, folder, dead.query_id) for root in dead.roots for folder in OWN_DIRECTORIES]
+def _own_directories(dead: DeadWrite) -> list[str]:
+    """Returns the directories below `_staging` and `_versions` that are named after the write."""
+    return [paths.join(root, name, dead.query_id) for root in dead.roots for name in OWN_DIRECTORIES]
 
 
 def _failure(query_id: str, error: MetastoreError) -> CleanedLocation:

@@ -1,4 +1,4 @@
-"""Directories that are renamed together with what the metastore says of them."""
+"""Moves of directories, and the locations that change with them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 
 class Move(NamedTuple):
-    """A directory, before and after."""
+    """A directory's location before and after a move."""
 
     source: str
     target: str
 
 
 def relocate(sd: StorageDescriptor, move: Move) -> None:
-    """Rewrites the location and skewed locations that are, or lie below, what moves."""
+    """Rewrites the location, and skewed locations, at or below the directory that moves."""
 
     def new(location: str | None) -> str | None:
         if location and paths.is_within(location, move.source):
@@ -26,14 +26,14 @@ def relocate(sd: StorageDescriptor, move: Move) -> None:
 
     sd.location = new(sd.location)
     locations = sd.skewedInfo.skewedColValueLocationMaps
-    places = set(paths.absolute(locations.values()))
+    known = set(paths.absolute(locations.values()))
     sd.skewedInfo.skewedColValueLocationMaps = {
-        value: new(location) if location in places else location for value, location in locations.items()
+        value: new(location) if location in known else location for value, location in locations.items()
     }
 
 
 def follow(location: str, moves: Iterable[tuple[str, str]]) -> str:
-    """Tells where something lies now that lay there before these moves, in their order."""
+    """Returns the present location of a directory that was at `location` before these moves, in their order."""
     for source, target in moves:
         if paths.is_within(location, source):
             location = target + paths.canonical(location)[len(paths.canonical(source)) :]

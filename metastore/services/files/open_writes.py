@@ -1,4 +1,4 @@
-"""Writes of files under way: they end with what publishes them, and follow the directories that are renamed."""
+"""Open writes: publishing ends them, and their registered locations follow moves of the table's directories."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ from metastore.warehouse import paths
 
 
 def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> None:
-    """Ends a write with the transaction that publishes it. Ids of writers that register nothing are let pass.
+    """Ends a write in the transaction that publishes it. Ids of unregistered writes, of older clients, are accepted.
 
-    Raises NotFoundError where the write has ended, or was aborted: its files may be gone.
+    Raises NotFoundError if the write has ended or was aborted, because its files may be deleted.
     """
     if not work.writes.close(query_id, stored.ref.id) and is_registered_form(query_id):
         raise ended(query_id, f" to {stored.ref.name}")
 
 
 def follow_move(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
-    """Follows a table's directory that is renamed, with all that its writes have put and replaced there."""
+    """Moves the registered locations of a table's writes and retired locations with the table's directory."""
     work.writes.add_root(table_id, paths.canonical(target))
     follow_directory(work, table_id, source, target)
 
 
 def follow_directory(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
-    """Follows, as `follow_move`, a directory in the table's."""
+    """Does the same as `follow_move` for a directory of a partition."""
     old, new = paths.canonical(source), paths.canonical(target)
     work.writes.move(table_id, old, new)
     work.retired_locations.move(table_id, old, new)
 
 
 def rewrite_partitions(work: UnitOfWork, table: TableRef, chosen: Condition | None, moves: Sequence[Move]) -> None:
-    """Writes partitions (None: all of the table) anew, with the sort keys of its types and the locations of what
-    moves."""
+    """Stores partitions (`chosen`; None: all) again: with sort keys of the table's types, and locations after moves."""
     partitions = work.partitions.select_stored(table, chosen, lock=True)
     for stored in partitions:
         for move in moves:
@@ -47,14 +46,15 @@ def rewrite_partitions(work: UnitOfWork, table: TableRef, chosen: Condition | No
 
 
 def ended(query_id: str, to: str = "") -> NotFoundError:
+    """Returns the error for a write that is not open. `to`: the words " to TABLE"."""
     return NotFoundError(
-        f"There is no open write {query_id}{to}: it was published or given up, or its lease ran out and it was cleaned"
+        f"There is no open write {query_id}{to}: it was published or ended, or its lease expired and it was cleaned"
     )
 
 
 def root_of(stored: StoredTable) -> str:
-    """Returns the directory that the table was made with, canonical. Raises InvalidOperationError where it has none."""
+    """Returns the table's directory, canonical, even if it was overwritten. Raises InvalidOperationError for a view."""
     location = stored.encoded.decode().sd.location
     if not location:
-        raise InvalidOperationError(f"{stored.ref.name} has no location: it holds no files")
+        raise InvalidOperationError(f"{stored.ref.name} has no location, and so no files")
     return paths.canonical(paths.without_version(location))

@@ -1,4 +1,4 @@
-"""Removing what was replaced: after its grace time, and only if nothing refers to it at the moment of removal."""
+"""Removes retired locations after their grace time, if no object uses them at the moment of removal."""
 
 from __future__ import annotations
 
@@ -19,149 +19,155 @@ from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FileEntry
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
-_AT_ONCE: Final = 20  # locations that are looked at before they go
+_BATCH: Final = 20  # locations of a table that are listed, then removed, together
 
 
 class Removal(NamedTuple):
-    """What goes of a location: all of it (`whole`), or some of what is in it. `left`: files that stay."""
+    """What is removed of a location: the `whole`, or some `entries` of it. `left`: the number of files that stay."""
 
     whole: bool
-    places: list[str]
+    entries: list[str]
     files: list[FileEntry]
     left: int = 0
-    there: bool = True
+    exists: bool = True
 
     @property
-    def acts(self) -> bool:
-        """Tells whether anything is to be done."""
-        return self.whole or bool(self.places)
+    def is_needed(self) -> bool:
+        """Tells whether a file operation is needed."""
+        return self.whole or bool(self.entries)
+
+
+_Candidate = tuple[RetiredLocation, Removal]
 
 
 class RetiredCleaning(FileService):
-    """Has the journal remove retired locations, some of a table at once."""
+    """Removes retired locations in batches of one table."""
 
     def clean(self, due: Iterable[RetiredLocation], *, dry_run: bool) -> list[CleanedLocation]:
-        """Returns what was, or would be, removed; nothing of what is in use, or that another cleaner is at."""
+        """Removes (`dry_run`: only lists) locations, except those that are in use or that another server cleans."""
         cleaned: list[CleanedLocation] = []
-        for some in _portions(due):
+        for batch in _batches(due):
             try:
-                looked, failures = self._look(some)
+                candidates, failures = self._look(batch)
                 cleaned += failures
-                cleaned += [entry for row in looked for entry in _entry(*row)] if dry_run else self._remove(looked)
-                if not dry_run:
-                    self._settle(some)
+                if dry_run:
+                    cleaned += [entry for candidate in candidates for entry in _entry(*candidate)]
+                else:
+                    cleaned += self._remove(candidates)
+                    self._forget_used(batch)
             except MetastoreError as error:
-                cleaned += [_failure(location, str(error)) for location in some]
+                cleaned += [_failure(location, str(error)) for location in batch]
         return cleaned
 
-    def _look(
-        self, some: Sequence[RetiredLocation]
-    ) -> tuple[list[tuple[RetiredLocation, Removal]], list[CleanedLocation]]:
-        """Says what goes of them, without those that are in use themselves; and where that cannot be said."""
+    def _look(self, batch: Sequence[RetiredLocation]) -> tuple[list[_Candidate], list[CleanedLocation]]:
+        """Lists the files of locations that are unused. Also returns locations that could not be listed."""
         with self._store.read() as work:
-            table = [] if some[0].table_id is None else work.tables.find_ids([some[0].table_id])
-            uses = _uses(work, some)
+            table = [] if batch[0].table_id is None else work.tables.find_ids([batch[0].table_id])
+            uses = _uses(work, batch)
         partitioned = not table or bool(table[0].ref.keys)
-        looked, failures = [], []
-        for location in some:
+        candidates, failures = [], []
+        for location in batch:
             use = uses.get(location.location, UNUSED)
             try:
                 if not use.itself:
-                    looked.append((location, self._doomed(location, use, partitioned)))
+                    candidates.append((location, self._removal(location, use, partitioned)))
             except MetastoreError as error:
                 failures.append(_failure(location, str(error)))
-        return looked, failures
+        return candidates, failures
 
-    def _settle(self, some: Sequence[RetiredLocation]) -> None:
-        """Forgets what others refer to again: it is theirs."""
+    def _forget_used(self, batch: Sequence[RetiredLocation]) -> None:
+        """Takes locations that objects use again off the list."""
         with self._store.transaction(audited=False) as work:
-            uses = work.locations.referred([one.location for one in some])
+            uses = work.locations.referred([retired.location for retired in batch])
             work.retired_locations.forget([location for location, use in uses.items() if use.itself])
 
-    def _remove(self, looked: Sequence[tuple[RetiredLocation, Removal]]) -> list[CleanedLocation]:
+    def _remove(self, candidates: Sequence[_Candidate]) -> list[CleanedLocation]:
         with self._store.transaction(audited=False) as work:
-            work.file_operations.lock_exclusively()  # who refers to one from now on waits until it is gone
-            free = _still_free(work, looked)
-            ids = work.retired_locations.schedule_removals([_doom(*row) for row in free if row[1].acts])
-            settled = work.retired_locations.forget([retired.location for retired, doomed in free if not doomed.acts])
+            work.file_operations.lock_exclusively()  # until the commit, no other call can begin to use one of them
+            free = _still_unused(work, candidates)
+            ids = work.retired_locations.schedule_removals([_scheduled(*candidate) for candidate in free if candidate[1].is_needed])
+            forgotten = work.retired_locations.forget(
+                [retired.location for retired, removal in free if not removal.is_needed]
+            )
         failed = self._journal.carry_out(list(ids.values()))
         errors = {location: failed[number].error for location, number in ids.items() if number in failed}
-        gone = [row for row in free if row[0].location in {*ids, *settled} - errors.keys()]
-        for root in {retired.root for retired, _ in gone}:
-            places = [retired.location for retired, _ in gone if retired.root == root]
-            self._journal.remove_empty(with_parents(places, root))
-        cleaned = [entry for row in gone for entry in _entry(*row)]
-        return cleaned + [_failure(one, errors[one.location]) for one, _ in free if one.location in errors]
+        done = {*ids, *forgotten} - errors.keys()
+        removed = [candidate for candidate in free if candidate[0].location in done]
+        for root in {retired.root for retired, _ in removed}:
+            locations = [retired.location for retired, _ in removed if retired.root == root]
+            self._journal.remove_empty(with_parents(locations, root))
+        cleaned = [entry for candidate in removed for entry in _entry(*candidate)]
+        return cleaned + [
+            _failure(retired, errors[retired.location]) for retired, _ in free if retired.location in errors
+        ]
 
-    def _doomed(self, retired: RetiredLocation, use: Use, partitioned: bool) -> Removal:
-        place = retired.location
-        inside, below = self._warehouse.children(place)
-        if not paths.is_within(place, retired.root):
-            files = inside if use.below else self._warehouse.files(place)
+    def _removal(self, retired: RetiredLocation, use: Use, partitioned: bool) -> Removal:
+        location = retired.location
+        inside, below = self._warehouse.children(location)
+        if not paths.is_within(location, retired.root):
+            # Outside of the table's directory, only files that name a write of the table are surely its own.
+            files = inside if use.below else self._warehouse.files(location)
             token = token_of(retired.query_id)
             own = [file for file in files if token and holds_token(paths.name(file.location), token)]
-            return Removal(whole=False, places=[file.location for file in own], files=own, left=len(files) - len(own))
-        if not use.below and not paths.same(place, retired.root):
-            there = bool(inside or below or self._warehouse.exists(place))
-            return Removal(whole=True, places=[], files=self._warehouse.files(place), there=there)
-        # Others lie in it, too: of a table without partitions, all that engines would read there was the table's.
+            entries = [file.location for file in own]
+            return Removal(whole=False, entries=entries, files=own, left=len(files) - len(own))
+        if not use.below and not paths.same(location, retired.root):
+            exists = bool(inside or below or self._warehouse.exists(location))
+            return Removal(whole=True, entries=[], files=self._warehouse.files(location), exists=exists)
+        # Objects use directories below. Of a table without partitions, all visible entries were the table's rows.
         visible = [file for file in inside if is_visible(file.location)]
         with self._store.read() as work:
             folders = [] if partitioned else unused(work, [text for text in below if is_visible(text)])
         files = [*visible, *(file for folder in folders for file in self._warehouse.files(folder))]
-        return Removal(whole=False, places=[*(file.location for file in visible), *folders], files=files)
+        return Removal(whole=False, entries=[*(file.location for file in visible), *folders], files=files)
 
 
 def is_visible(location: str) -> bool:
-    """Tells whether engines read it: Hive hides names that begin with an underscore or a dot."""
+    """Tells whether engines read it: as in Hive, names that begin with an underscore or a dot are hidden."""
     return not paths.name(location).startswith(("_", "."))
 
 
-def _portions(due: Iterable[RetiredLocation]) -> Iterator[list[RetiredLocation]]:
-    """Some of one table at a time."""
+def _batches(due: Iterable[RetiredLocation]) -> Iterator[list[RetiredLocation]]:
+    """Yields locations of one table at a time."""
     by_table = sorted(due, key=lambda retired: (retired.table_id or 0, retired.location))
-    for _, of_one in groupby(by_table, key=lambda retired: retired.table_id):
-        locations = list(of_one)
-        for start in range(0, len(locations), _AT_ONCE):
-            yield locations[start : start + _AT_ONCE]
+    for _, group in groupby(by_table, key=lambda retired: retired.table_id):
+        locations = list(group)
+        for start in range(0, len(locations), _BATCH):
+            yield locations[start : start + _BATCH]
 
 
-def _uses(work: UnitOfWork, some: Sequence[RetiredLocation]) -> dict[str, Use]:
-    """Returns by whom they are referred to; where open writes have files, or below, as if in use themselves."""
-    locations = [location.location for location in some]
+def _uses(work: UnitOfWork, batch: Sequence[RetiredLocation]) -> dict[str, Use]:
+    """Returns the uses of locations. One with files of open writes counts as in use itself."""
+    locations = [retired.location for retired in batch]
     written = dict.fromkeys(work.locations.written(locations), Use(itself=True, below=True))
     return {**work.locations.referred(locations), **written}
 
 
-def _still_free(
-    work: UnitOfWork, looked: Sequence[tuple[RetiredLocation, Removal]]
-) -> list[tuple[RetiredLocation, Removal]]:
-    """Returns those of which nobody has taken anything since."""
-    uses = _uses(work, [retired for retired, _ in looked])
-    places = [place for _, doomed in looked for place in doomed.places]
-    used = {*places} - {*unused(work, places)}
+def _still_unused(work: UnitOfWork, candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Returns the candidates that no object has begun to use since they were listed."""
+    uses = _uses(work, [retired for retired, _ in candidates])
+    entries = [entry for _, removal in candidates for entry in removal.entries]
+    used = {*entries} - {*unused(work, entries)}
     return [
-        (retired, doomed)
-        for retired, doomed in looked
+        (retired, removal)
+        for retired, removal in candidates
         if not (use := uses.get(retired.location, UNUSED)).itself
-        and not (doomed.whole and use.below)
-        and used.isdisjoint(doomed.places)
+        and not (removal.whole and use.below)
+        and used.isdisjoint(removal.entries)
     ]
 
 
-def _doom(retired: RetiredLocation, doomed: Removal) -> ScheduledRemoval:
-    return ScheduledRemoval(
-        retired, DROPPED if doomed.whole else TRUNCATED, [paths.canonical(place) for place in doomed.places]
-    )
+def _scheduled(retired: RetiredLocation, removal: Removal) -> ScheduledRemoval:
+    return ScheduledRemoval(retired, DROPPED if removal.whole else TRUNCATED, [paths.canonical(text) for text in removal.entries])
 
 
-def _entry(retired: RetiredLocation, doomed: Removal) -> list[CleanedLocation]:
-    """None where nothing was there."""
-    if not (doomed.files or (doomed.whole and doomed.there) or doomed.left):
+def _entry(retired: RetiredLocation, removal: Removal) -> list[CleanedLocation]:
+    """Returns the reply's entry, or nothing if the location did not exist."""
+    if not (removal.files or (removal.whole and removal.exists) or removal.left):
         return []
-    left = f"outside of the table's directory, {doomed.left} files that name no write of the table are left"
-    error = left if doomed.left else None
-    return [cleaned(retired.location, retired.reason, retired.query_id or None, doomed.files, error)]
+    left = f"outside of the table's directory, {removal.left} files that name no write of the table are left"
+    error = left if removal.left else None
+    return [cleaned(retired.location, retired.reason, retired.query_id or None, removal.files, error)]
 
 
 def _failure(retired: RetiredLocation, error: str) -> CleanedLocation:

@@ -1,4 +1,4 @@
-"""What a publication replaces is retired: nothing refers to it, and cleaning removes it after the grace time."""
+"""Retired locations: publishing has replaced them. Cleaning removes their files after the grace time."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 
 def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
-    """Directories that held the old data of a partition and hold nothing of the new."""
-    current = [*places_of(new), *_default_place(new)]
+    """Returns the directories of the old data that hold none of the new data."""
+    current = [*places_of(new), *_default_directory(new)]
     candidates = places_of(old)
     if not any(paths.is_below(text, old.location) for text in current if old.location):
-        # The whole directory goes, with all that is in it.
+        # Nothing of the new data is below the old directory: it is retired as a whole.
         candidates = [text for text in candidates if text == old.location or not paths.is_below(text, old.location)]
     else:
-        candidates += _default_place(old)
-    return [text for text in dict.fromkeys(candidates) if not any(paths.same(text, place) for place in current)]
+        candidates += _default_directory(old)
+    return [text for text in dict.fromkeys(candidates) if not any(paths.same(text, used) for used in current)]
 
 
-def _default_place(sd: StorageDescriptor) -> list[str]:
-    """Tells where the rows of no skewed value lie, if they have a directory of their own."""
+def _default_directory(sd: StorageDescriptor) -> list[str]:
+    """Returns the directory of rows without a skewed value, if list bucketing is stored as directories."""
     if not (sd.location and sd.storedAsSubDirectories):
         return []
     return [paths.join(sd.location, default_directory(len(sd.skewedInfo.skewedColNames)))]
@@ -44,25 +44,25 @@ def retire(
     roots: Roots,
     drop_id: int | None = None,
 ) -> list[str]:
-    """Retires those of the locations to which nothing refers, now that `current` ones are published; returns them.
+    """Retires replaced locations that no object uses any more, now that `current` ones are published. Returns them.
 
-    `drop_id`: by which they can be taken back.
-
-    What lies outside of the roots is left to its owner.
+    `drop_id`: the drop that can restore them. Locations outside of the roots are left to their owners.
     """
-    back = [paths.canonical(text) for text in current]
-    places = roots.within(paths.require_not_root(text) for text in dict.fromkeys(replaced))
-    used = work.locations.referred(places)
-    unused = [place for place in places if not used.get(paths.canonical(place), UNUSED).itself]
-    work.retired_locations.forget(back)
+    locations = roots.within(paths.require_not_root(text) for text in dict.fromkeys(replaced))
+    used = work.locations.referred(locations)
+    unused = [text for text in locations if not used.get(paths.canonical(text), UNUSED).itself]
+    # A location may have been retired before and be in use again.
+    work.retired_locations.forget([paths.canonical(text) for text in current])
     canonical = [paths.canonical(text) for text in unused]
     work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id, drop_id)
     return unused
 
 
 def replaced_at_defaults(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:
-    """Returns what dropped partitions have replaced in their default places, where it would come back with the next
-    one."""
+    """Returns the default locations of dropped partitions that are retired.
+
+    Their files must be removed with the drop: the next partition of that name would show them again.
+    """
     root = root_of(stored)
     defaults = {paths.canonical(paths.partition_location(root, name)) for name in names}
     return [text for text, use in work.locations.retired(defaults).items() if use.itself]

@@ -1,4 +1,4 @@
-"""Removing what no write registered: below a table's _staging and _versions, of older clients or a lost database."""
+"""Removes unregistered directories below a table's `_staging` and `_versions`: of older clients, or after a restore."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _REASON = "registered nowhere"
 
 
 class UnregisteredCleaning(FileService):
-    """Looks for them, table by table. Only the file system knows how old they are, so its clock counts."""
+    """Cleans table by table. The age of a directory is that of its youngest file, by the file system's clock."""
 
     def clean(self, table_id: int, grace: timedelta, *, dry_run: bool) -> list[CleanedLocation]:
-        """Returns what was, or would be, removed of one table."""
+        """Removes (`dry_run`: only lists) unregistered directories of a table that are older than the grace time."""
         root = ""
         try:
             with self._store.read() as work:
@@ -33,50 +33,50 @@ class UnregisteredCleaning(FileService):
             if struct is None or is_view(struct) or not struct.sd.location:
                 return []
             root = paths.without_version(struct.sd.location)
-            places = {text: files for text, files in self._found(root) if _is_old(files, grace)}
+            old = {text: files for text, files in self._unregistered(root) if _is_old(files, grace)}
             if not dry_run:
-                self._remove(table_id, list(places), root)
+                self._remove(table_id, list(old), root)
         except MetastoreError as error:
             return [cleaned(root, _REASON, None, error=str(error))]
-        return [_entry(place, files, root) for place, files in places.items()]
+        return [_entry(location, files, root) for location, files in old.items()]
 
-    def _remove(self, table_id: int, places: list[str], root: str) -> None:
+    def _remove(self, table_id: int, locations: list[str], root: str) -> None:
         with self._store.transaction(audited=False) as work:
-            work.file_operations.lock_exclusively()  # who refers to one from now on waits until it is gone
-            free = unused(work, places)
+            work.file_operations.lock_exclusively()  # until the commit, no other call can begin to use one of them
+            free = unused(work, locations)
             ids = plan_removal(work, self._warehouse, free, table_id=table_id)
         self._carry_out_or_fail(ids)
         self._journal.remove_empty(with_parents(free, root))
 
-    def _found(self, root: str) -> Iterator[tuple[str, list[FileEntry]]]:
+    def _unregistered(self, root: str) -> Iterator[tuple[str, list[FileEntry]]]:
+        """Yields unregistered directories of a table, and their files."""
         for folder in (STAGING, paths.VERSIONS):
             _, below = self._warehouse.children(paths.join(root, folder))
             with self._store.read() as work:
                 known = work.dead_writes.known([paths.name(text) for text in below])
-            for place in below:
-                if paths.name(place) not in known:
-                    yield from self._unused(place)
+            for directory in below:
+                if paths.name(directory) not in known:
+                    yield from self._unused(directory)
 
-    def _unused(self, place: str) -> Iterator[tuple[str, list[FileEntry]]]:
-        """Returns the place itself, or those in it to which nothing refers, as far up as possible."""
+    def _unused(self, directory: str) -> Iterator[tuple[str, list[FileEntry]]]:
+        """Yields the directory if it is unused, otherwise the highest unused directories in it."""
         with self._store.read() as work:
-            use = usage(work, [place])[place]
+            use = usage(work, [directory])[directory]
         if use.itself:
             return
         if not use.below:
-            yield place, self._warehouse.files(place)
+            yield directory, self._warehouse.files(directory)
             return
-        for child in self._warehouse.children(place)[1]:
+        for child in self._warehouse.children(directory)[1]:
             yield from self._unused(child)
 
 
 def _is_old(files: list[FileEntry], grace: timedelta) -> bool:
-    """Tells whether nothing in it was changed within the grace time; what has no time is young, unless there is no
-    grace."""
+    """Tells whether no file was modified within the grace time. A file without a time counts as young."""
     youngest = time.time() - grace.total_seconds()
     return not grace or all(file.modified is not None and file.modified < youngest for file in files)
 
 
-def _entry(place: str, files: list[FileEntry], root: str) -> CleanedLocation:
-    query_id = paths.canonical(place)[len(paths.canonical(root)) :].split("/")[2]
-    return cleaned(place, _REASON, query_id if is_registered_form(query_id) else None, files)
+def _entry(location: str, files: list[FileEntry], root: str) -> CleanedLocation:
+    query_id = paths.canonical(location)[len(paths.canonical(root)) :].split("/")[2]
+    return cleaned(location, _REASON, query_id if is_registered_form(query_id) else None, files)

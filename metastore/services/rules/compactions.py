@@ -1,4 +1,4 @@
-"""When a compaction is accepted: once for each object (Hive's CompactFunction)."""
+"""Accepts compaction requests: one at a time for each object (Hive's CompactFunction)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from metastore.errors import InvalidInputError
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import CompactionRequest, CompactionResponse
 
-_REFUSED: Final = "refused"
+_REFUSED: Final = "refused"  # Hive's word
 _NO_COMPACTION: Final = -1
 
 
 def enqueue(work: UnitOfWork, table: TableName, request: CompactionRequest) -> CompactionResponse:
-    """Puts a request into the queue, unless the object has one. Raises InvalidInputError."""
+    """Queues a request, unless the object has one in the queue. Raises InvalidInputError."""
     if request.type not in set(CompactionType):
-        raise InvalidInputError(f"{request.type} is no type of compaction")
+        raise InvalidInputError(f"{request.type} is not a compaction type")
     partition = lower_case_columns(request.partitionname)
     standing = work.compactions.find_equivalent(table, partition, work.write_ids.last(table))
     if standing is None:

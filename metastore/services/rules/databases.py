@@ -1,4 +1,4 @@
-"""What a database must be before it is stored: gaps filled, its place known (Hive's HMSHandler)."""
+"""Completes databases before they are stored (Hive's HMSHandler)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ DEFAULT_DATABASE = "default"
 
 
 def complete_database(database: Database, catalog: str, home: str, now: int, roots: Roots) -> Database:
-    """Fills gaps. `home` is the place of its catalog, `now` in seconds since 1970. Raises InvalidObjectError."""
+    """Sets defaults. `home`: the catalog's location; `now`: seconds since 1970. Raises InvalidObjectError."""
     database.catalogName = catalog
     database.parameters = database.parameters or {}
     database.createTime = database.createTime or now
     database.ownerType = PrincipalType.USER if database.ownerType is None else database.ownerType
     location = database.locationUri or paths.database_location(home, database.name)
     try:
-        # A default database lies in the warehouse itself, which may be a bucket.
+        # A default database is in the warehouse directory itself, which may be a bucket, and so a root.
         is_default = database.name == DEFAULT_DATABASE
         database.locationUri = roots.admit(location if is_default else paths.require_not_root(location), managed=True)
     except InvalidInputError as error:

@@ -1,4 +1,4 @@
-"""What a foreign key may point to: the columns of a primary or unique key (Hive's ObjectStore.addForeignKeys)."""
+"""Checks that foreign keys refer to a primary or unique key (Hive's ObjectStore.addForeignKeys)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import SQLPrimaryKey, SQLUniqueConstraint, Table
 
 _Columns = tuple[tuple[str, str], ...]
-"""Columns of a key: names and types."""
+"""Columns of a key: (name, type)."""
 
 
 def check_referenced(
@@ -23,10 +23,9 @@ def check_referenced(
     new: Sequence[NamedConstraint],
     parents: Mapping[int, EncodedStruct[Table]],
 ) -> None:
-    """Checks the foreign keys among the new constraints of a table, complete and with names. Tables come with their
-    ids; `parents`: those that are pointed to.
+    """Checks the foreign keys among a table's new constraints. Raises InvalidInputError.
 
-    Raises InvalidInputError.
+    `owner`: the table's id and struct. `parents`: the referenced tables, by id.
     """
     foreign: dict[str, list[NamedConstraint]] = defaultdict(list)
     for constraint in new:
@@ -57,15 +56,15 @@ def _check(referenced: _Columns, keys: set[_Columns], parent: Table) -> None:
 
 
 def _keys(work: UnitOfWork, parent: Table, new: Sequence[NamedConstraint]) -> set[_Columns]:
-    """Returns the primary and unique keys of a table: those stored, and new ones."""
+    """Returns the primary and unique keys of a table, stored and new."""
     own = of_table(parent.dbName, parent.tableName)
     stored = work.constraints.select(parent.catName, own, SQLPrimaryKey, SQLUniqueConstraint)
-    given = [one.constraint for one in new if isinstance(one.constraint, SQLPrimaryKey | SQLUniqueConstraint)]
-    types, found = _types(parent), defaultdict[str, list[str]](list)
-    for key in [*(constraint for some in stored for constraint in some.decode()), *given]:
+    added = [named.constraint for named in new if isinstance(named.constraint, SQLPrimaryKey | SQLUniqueConstraint)]
+    types, columns = _types(parent), defaultdict[str, list[str]](list)
+    for key in [*(constraint for encoded in stored for constraint in encoded.decode()), *added]:
         name = f"pk {key.pk_name}" if isinstance(key, SQLPrimaryKey) else f"uk {key.uk_name}"
-        found[name].append(fold(key.column_name))
-    return {tuple((name, types[name]) for name in names) for names in found.values()}
+        columns[name].append(fold(key.column_name))
+    return {tuple((name, types[name]) for name in names) for names in columns.values()}
 
 
 def _types(table: Table) -> dict[str, str]:

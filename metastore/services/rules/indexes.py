@@ -1,4 +1,4 @@
-"""What an index must be before it is stored (Hive 2's HMSHandler and ObjectStore)."""
+"""Checks and stores indexes (Hive 2's HMSHandler and ObjectStore)."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ _NO_TABLE = "Unable to add index because database or the orginal table do not ex
 
 
 def of_index(index: Index) -> TableName:
-    """Names the table that an index is of."""
+    """Returns the name of the indexed table."""
     return table_name(index.dbName, index.origTableName)
 
 
 def holder_of_index(index: Index) -> TableName:
-    """Names the table that holds an index: in the same database, but where another is written before its name."""
+    """Returns the name of the table that holds the index: in the same database, unless the name has another one."""
     return full_name(index.indexTableName, index.dbName)
 
 
 def timed(index: Index, now: int) -> Index:
-    """Says when an index was made or changed, in seconds since 1970; returns it."""
+    """Sets the time of the last DDL, in seconds since 1970, and returns the index."""
     index.parameters = {**(index.parameters or {}), DDL_TIME: str(now)}
     return index
 
 
 def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
-    """Raises AlreadyExistsError where the index is there, InvalidObjectError where its table is not, or `table`, which
-    is to hold it, is there or is another one.
+    """Checks a new index that `table`, which is new, too, shall hold.
+
+    Raises AlreadyExistsError if the index exists, InvalidObjectError if the indexed table does not, or if the index
+    names another table than `table`, or that exists.
     """
     _check_name(fold(index.indexName))
     check_described(index)
@@ -45,7 +47,7 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
     if len(work.indexes.select(of, fold(index.indexName))):
         raise AlreadyExistsError(f"Index already exists: {fold(index.indexName)} of {of}")
     required(work.tables.reference(of), InvalidObjectError(_NO_TABLE))
-    if holder != TableName.of(table):  # first: of others, nothing is told
+    if holder != TableName.of(table):  # before the next check: it must not tell whether other tables exist
         raise InvalidObjectError(
             f"Underlying index table does not exist for the given index: it names {holder}, the table is {table.dbName}"
             f".{table.tableName}"
@@ -55,15 +57,13 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
 
 
 def check_described(index: Index) -> None:
-    """Raises InvalidObjectError for one that does not say how its rows lie."""
+    """Raises InvalidObjectError for an index without a storage descriptor."""
     if index.sd is None:
         raise InvalidObjectError("Storage descriptor is not defined for index.")
 
 
 def add_index(work: UnitOfWork, table_id: int, index: Index) -> None:
-    """Stores an index that is held by the table of this id, and records its event. Raises AlreadyExistsError,
-    InvalidObjectError.
-    """
+    """Stores an index, held by the table of this id, and its event. Raises AlreadyExistsError, InvalidObjectError."""
     of = required(work.tables.find(of_index(index), lock="change"), InvalidObjectError(_NO_TABLE))
     stored = copy.deepcopy(index)
     stored.indexName, stored.sd = fold(index.indexName), complete(stored.sd)

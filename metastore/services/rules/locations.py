@@ -1,4 +1,4 @@
-"""Where tables and partitions may lie: what is managed inside of the roots, what is external, wherever files are."""
+"""Permitted locations: managed tables must be within the roots, external ones may be anywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 
 
 def admit_table(roots: Roots, table: Table, old: Table | None = None) -> None:
-    """Normalises and checks the places of a table, new or changed from `old`; what stays as it was may stay.
+    """Normalises and checks the locations of a new table, or one changed from `old`. Unchanged ones are not checked.
 
     Raises InvalidInputError, InvalidObjectError for the root of a file system.
     """
@@ -25,23 +25,23 @@ def admit_table(roots: Roots, table: Table, old: Table | None = None) -> None:
 
 
 def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescriptor], kept: Collection[str] = ()) -> None:
-    """Checks the places of a table or its partitions, but those that are `kept`. Raises InvalidInputError."""
+    """Checks the locations of a table or its partitions, except `kept` ones. Raises InvalidInputError."""
     inside, managed = f"{table.sd.location}/", is_managed(table)
     for sd in new:
-        for place in places_of(sd):
-            # Where the table may lie, so may what is in it.
-            apart = "/.." in place or paths.TRASH in place or not place.startswith(inside)
-            if apart and place not in kept:
-                # Rows of a skewed value may lie elsewhere: there, they are never touched.
-                roots.admit(paths.require_not_root(place), managed=managed and place == sd.location)
+        for text in places_of(sd):
+            # The table's own location is permitted, and so is everything below it.
+            is_apart = "/.." in text or paths.TRASH in text or not text.startswith(inside)
+            if is_apart and text not in kept:
+                # Locations of skewed values may be outside of the roots: the server never touches files there.
+                roots.admit(paths.require_not_root(text), managed=managed and text == sd.location)
 
 
 def places_of(sd: StorageDescriptor) -> list[str]:
-    """Lists where rows lie: the location and those of skewed values, but for texts that name no place."""
+    """Returns the location and those of skewed values, except texts that are no absolute path."""
     own, skewed = [sd.location] if sd.location else [], sd.skewedInfo.skewedColValueLocationMaps
     return [*own, *paths.absolute(skewed.values())] if skewed else own
 
 
 def is_managed(table: Table) -> bool:
-    """Tells whether the server makes and deletes its files. External ones are their owner's."""
+    """Tells whether the server creates and deletes the table's directories. Owners do that for external tables."""
     return not is_view(table) and table_type(table) != EXTERNAL

@@ -1,4 +1,4 @@
-"""What a lock request says, whoever wrote it: which objects it wants, and what its transaction will write."""
+"""Reads lock requests: the objects to lock, and the tables that the transaction will write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thrift_idl.gen.hive_metastore.ttypes import LockComponent, LockRequest
 
 
 def requested(request: LockRequest) -> list[Component]:
-    """Returns the objects that a lock is wanted of. As in Hive, the names tell the level, not LockLevel.
+    """Returns the components to lock. As in Hive, the names define the level, not LockLevel.
 
     Raises InvalidInputError.
     """
@@ -36,18 +36,18 @@ def written(request: LockRequest) -> list[TransactionComponent]:
         if not component.isDynamicPartitionWrite:
             writes.append(TransactionComponent(key, table.partition, operation))
         elif operation in CONFLICTING or key not in dynamic:
-            # Its partitions are told later (add_dynamic_partitions): until then, any of the table.
+            # The client names its partitions later (add_dynamic_partitions); until then, the whole table counts.
             dynamic[key] = Operation.UPDATE if operation in CONFLICTING else operation
     return writes + [TransactionComponent(key, None, operation) for key, operation in dynamic.items()]
 
 
 def tables_of(full_names: Iterable[str]) -> list[TableName]:
-    """Reads names of tables, written `database.table`. Raises InvalidInputError."""
+    """Parses table names of the form `database.table`. Raises InvalidInputError."""
     return [_key_of(text) for text in full_names]
 
 
 def check_named(table: TableName) -> TableName:
-    """Returns the name. Raises InvalidInputError where a part of it is empty."""
+    """Returns the name. Raises InvalidInputError if a part of it is empty."""
     if not table.database or not table.name:
         raise InvalidInputError("The database and table name must be set")
     return table
@@ -58,13 +58,13 @@ def operation_of(value: int | None) -> Operation:
     try:
         return Operation(value or 0)
     except ValueError:
-        raise InvalidInputError(f"{value} is no type of operation") from None
+        raise InvalidInputError(f"{value} is not a type of operation") from None
 
 
 def _key_of(text: str | None) -> TableName:
     name = full_name(text)
     if not name.database or not name.name:
-        raise InvalidInputError(f"{text!r} is no table name: write database.table")
+        raise InvalidInputError(f"{text!r} is not a table name: write database.table")
     return name
 
 
@@ -78,14 +78,14 @@ def _component(component: LockComponent | None) -> Component:
         kind = LockType(component.type)
     except ValueError:
         known = ", ".join(f"{lock_type.value} ({lock_type.name})" for lock_type in LockType)
-        raise InvalidInputError(f"{component.type} is no type of lock; there are {known}") from None
+        raise InvalidInputError(f"{component.type} is not a type of lock; there are {known}") from None
     table = fold(component.tablename) or None
     partition = lower_case_columns(component.partitionname) if table else None
     return Component(kind, catalog or DEFAULT_CATALOG, database, table, partition)
 
 
 def _operation(component: LockComponent) -> Operation:
-    """Reads what is done. Clients that do not tell what they do to a transactional table may do anything."""
+    """Returns the operation. A client that sends none for a transactional table may update it."""
     if component.operationType in (None, Operation.UNSET):
         return Operation.UPDATE if component.isTransactional else Operation.NO_TXN
     return operation_of(component.operationType)

@@ -1,4 +1,4 @@
-"""Finding what a call names, or saying that it is not there."""
+"""Reads objects by name, or raises Hive's error for a missing one."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from thrift_idl.gen.hive_metastore.ttypes import Catalog
 T = TypeVar("T")
 
 
-def required(found: T | None, error: MetastoreError) -> T:
-    """Returns what was found. Raises the error where that is nothing."""
-    if found is None:
+def required(value: T | None, error: MetastoreError) -> T:
+    """Returns the value. Raises the error if it is None."""
+    if value is None:
         raise error
-    return found
+    return value
 
 
 @contextmanager
 def taken(error: MetastoreError) -> Iterator[None]:
-    """Raises the error where a name is taken, which the database says of the row alone."""
+    """Replaces AlreadyExistsError, which names only the row of the database, by an error that names the object."""
     try:
         yield
     except AlreadyExistsError:
@@ -34,22 +34,22 @@ def taken(error: MetastoreError) -> Iterator[None]:
 
 
 def get_catalog(work: UnitOfWork, name: str, *, lock: bool = False) -> Catalog:
-    """Reads a catalog; `lock`: nobody else changes or drops it before this transaction ends. Raises NotFoundError."""
+    """Reads a catalog. `lock`: no other transaction can change or drop it. Raises NotFoundError."""
     return required(work.catalogs.find(name, lock=lock), NotFoundError(f"No catalog {name}"))
 
 
 def get_database(work: UnitOfWork, name: DatabaseName, *, lock: bool = False) -> StoredDatabase:
-    """Reads a database; `lock`: nobody else changes or drops it before this transaction ends. Raises NotFoundError."""
+    """Reads a database. `lock`: no other transaction can change or drop it. Raises NotFoundError."""
     return required(work.databases.find(name, lock=lock), missing_database(name))
 
 
 def get_home(work: UnitOfWork, name: DatabaseName) -> StoredDatabase:
-    """Reads the database in which something is to lie. Raises InvalidObjectError."""
+    """Reads the database of a new object. Raises InvalidObjectError, as Hive does there, if it does not exist."""
     return required(work.databases.find(name), InvalidObjectError(f"database {name} not found"))
 
 
 def get_table(work: UnitOfWork, name: TableName, *, lock: TableLock | None = None) -> StoredTable:
-    """Reads a table; `lock` as `Tables.find` has it. Raises NotFoundError."""
+    """Reads a table. `lock`: see `Tables.find`. Raises NotFoundError."""
     stored = work.tables.find(name, lock=lock)
     if stored is None:
         raise missing_table(name)
@@ -57,15 +57,17 @@ def get_table(work: UnitOfWork, name: TableName, *, lock: TableLock | None = Non
 
 
 def lock_tables(work: UnitOfWork, names: Iterable[TableName], lock: TableLock) -> dict[TableName, StoredTable]:
-    """Reads those of the tables that are there. They are locked in the order of their ids, as all do it who lock more
-    than one: so they wait for each other.
+    """Locks and reads the tables that exist.
+
+    Every call that locks several tables does so in the order of their ids, so that two calls wait instead of
+    deadlocking.
     """
-    known = sorted((found.id, found.name) for name in names if (found := work.tables.reference(name)))
+    known = sorted((reference.id, reference.name) for name in names if (reference := work.tables.reference(name)))
     return {name: stored for _, name in known if (stored := work.tables.find(name, lock=lock))}
 
 
 def get_table_ref(work: UnitOfWork, name: TableName) -> TableRef:
-    """Reads what identifies a table, which is cheaper than the table. Raises NotFoundError."""
+    """Reads a table's id, name and keys, which is cheaper than the table. Raises NotFoundError."""
     reference = work.tables.reference(name)
     if reference is None:
         raise missing_table(name)
@@ -73,7 +75,7 @@ def get_table_ref(work: UnitOfWork, name: TableName) -> TableRef:
 
 
 def ids_within(work: UnitOfWork, name: TableName) -> list[int] | None:
-    """Returns the id of a table, or those of a database's tables; None where neither is named. Raises NotFoundError."""
+    """Returns the id of a table, or the ids of a database's tables, or None for all. Raises NotFoundError."""
     if name.name:
         return [get_table_ref(work, name).id]
     if not name.database:
@@ -83,10 +85,10 @@ def ids_within(work: UnitOfWork, name: TableName) -> list[int] | None:
 
 
 def missing_database(name: DatabaseName) -> NotFoundError:
-    """Returns the error that says, in Hive's words, that a database is not there."""
+    """Returns the error, in Hive's words, for a database that does not exist."""
     return NotFoundError(f"database {name} not found")
 
 
 def missing_table(name: TableName) -> NotFoundError:
-    """Returns the error that says, in Hive's words, that a table is not there."""
+    """Returns the error, in Hive's words, for a table that does not exist."""
     return NotFoundError(f"{name.as_given} table not found")

@@ -1,4 +1,4 @@
-"""What a materialized view says of its making (Hive's CreationMetadata)."""
+"""Source tables of materialized views (Hive's CreationMetadata)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Table
 
 
 def complete_metadata(metadata: CreationMetadata | None, view: Table) -> CreationMetadata | None:
-    """Fills what Java clients insist on. The view's own names are complete."""
+    """Sets the fields that Java clients require. The view's own names are complete."""
     if metadata is None:
         return None
     metadata.catName, metadata.dbName, metadata.tblName = view.catName, view.dbName, view.tableName
@@ -21,7 +21,7 @@ def complete_metadata(metadata: CreationMetadata | None, view: Table) -> Creatio
 
 
 def sources(metadata: CreationMetadata | None) -> list[TableName]:
-    """Lists what the view is made of, each once."""
+    """Returns the source tables of the view, each once."""
     if metadata is None:
         return []
     tables = [source.table for source in metadata.sourceTables or [] if source is not None]
@@ -30,14 +30,14 @@ def sources(metadata: CreationMetadata | None) -> list[TableName]:
 
 
 def add_sources(work: UnitOfWork, table_id: int, table: Table) -> None:
-    """Remembers what a new view is made of."""
+    """Stores the source tables of a new view."""
     made_of = sources(table.creationMetadata)
     if made_of:
         work.materialized_views.set_sources(table_id, made_of)
 
 
 def check_no_views(work: UnitOfWork, table: TableRef) -> None:
-    """Raises InvalidOperationError, in Hive's words, where a materialized view is made of the table."""
+    """Raises InvalidOperationError, in Hive's words, if a materialized view uses the table."""
     if views := work.materialized_views.of_source(table.id):
         raise InvalidOperationError(
             f"Cannot drop table as it is used in the following materialized views [{', '.join(views)}]\n", others=views

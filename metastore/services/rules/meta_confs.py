@@ -1,4 +1,4 @@
-"""What a connection has set for itself (Hive's "meta confs"), where it changes what is done."""
+"""Settings of one connection that change the server's behaviour (Hive's "meta confs")."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ DISALLOW_TYPE_CHANGES: Final = "metastore.disallow.incompatible.col.type.changes
 
 
 def disallows_type_changes() -> bool:
-    """Tells whether columns keep compatible types, which a connection may switch off with `setMetaConf`."""
+    """Tells whether incompatible types are rejected. A connection can switch that off with `setMetaConf`."""
     current = caller.get()
     return current is None or current.meta_confs.get(DISALLOW_TYPE_CHANGES, "true").lower() != "false"

@@ -1,4 +1,4 @@
-"""An external table is not made over rows that another one has replaced: they would be read again, in silence."""
+"""Protects new external tables from files that another table has replaced: they hold outdated rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
 def check_newest(tables: Iterable[Table], warehouse: Warehouse) -> None:
-    """Raises InvalidObjectError where the mark of newer rows lies in the directory of an external table."""
+    """Raises InvalidObjectError if the directory of an external table contains the marker of newer rows."""
     for table in tables:
         if is_managed(table) or not warehouse.roots.within([table.sd.location]):
             continue
@@ -21,6 +21,6 @@ def check_newest(tables: Iterable[Table], warehouse: Warehouse) -> None:
         for name in (paths.name(file.location) for file in inside):
             if name.startswith(NEWER_ROWS_MARKER):
                 raise InvalidObjectError(
-                    f"{table.sd.location} holds rows that were replaced: newer ones lie in its _versions; UNDROP the "
+                    f"{table.sd.location} holds rows that were replaced. Newer rows are in its _versions: UNDROP the "
                     f"table that wrote them, or remove {name} to read the old ones"
                 )

@@ -1,4 +1,4 @@
-"""Directories of skewed values that are there before what they belong to, as for MSCK: nobody says where they lie."""
+"""Directories of skewed values that exist before their table or partition is created, as for MSCK."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, T
 
 
 def has_directories(sd: StorageDescriptor) -> bool:
-    """Tells whether rows lie in directories of their values."""
+    """Tells whether skewed values have directories of their own."""
     return bool(sd.storedAsSubDirectories and sd.skewedInfo.skewedColNames)
 
 
 def lacks_places(owner: Table | Partition) -> bool:
-    """Tells whether rows may lie in directories of their values, and none is named."""
+    """Tells whether skewed values may have directories, but the client names none."""
     return has_directories(owner.sd) and not owner.sd.skewedInfo.skewedColValueLocationMaps
 
 
 def find_places(owners: Iterable[Table | Partition], warehouse: Warehouse) -> None:
-    """Names the directories that are there: rows of a value for which none is named are not looked for.
+    """Registers the existing directories of declared values. Scans find rows of a value only if it is registered.
 
-    Those of values that are not declared are read whatever is asked for (`services.entry.scans`). What lies outside of
-    the roots is not looked at.
+    Scans always read directories of other values (`services.entry.scans`). Locations outside of the roots are ignored.
     """
     for owner in owners:
         if warehouse.roots.within([owner.sd.location]):
-            owner.sd.skewedInfo.skewedColValueLocationMaps = _found(owner.sd, warehouse)
+            owner.sd.skewedInfo.skewedColValueLocationMaps = _existing(owner.sd, warehouse)
 
 
-def _found(sd: StorageDescriptor, warehouse: Warehouse) -> dict[tuple[str, ...], str]:
+def _existing(sd: StorageDescriptor, warehouse: Warehouse) -> dict[tuple[str, ...], str]:
     columns, values = sd.skewedInfo.skewedColNames, sd.skewedInfo.skewedColValues
-    found = existing_directories(columns, values, lambda name: _children(sd.location, name, warehouse))
-    return {value: paths.join(sd.location, name) for value, name in found.items()}
+    names = existing_directories(columns, values, lambda name: _children(sd.location, name, warehouse))
+    return {value: paths.join(sd.location, name) for value, name in names.items()}
 
 
 def _children(location: str, name: str, warehouse: Warehouse) -> list[str]:
-    """Returns the names of the directories in one of this name below a location."""
+    """Returns the names of the directories in directory `name` (empty: the location itself)."""
     _, below = warehouse.children(paths.join(location, name) if name else location)
     return [paths.name(child) for child in below]

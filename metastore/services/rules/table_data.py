@@ -1,4 +1,4 @@
-"""The directories that go with a table when it is dropped."""
+"""Directories of tables and partitions: which are removed with a drop, and which tables are protected from it."""
 
 from __future__ import annotations
 
@@ -19,59 +19,60 @@ _AUTO_PURGE = "auto.purge"  # and of a table
 
 
 def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
-    """Returns the directories that go with a table: none of an external one, unless external.table.purge says so."""
+    """Returns the directories that are removed with a table; none of an external one without external.table.purge."""
     struct = table.encoded.decode()
     if not owns_data(struct):
         return []
     own = paths.without_version(struct.sd.location)
-    return [own, *(place for place in places_of_table(work, table)[1:] if not paths.is_below(place, own))]
+    return [own, *(text for text in places_of_table(work, table)[1:] if not paths.is_below(text, own))]
 
 
 def owns_data(table: Table) -> bool:
-    """Tells whether a table's files go with it: managed ones, and external ones that are purged. Views have none."""
+    """Tells whether files are removed with the table: it is managed, or external with external.table.purge."""
     if is_view(table) or not table.sd.location:
         return False
     return is_managed(table) or is_true(table.parameters, "external.table.purge")
 
 
 def auto_purged(table: Table) -> bool:
-    """Tells whether a table wants that nothing is kept of what is dropped, truncated or overwritten."""
+    """Tells whether drops, truncations and overwrites of the table are permanent (table property auto.purge)."""
     return is_true(table.parameters, _AUTO_PURGE)
 
 
 def purges(context: Mapping[str, str]) -> bool:
-    """Tells whether a call wants that nothing is kept (DROP … PURGE)."""
+    """Tells whether the client asks for a permanent drop (DROP … PURGE)."""
     return is_true(dict(context), _PURGE)
 
 
 def check_unprotected(table: Table) -> None:
-    """Raises InvalidOperationError for a table that must be neither dropped nor truncated."""
+    """Raises InvalidOperationError for a table that is protected from drops and truncations."""
     if is_true(table.parameters, PROTECTED):
         name = f"{table.dbName}.{table.tableName}"
         raise InvalidOperationError(
-            f"{name} is protected: before it, its partitions or its database are dropped, or it is emptied, run  "
+            f"{name} is protected. Before you drop it, its partitions or its database, or truncate it, run  "
             f"metastore unprotect {name}  (table property {PROTECTED})"
         )
 
 
 def keep_protected(old: Table, new: Table) -> None:
-    """Keeps a table protected unless the property is given another value: who writes a table as they read it before, or
-    with parameters of their own, does not mean to unprotect it.
+    """Keeps a table protected unless the client sets the property to another value.
+
+    A client that leaves the property out has read the table before it was protected, or sends only its own parameters.
     """
     if is_true(old.parameters, PROTECTED):
         new.parameters.setdefault(PROTECTED, old.parameters[PROTECTED])
 
 
 def places_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:
-    """Lists where a table, its partitions and their skewed values lie."""
+    """Returns the locations of a table, its partitions and their skewed values; the table's first."""
     own = table.encoded.decode().sd.location
     return [*([own] if own else []), *paths.absolute(work.partitions.locations(table.ref))]
 
 
 def places_of_partition(partition: Partition, root: str) -> list[str]:
-    """Returns the directory of a partition, and those of its skewed values that lie elsewhere.
+    """Returns the directory of a partition, and those of its skewed values elsewhere.
 
-    Of an archived one (Hive's ALTER TABLE … ARCHIVE), what is in its table's directory `root` besides the archive.
+    Of an archived partition (Hive's ALTER TABLE … ARCHIVE), the original directory if it is below the table's, `root`.
     """
     original = partition.parameters.get("original_location")
     if original and is_true(partition.parameters, "is_archived"):
@@ -80,13 +81,13 @@ def places_of_partition(partition: Partition, root: str) -> list[str]:
 
 
 def directories(sd: StorageDescriptor) -> list[str]:
-    """Returns where rows lie: the directory, and those of skewed values that lie elsewhere."""
-    places = places_of(sd)
-    return [*places[:1], *(text for text in places[1:] if not paths.is_within(text, places[0]))]
+    """Returns the directory, and those of skewed values elsewhere."""
+    locations = places_of(sd)
+    return [*locations[:1], *(text for text in locations[1:] if not paths.is_within(text, locations[0]))]
 
 
-def spared(roots: Roots, places: Sequence[str], kept: Sequence[str]) -> list[str]:
-    """Returns the places without those in which lies what is `kept`: what was dropped without its data."""
-    staying = roots.canonical(kept).values()
-    leading = roots.canonical(places)
-    return [text for text, place in leading.items() if not any(paths.is_within(other, place) for other in staying)]
+def spared(roots: Roots, locations: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Returns the locations that contain no `kept` one: files of tables that were dropped without their data."""
+    kept_paths = roots.canonical(kept).values()
+    resolved = roots.canonical(locations)
+    return [text for text, path in resolved.items() if not any(paths.is_within(other, path) for other in kept_paths)]

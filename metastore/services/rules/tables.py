@@ -1,4 +1,4 @@
-"""What a table must be before it is stored: names folded, gaps filled, types and skew checked (Hive's HMSHandler)."""
+"""Completes and checks tables before they are stored (Hive's HMSHandler)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASIC = ("numFiles", "totalSize")
 
 
 def is_view(table: Table) -> bool:
-    """Tells whether a table is a view: views have no directory."""
+    """Tells whether a table is a view, and so has no directory."""
     return bool(table.tableType == VIEW)
 
 
@@ -36,11 +36,9 @@ def prepare(table: Table, database: DatabaseName, now: int) -> Table:
 
 
 def check_given(table: Table, *, located: bool = False) -> None:
-    """Refuses (InvalidInputError), as Hive, a table without what says how its rows lie, a name or, if it must be
-    `located`, its place.
-    """
+    """Raises InvalidInputError, as Hive does, if a required field is missing. `located`: the location is required."""
     sd = table.sd or StorageDescriptor()
-    given = {
+    required = {
         "sd": table.sd,
         "sd.cols": sd.cols,
         "sd.serdeInfo": sd.serdeInfo,
@@ -48,44 +46,43 @@ def check_given(table: Table, *, located: bool = False) -> None:
         "tableName": table.tableName,
         "sd.location": sd.location if located else "",
     }
-    if missing := [name for name, value in given.items() if value is None]:
+    if missing := [name for name, value in required.items() if value is None]:
         raise InvalidInputError(f"Table {table.tableName} was sent without {', '.join(missing)}")
 
 
 def normalise(table: Table, database: DatabaseName) -> Table:
-    """Folds names, fills gaps and checks. Raises InvalidObjectError."""
+    """Converts names to lower case, sets defaults, and checks. Raises InvalidObjectError."""
     table.catName, table.dbName, table.tableName = database.catalog, database.name, fold(table.tableName)
     check_object_name("table", table.tableName)
     table.parameters = table.parameters or {}
     table.tableType = table_type(table)
     table.ownerType = table.ownerType or PrincipalType.USER
-    table.id = None  # it is given, not taken
+    table.id = None  # the server assigns it
     table.lastAccessTime, table.retention = table.lastAccessTime or 0, table.retention or 0
     table.rewriteEnabled = bool(table.rewriteEnabled)
     table.sd = complete(table.sd)
     table.partitionKeys = table.partitionKeys or []
     table.creationMetadata = complete_metadata(table.creationMetadata, table)
     check_columns(table.sd.cols)
-    check_columns(table.partitionKeys)  # Hive takes one that is a column, too
-    if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # nothing is written to others
+    check_columns(table.partitionKeys)  # as in Hive, a name may also be a column's
+    if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # rows are written to these alone
         check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
-        if table.partitionKeys:  # of a table without partitions, files may lie as the texts that were sent say
+        if table.partitionKeys:  # without partitions, directories may be named by the texts that were sent
             _type_skew(table.sd)
     return table
 
 
 def table_type(table: Table) -> str:
-    """Returns the type: of tables, the parameter EXTERNAL decides between managed and external, not what was sent
-    (Hive's ObjectStore).
-    """
+    """Returns the type. As in Hive's ObjectStore, the parameter EXTERNAL decides whether a table is external."""
     if table.tableType not in (None, "", MANAGED, EXTERNAL):
         return str(table.tableType)
     return EXTERNAL if is_true(table.parameters, "EXTERNAL") else MANAGED
 
 
 def check_columns(columns: Sequence[FieldSchema]) -> None:
-    """Folds the names. Raises InvalidObjectError for a bad name or type, or a name that stands twice; InvalidInputError
-    where a type is null.
+    """Converts names to lower case.
+
+    Raises InvalidObjectError for a bad or duplicate name or a bad type, InvalidInputError for a missing type.
     """
     check_names(columns)
     for column in columns:
@@ -95,7 +92,7 @@ def check_columns(columns: Sequence[FieldSchema]) -> None:
 
 
 def check_names(columns: Iterable[FieldSchema]) -> None:
-    """Folds the names. Raises InvalidObjectError for a bad one, or one that stands twice."""
+    """Converts names to lower case. Raises InvalidObjectError for a bad or duplicate name."""
     seen: set[str] = set()
     for column in columns:
         column.name = fold(column.name)
@@ -106,10 +103,9 @@ def check_names(columns: Iterable[FieldSchema]) -> None:
 
 
 def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None:
-    """The skew and the buckets of a table or partition, whose columns' names are folded as its columns' are: Hive's own
-    client refuses to alter a table CLUSTERED BY (B) that has a column b.
+    """Converts the column names of skew and buckets to lower case, and checks them. Raises InvalidObjectError.
 
-    Raises InvalidObjectError.
+    The names must match the columns: Hive's client cannot alter a table CLUSTERED BY (B) that has a column b.
     """
     info = sd.skewedInfo
     info.skewedColNames = [fold(name) for name in info.skewedColNames]
@@ -126,7 +122,7 @@ def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None
 
 
 def _type_skew(sd: StorageDescriptor) -> None:
-    """Writes each skewed value once, as its column's type has it."""
+    """Writes each skewed value once, in the canonical form of its column's type."""
     info, types = sd.skewedInfo, {column.name: column.type for column in sd.cols}
     kinds = [types[name] for name in info.skewedColNames]
     info.skewedColValues = distinct_values(kinds, info.skewedColValues)
@@ -134,22 +130,22 @@ def _type_skew(sd: StorageDescriptor) -> None:
 
 
 def has_statistics(parameters: dict[str, str]) -> bool:
-    """Tells whether the client brought Hive's basic statistics."""
+    """Tells whether the client has sent Hive's basic statistics."""
     return "numFiles" in parameters and "totalSize" in parameters
 
 
 def count(owners: Iterable[Table | Partition], warehouse: Warehouse) -> dict[str, DirectoryStatistics]:
-    """Counts files in the directories of tables and partitions that are there, by location. File systems are asked."""
+    """Counts files in the existing directories of tables and partitions, by location. Reads file systems."""
     return warehouse.statistics(list(dict.fromkeys(owner.sd.location for owner in owners if owner.sd.location)))
 
 
 def fill_statistics(owners: Iterable[Table | Partition], counted: Mapping[str, DirectoryStatistics | None]) -> None:
-    """Gives tables and partitions whose directories are there Hive's basic statistics: files, and bytes in them."""
+    """Sets Hive's basic statistics of tables and partitions whose directories exist: files and their bytes."""
     for owner in owners:
         if (statistics := counted.get(owner.sd.location)) is not None:
             owner.parameters |= {"numFiles": str(statistics.files), "totalSize": str(statistics.bytes)}
 
 
 def is_true(parameters: dict[str, str], key: str) -> bool:
-    """Reads one of Hive's boolean parameters: the word true in any case."""
+    """Reads a boolean parameter of Hive: the word true, in any case."""
     return parameters.get(key, "").lower() == "true"

@@ -1,4 +1,4 @@
-"""What every call about transactions and locks shares: who may go on, and what ends when a time is up."""
+"""Rules that calls about transactions and locks share: expired leases, aborts, and states."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from metastore.storage.unit_of_work import UnitOfWork
 
 
 class ExpiredLeases(NamedTuple):
-    """Locks and transactions that were not renewed in time."""
+    """Locks and transactions whose leases have expired, by id."""
 
     locks: list[int]
     transactions: list[int]
 
 
 def expire_leases(work: UnitOfWork, timeout: timedelta) -> ExpiredLeases:
-    """Ends what was not renewed in time. Whoever passes over a late holder does this first, in the same transaction:
-    a heartbeat comes before it and keeps the lock, or after it and finds none."""
+    """Deletes expired locks and aborts expired transactions.
+
+    A call that ignores an expired holder calls this first, in the same transaction: a late heartbeat then either comes
+    before it and keeps the lock, or comes after it and finds no lock.
+    """
     locks = work.locks.delete_expired(timeout)
     transactions = work.transactions.abort_expired(timeout)
     _aborted(work, transactions)
@@ -30,7 +33,7 @@ def expire_leases(work: UnitOfWork, timeout: timedelta) -> ExpiredLeases:
 
 
 def abort(work: UnitOfWork, transactions: Sequence[int]) -> list[int]:
-    """Aborts those that are open, with their locks; returns them."""
+    """Aborts the open ones of these transactions and deletes their locks. Returns the aborted ones."""
     aborted = work.transactions.abort(transactions)
     _aborted(work, aborted)
     return aborted
@@ -44,24 +47,22 @@ def _aborted(work: UnitOfWork, transactions: Sequence[int]) -> None:
 
 def open_ones(work: UnitOfWork, transactions: Sequence[int], timeout: timedelta) -> dict[int, State]:
     """Locks transactions that must be open. Raises TransactionNotFoundError, TransactionAbortedError."""
-    found = work.transactions.lock(transactions, timeout)
+    states = work.transactions.lock(transactions, timeout)
     for transaction in transactions:
-        state = found.get(transaction)
+        state = states.get(transaction)
         if state is None or state.state != OPEN:
             raise not_open(transaction, state.state if state else None)
-    return found
+    return states
 
 
 def renew(work: UnitOfWork, transaction: int, timeout: timedelta) -> None:
-    """Takes a transaction's heartbeat. Raises TransactionNotFoundError, TransactionAbortedError."""
+    """Renews a transaction's lease. Raises TransactionNotFoundError, TransactionAbortedError."""
     if not work.transactions.heartbeat(transaction, transaction, timeout):
         open_ones(work, [transaction], timeout)
 
 
 def not_open(transaction: int, state: str | None) -> MetastoreError:
-    """Returns the error that says why a transaction cannot go on; `state` None: there is none. Texts as Hive's
-    TxnUtils.
-    """
+    """Returns the error for a transaction that is not open; `state` None: it does not exist. Texts: Hive's TxnUtils."""
     if state is None:
         return TransactionNotFoundError(f"No such transaction txnid:{transaction}")
     if state == COMMITTED:
