@@ -85,7 +85,9 @@ class RetiredCleaning(FileService):
         with self._store.transaction(audited=False) as work:
             work.file_operations.lock_exclusively()  # until the commit, no other call can begin to use one of them
             free = _still_unused(work, candidates)
-            ids = work.retired_locations.schedule_removals([_scheduled(*candidate) for candidate in free if candidate[1].is_needed])
+            ids = work.retired_locations.schedule_removals(
+                [_scheduled(*candidate) for candidate in free if candidate[1].is_needed]
+            )
             forgotten = work.retired_locations.forget(
                 [retired.location for retired, removal in free if not removal.is_needed]
             )
@@ -158,7 +160,9 @@ def _still_unused(work: UnitOfWork, candidates: Sequence[_Candidate]) -> list[_C
 
 
 def _scheduled(retired: RetiredLocation, removal: Removal) -> ScheduledRemoval:
-    return ScheduledRemoval(retired, DROPPED if removal.whole else TRUNCATED, [paths.canonical(text) for text in removal.entries])
+    return ScheduledRemoval(
+        retired, DROPPED if removal.whole else TRUNCATED, [paths.canonical(text) for text in removal.entries]
+    )
 
 
 def _entry(retired: RetiredLocation, removal: Removal) -> list[CleanedLocation]:
