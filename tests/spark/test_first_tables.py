@@ -102,7 +102,7 @@ def test_an_external_table_is_not_made_over_rows_that_were_replaced(
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 1)")
     spark.sql(f"INSERT OVERWRITE {table_name} VALUES (2, 1)")
     spark.sql(f"DROP TABLE {table_name}")
-    with pytest.raises(Exception, match="holds rows that were replaced. Newer rows are in its _versions: UNDROP"):
+    with pytest.raises(Exception, match=r"holds rows that were replaced\. Newer rows are in its _versions: UNDROP"):
         spark.sql(text)
     metastore.undrop("default", table_name)
     assert rows(spark, table_name) == [(2, 1)]
