@@ -1,7 +1,7 @@
-"""Which lock excludes which, and whether a request must wait (Hive 4's CheckLockFunction). Pure: no clock, no database.
+"""Compatibility of locks (Hive 4's CheckLockFunction), and whether a lock request has to wait.
 
-Locks are granted in the order of their requests: a request waits for every earlier one that it conflicts with, granted
-or waiting, so that a waiting EXCLUSIVE is not starved by later SHARED_READs.
+Locks are granted in the order of their requests: a request waits for every earlier conflicting lock, granted or
+waiting. So later SHARED_READ requests cannot starve a waiting EXCLUSIVE.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class LockType(IntEnum):
-    """The wire's LockType."""
+    """LockType of hive_metastore.thrift."""
 
     SHARED_READ = 1
     SHARED_WRITE = 2
@@ -22,7 +22,7 @@ class LockType(IntEnum):
 
 
 class Component(NamedTuple):
-    """One object of a lock: a database, a table of it (or None), a partition of that (or None). Names are folded."""
+    """One object of a lock: a database, a table (`partition` is None) or a partition. Names are folded."""
 
     type: LockType
     catalog: str
@@ -33,7 +33,7 @@ class Component(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExistingLock:
-    """A lock that is granted, or was requested earlier. `components` by their position, from 1."""
+    """A granted lock, or an earlier request. The position of a component in `components` counts from 1."""
 
     id: int
     transaction: int | None
@@ -42,7 +42,13 @@ class ExistingLock:
 
 
 class Blocker(NamedTuple):
-    """What a request waits for: the position of a component of a lock, and which of the requested it blocks."""
+    """The component of an existing lock that a request waits for.
+
+    Attributes:
+        lock: id of the existing lock.
+        position: position of its component, from 1.
+        requested: the requested component that it blocks.
+    """
 
     lock: int
     position: int
@@ -50,19 +56,19 @@ class Blocker(NamedTuple):
 
 
 def blocker(
-    requested: Iterable[Component], transaction: int | None, standing: Iterable[ExistingLock]
+    requested: Iterable[Component], transaction: int | None, existing: Iterable[ExistingLock]
 ) -> Blocker | None:
-    """Returns the earliest lock that the request must wait for, or None: it can be granted.
+    """Returns the earliest lock that the request has to wait for, or None if it can be granted.
 
-    Locks of one transaction never exclude each other. Nor does a transaction wait for those who wait for it: that would
-    be for ever.
+    Locks of one transaction never conflict. A transaction does not wait for requests that wait for its own granted
+    locks, because that would be a deadlock.
 
     Args:
-        requested: what is asked for, all or nothing.
-        transaction: for whom; None for a lock that stands for itself.
-        standing: all granted locks, and all that wait since before this request. Those elsewhere do no harm.
+        requested: components of the request; they are granted together or not at all.
+        transaction: transaction of the request, or None.
+        existing: all granted locks and all earlier requests. Locks of other objects may be among them.
     """
-    by_age = sorted(standing, key=lambda lock: lock.id)
+    by_age = sorted(existing, key=lambda lock: lock.id)
     own = [lock for lock in by_age if transaction is not None and lock.transaction == transaction]
     behind, ahead = _Index(), _Index()
     for lock in own:
@@ -73,42 +79,44 @@ def blocker(
             continue
         waits_for_us = not lock.granted and any(behind.blockers(component) for component in lock.components)
         (behind if waits_for_us else ahead).add(lock)
-    found = [obstacle for component in requested for obstacle in ahead.blockers(component)]
-    return min(found, key=lambda obstacle: (obstacle.lock, obstacle.position), default=None)
+    blockers = [each for component in requested for each in ahead.blockers(component)]
+    return min(blockers, key=lambda each: (each.lock, each.position), default=None)
 
 
 def lower_case_columns(partition: str | None) -> str | None:
-    """Returns a partition name with its columns in lower case; values keep theirs (Hive's
-    TxnUtils.normalizePartitionCase).
-    """
+    """Returns a partition name with lower-case column names (Hive's TxnUtils.normalizePartitionCase)."""
     if not partition:
         return None
     pairs = (component.partition("=") for component in partition.split("/"))
     return "/".join(column.lower() + equals + value for column, equals, value in pairs)
 
 
-def _excludes(standing: LockType, whole_database: bool, requested: Component) -> bool:
-    """Looks it up in Hive's compatibility table, of objects that overlap.
+def _excludes(existing: LockType, whole_database: bool, requested: Component) -> bool:
+    """Returns whether an existing lock conflicts with a requested component of an overlapping object.
 
-    SHARED_READ on a database only keeps it from being dropped: what happens to one of its tables does not concern it.
+    This is Hive's compatibility table. SHARED_READ on a database (`whole_database`) only prevents that the database is
+    dropped; it does not conflict with locks on its tables.
     """
     match requested.type:
         case LockType.SHARED_READ:
-            return standing == LockType.EXCLUSIVE and (whole_database or requested.table is not None)
+            return existing == LockType.EXCLUSIVE and (whole_database or requested.table is not None)
         case LockType.EXCLUSIVE:
-            return not (standing == LockType.SHARED_READ and whole_database and requested.table is not None)
+            return not (existing == LockType.SHARED_READ and whole_database and requested.table is not None)
         case LockType.SHARED_WRITE:
-            return standing in (LockType.EXCLUSIVE, LockType.EXCL_WRITE)
+            return existing in (LockType.EXCLUSIVE, LockType.EXCL_WRITE)
         case LockType.EXCL_WRITE:
-            return standing != LockType.SHARED_READ
+            return existing != LockType.SHARED_READ
 
 
 _Scope = tuple[str | None, ...]
 
 
-def _scopes_within(standing: Component) -> Iterator[_Scope]:
-    """Yields where a lock stands in the way; None at the end marks the whole of a database or table."""
-    _, catalog, database, table, partition = standing
+def _scopes_within(existing: Component) -> Iterator[_Scope]:
+    """Yields the keys under which the index stores an existing component.
+
+    A key is a path of names. A final None is an entry for the whole database or table.
+    """
+    _, catalog, database, table, partition = existing
     yield catalog, database
     if table is None:
         yield catalog, database, None
@@ -118,7 +126,7 @@ def _scopes_within(standing: Component) -> Iterator[_Scope]:
 
 
 def _scopes_around(requested: Component) -> Iterator[_Scope]:
-    """Yields where a request must look for locks that stand."""
+    """Yields the keys under which overlapping components of existing locks are stored."""
     _, catalog, database, table, partition = requested
     if table is None:
         yield catalog, database
@@ -132,23 +140,26 @@ def _scopes_around(requested: Component) -> Iterator[_Scope]:
 
 
 class _Index:
-    """Locks by where they stand. Of those that exclude the same only the earliest counts, so a request of thousands of
-    partitions against thousands of locks is quick."""
+    """An index of locks by object. It keeps only the earliest lock of each kind per object.
+
+    So checking thousands of requested partitions against thousands of locks takes time linear in their number.
+    """
 
     def __init__(self) -> None:
-        self._found: dict[_Scope, dict[tuple[LockType, bool], tuple[int, int]]] = {}
+        self._earliest: dict[_Scope, dict[tuple[LockType, bool], tuple[int, int]]] = {}
 
     def add(self, lock: ExistingLock) -> None:
-        """Locks come by their age."""
+        """Adds a lock. Add locks in ascending order of their ids."""
         for position, component in enumerate(lock.components, 1):
             kind = (component.type, component.table is None)
             for scope in _scopes_within(component):
-                self._found.setdefault(scope, {}).setdefault(kind, (lock.id, position))
+                self._earliest.setdefault(scope, {}).setdefault(kind, (lock.id, position))
 
     def blockers(self, requested: Component) -> list[Blocker]:
+        """Returns the earliest conflicting components."""
         return [
-            Blocker(*where, requested)
+            Blocker(*position, requested)
             for scope in _scopes_around(requested)
-            for (kind, whole_database), where in self._found.get(scope, {}).items()
+            for (kind, whole_database), position in self._earliest.get(scope, {}).items()
             if _excludes(kind, whole_database, requested)
         ]

@@ -1,4 +1,4 @@
-"""Names of catalogs, databases, tables and columns: how they are folded, split, checked and searched for."""
+"""Names of catalogs, databases, tables and columns: folding, parsing, validation and search patterns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from metastore.errors import InvalidInputError, InvalidObjectError
 
 PROTECTED = "metastore.protected"
-"""The table property that, while it is true, refuses drops of the table, of its partitions and of its database."""
+"""Table property. If it is true, the table, its partitions and its database cannot be dropped."""
 
 DEFAULT_CATALOG = "hive"
 
@@ -31,7 +31,7 @@ _PATTERN_TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class DatabaseName:
-    """Names a database, folded, whether or not there is one. As a text it is the name, as in Hive's messages."""
+    """The folded name of a database, which may not exist. `str` omits the catalog, as Hive's messages do."""
 
     catalog: str
     name: str
@@ -40,22 +40,25 @@ class DatabaseName:
         return self.name
 
     def table(self, name: str) -> TableName:
-        """Names a table in the database; `name` is folded."""
+        """Returns the name of a table in the database. `name` must be folded."""
         return TableName(self.catalog, self.name, name)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
-    """Names a table, folded, whether or not there is one. As a text it is `database.table`, as in Hive's messages."""
+    """The folded name of a table, which may not exist. `str` is `database.table`, as in Hive's messages.
+
+    `given` are the database and table arguments as the client spelled them, for messages.
+    """
 
     catalog: str
     database: str
     name: str
-    given: tuple[str | None, str | None] | None = field(default=None, compare=False, repr=False)  # by a client
+    given: tuple[str | None, str | None] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, table: Any) -> TableName:
-        """Returns the name of a Table, whose names are folded."""
+        """Returns the name of a Table struct whose names are folded."""
         return cls(table.catName, table.dbName, table.tableName)
 
     def __str__(self) -> str:
@@ -63,18 +66,18 @@ class TableName:
 
     @property
     def as_given(self) -> str:
-        """Returns `database.table` as a client wrote them, which is how Hive says that there is no such table."""
+        """`database.table` in the client's spelling, as in Hive's message for a missing table."""
         database, table = self.given or (self.database, self.name)
         return f"{(database or '').rpartition('#')[2]}.{table or ''}"
 
     @property
     def parent(self) -> DatabaseName:
-        """Returns the database that the table is in."""
+        """The database of the table."""
         return DatabaseName(self.catalog, self.database)
 
 
 class TableNameList(list[str]):
-    """Names of tables of several databases: without their databases, as some methods answer. `tables` has both."""
+    """A list of table names without databases, as some Thrift methods return them. `tables` has the full names."""
 
     def __init__(self, tables: Iterable[TableName]) -> None:
         self.tables = list(tables)
@@ -82,15 +85,15 @@ class TableNameList(list[str]):
 
 
 def fold(name: str | None) -> str:
-    """Returns the form in which names are stored and looked up: trimmed, lower case. None is the empty name."""
+    """Returns the stored form of a name: without surrounding blanks, in lower case. None becomes the empty name."""
     return "" if name is None else name.strip().lower()
 
 
 def split_database(name: str | None) -> tuple[str | None, str | None]:
-    """Returns (catalog, database), folded, of a database argument: `@cat#db`, `@cat#` (no database), `@cat#!` (the
-    empty name) or a plain name, whose catalog is None (Hive's MetaStoreUtils.parseDbName). Patterns come the same way.
+    """Returns (catalog, database), both folded, of a database argument or pattern (Hive's MetaStoreUtils.parseDbName).
 
-    Raises InvalidInputError for a mark without a separator.
+    Arguments are `@cat#db`, `@cat#` (database None), `@cat#!` (empty database name), or `db` (catalog None). Raises
+    InvalidInputError for `@cat` without `#`.
     """
     if name is None:
         return None, None
@@ -98,41 +101,39 @@ def split_database(name: str | None) -> tuple[str | None, str | None]:
         return None, fold(name)
     catalog, separator, database = name[1:].partition("#")
     if not separator:
-        raise InvalidInputError(f"{name} is prefixed with a catalog mark but names no catalog: write @catalog#database")
+        raise InvalidInputError(f"{name} starts with @ but has no #. Write @catalog#database")
     if not database:
         return fold(catalog), None
     return fold(catalog), "" if database == _EMPTY_DATABASE else fold(database)
 
 
 def database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
-    """Returns a database argument, with `@catalog#` before it or the catalog apart."""
+    """Returns the name in a database argument. A prefix `@catalog#` overrides `catalog`."""
     prefix, name = split_database(database)
     return DatabaseName(prefix or fold(catalog) or DEFAULT_CATALOG, name or "")
 
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """Returns a table's whole name."""
+    """Returns the full name of a table from database and table arguments."""
     parent = database_name(database, catalog)
     return TableName(parent.catalog, parent.name, fold(table))
 
 
 def full_name(text: str | None, database: str | None = None) -> TableName:
-    """Returns a table that is written `database.table` (Hive's TxnUtils.getFullTableName); without a database, it is in
-    `database`.
-    """
+    """Parses `database.table` (Hive's TxnUtils.getFullTableName). A plain table name is in `database`."""
     home, _, table = (text or "").rpartition(".")
     return table_name(home or database, table)
 
 
 def is_object_name(name: str) -> bool:
-    """Tells a name from a pattern."""
+    """Returns whether the text is a name and not a pattern."""
     return _OBJECT_NAME.fullmatch(name) is not None
 
 
 def check_object_name(kind: str, name: str) -> None:
-    """Refuses (InvalidObjectError) what Hive's MetaStoreUtils.validateName refuses, and longer names than Hive stores.
+    """Raises InvalidObjectError for an invalid name (Hive's MetaStoreUtils.validateName) or one that is too long.
 
-    `kind` says what is named, for the message: "database", "table" …
+    `kind` is the kind of object for the message: "database", "table" …
     """
     if not is_object_name(name):
         raise InvalidObjectError(f"{name} is not a valid object name")
@@ -143,28 +144,31 @@ def check_object_name(kind: str, name: str) -> None:
 
 
 def check_column_name(name: str) -> None:
-    """Refuses (InvalidObjectError) an empty, over-long or unstorable column name. Spark puts any character into one."""
+    """Raises InvalidObjectError for an empty or over-long column name, and for one with NUL characters.
+
+    All other characters are allowed, because Spark uses them.
+    """
     if not name.strip():
         raise InvalidObjectError("A column name must not be empty")
     if "\0" in name:
-        raise InvalidObjectError(f"Invalid column name {name!r}: it holds a NUL character")
+        raise InvalidObjectError(f"Invalid column name {name!r}: it contains a NUL character")
     if len(name) > MAX_COLUMN_NAME:
         raise InvalidObjectError(
-            f"Invalid column name {name[:40]}…: it has {len(name)} characters, at most {MAX_COLUMN_NAME} are stored"
+            f"Invalid column name {name[:40]}…: it has {len(name)} characters; the maximum is {MAX_COLUMN_NAME}"
         )
 
 
 def pattern_regex(pattern: str | None) -> str | None:
-    """Returns a Hive name pattern as a PostgreSQL regular expression for `~*`, anchored; None where every name matches.
+    """Translates a Hive name pattern to an anchored PostgreSQL regular expression for `~*`. None matches every name.
 
-    `*` is any text, `.` any character, `|` separates alternatives; sets, groups, `+` and `?` are taken as Java does.
-    Only these are passed on, everything else stands for itself: no pattern reaches the rest of the regular expressions.
-    Raises InvalidInputError for what is no pattern.
+    `*` matches any text, `.` any character, `|` separates alternatives. Sets, groups, `+` and `?` work as in Java. All
+    other characters are escaped, so that clients cannot use PostgreSQL's other regular expression syntax. Raises
+    InvalidInputError for an invalid pattern.
     """
     if pattern is None or pattern.strip() in ("*", ".*"):
         return None
     if len(pattern) > MAX_PATTERN:
-        raise InvalidInputError(f"Invalid name pattern: {len(pattern)} characters, at most {MAX_PATTERN} are allowed")
+        raise InvalidInputError(f"Invalid name pattern: {len(pattern)} characters; the maximum is {MAX_PATTERN}")
     regex = f"^(?:{''.join(_translated(pattern.strip()))})$"
     try:
         re.compile(regex)

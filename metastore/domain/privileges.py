@@ -1,4 +1,7 @@
-"""Who may do what: decided by what was granted and by who owns, SQL-standard as Hive names it."""
+"""Privileges: what a caller may do with an object, by grants and ownership (Hive's SQL standard authorization).
+
+A caller's privileges are in CallerGrants (everything except tables) and Securable (one database or table).
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from metastore.domain.names import TableName
 ADMIN: Final = "admin"
 PUBLIC: Final = "public"
 WITH_OPTION: Final = "+"
-"""Ends a privilege that may be granted on."""
+"""Suffix of a stored privilege with the grant option."""
 PART: Final = "."
-"""Stands for a privilege on a column or partition: its table is seen, and nothing more."""
+"""Stored for a privilege on a column or partition. It makes the table visible and allows nothing else."""
 
 
 class PrincipalKind(IntEnum):
-    """As Hive's PrincipalType."""
+    """PrincipalType of hive_metastore.thrift."""
 
     USER = 1
     ROLE = 2
@@ -26,7 +29,7 @@ class PrincipalKind(IntEnum):
 
 
 class Right(StrEnum):
-    """What a method may ask for. OWNERSHIP is never granted: owners have it, and owners of the database."""
+    """Rights that a method can require. OWNERSHIP is never granted: owners of the object and its database have it."""
 
     SELECT = "SELECT"
     INSERT = "INSERT"
@@ -41,17 +44,17 @@ class Right(StrEnum):
 
 _ALL: Final = frozenset(("ALL", "ALL PRIVILEGES"))
 _OWNED: Final = frozenset(map(str, Right)) - {Right.LOCATION}
-_MEANT_BY_ALL: Final = _OWNED - {Right.OWNERSHIP}
-_INHERITED: Final = _MEANT_BY_ALL - {Right.CREATE}
-GRANTED: Final = _MEANT_BY_ALL | {str(Right.LOCATION), "ALL"}
-"""What is granted by name."""
+_INCLUDED_IN_ALL: Final = _OWNED - {Right.OWNERSHIP}
+_INHERITED: Final = _INCLUDED_IN_ALL - {Right.CREATE}
+GRANTED: Final = _INCLUDED_IN_ALL | {str(Right.LOCATION), "ALL"}
+"""Privileges that can be granted."""
 NOTHING: Final[frozenset[str]] = frozenset()
 ANY_LOCATION: Final = ""
-"""The place below which all places are."""
+"""Root of all locations, for grants of LOCATION."""
 
 
 class CatalogName(NamedTuple):
-    """Names a catalog, folded."""
+    """The folded name of a catalog."""
 
     name: str
 
@@ -70,26 +73,40 @@ EVERYTHING: Final = Everything()
 
 
 class Admins(NamedTuple):
-    """Whom METASTORE_ADMINS names: users, and groups with @ before them."""
+    """Administrators: users and groups of METASTORE_ADMINS."""
 
     users: frozenset[str]
     groups: frozenset[str]
 
     @classmethod
     def parsed(cls, text: str) -> Admins:
+        """Parses names separated by commas. Groups start with @."""
         names = [part.strip() for part in text.split(",") if part.strip()]
         groups = frozenset(name[1:] for name in names if name.startswith("@"))
         return cls(frozenset(name for name in names if not name.startswith("@")), groups)
 
     def include(self, user: str | None, groups: Iterable[str]) -> bool:
+        """Returns whether the user or one of the groups is an administrator."""
         return user in self.users or not self.groups.isdisjoint(groups)
 
 
 @dataclass(frozen=True, slots=True)
 class CallerGrants:
-    """What a caller has that does not depend on one table: of `version`, which rises with each change of it.
+    """Identity and privileges of a caller, except those on single tables.
 
-    Privileges are in capitals, with `WITH_OPTION` where they may be granted on; databases by their ids.
+    Privileges are upper-case texts; those with the grant option end with `WITH_OPTION`.
+
+    Attributes:
+        user: name of the user, or None for an anonymous client.
+        groups: groups of the user.
+        roles: roles of the user and its groups.
+        is_admin: whether the caller is an administrator.
+        everywhere: privileges on the whole metastore.
+        catalogs: privileges by catalog name.
+        databases: privileges by database id.
+        places: locations below which the caller may register tables; `ANY_LOCATION` contains all.
+        administered: roles that the caller may grant.
+        version: number of the stored state. It increases with every change.
     """
 
     user: str | None
@@ -99,23 +116,24 @@ class CallerGrants:
     everywhere: frozenset[str] = frozenset()
     catalogs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     databases: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    places: frozenset[str] = frozenset()  # below which locations may be registered; ANY_LOCATION is above all
-    administered: frozenset[str] = frozenset()  # roles that may be granted on
+    places: frozenset[str] = frozenset()
+    administered: frozenset[str] = frozenset()
     version: int = -1
 
     @property
     def grantees(self) -> list[str]:
-        """Lists the principals whose privileges are the caller's, as `kind:name`."""
+        """The principals whose privileges the caller has, as `kind:name`."""
         users = [f"{PrincipalKind.USER}:{self.user}"] if self.user else []
         groups = [f"{PrincipalKind.GROUP}:{group}" for group in sorted(self.groups)]
         return [*users, *groups, *(f"{PrincipalKind.ROLE}:{role}" for role in sorted(self.roles))]
 
     @property
     def sees_everything(self) -> bool:
+        """True if every object is visible to the caller."""
         return self.is_admin or bool(inherited(self.everywhere))
 
     def is_principal(self, kind: int | None, name: str | None) -> bool:
-        """Tells whether a principal (no kind: a user) is the caller, or one of the caller's groups or roles."""
+        """Returns whether a principal is the caller or one of its groups or roles. The default kind is a user."""
         if not name:
             return False
         match kind or PrincipalKind.USER:
@@ -128,7 +146,10 @@ class CallerGrants:
 
 
 class Securable(NamedTuple):
-    """A database or table that was looked up, and what the caller was granted on the table itself."""
+    """A database or table, its owners, and the privileges that the caller was granted on the table itself.
+
+    `table_id` is None for a database. `within` is true for a database with an object that the caller may see.
+    """
 
     catalog: str
     database_id: int
@@ -138,94 +159,103 @@ class Securable(NamedTuple):
     owner: str | None = None
     owner_kind: int | None = None
     granted: Collection[str] = ()
-    within: bool = False  # of a database: something in it may be seen
+    within: bool = False
 
 
 def expanded(privileges: Iterable[str]) -> frozenset[str]:
-    """Returns rights, of privileges as they are stored: ALL is all of them, an unknown one makes an object seen."""
-    given = {privilege.removesuffix(WITH_OPTION) for privilege in privileges}
-    return frozenset(given | _MEANT_BY_ALL) if given & _ALL else frozenset(given)
+    """Returns the rights of stored privileges. ALL means all of them; unknown privileges make the object visible."""
+    names = {privilege.removesuffix(WITH_OPTION) for privilege in privileges}
+    return frozenset(names | _INCLUDED_IN_ALL) if names & _ALL else frozenset(names)
 
 
 def inherited(privileges: Iterable[str]) -> frozenset[str]:
-    """Returns the privileges that hold for what lies in their object, too: not CREATE, which is about that alone."""
+    """Returns the privileges that also apply to objects inside the object. CREATE does not."""
     return frozenset(privilege for privilege in privileges if privilege.removesuffix(WITH_OPTION) in _INHERITED | _ALL)
 
 
 def grantable(privileges: Iterable[str]) -> frozenset[str]:
-    """Returns the rights among them that may be granted on."""
+    """Returns the rights that have the grant option."""
     return expanded(privilege for privilege in privileges if privilege.endswith(WITH_OPTION))
 
 
-def owns_database(standing: CallerGrants, found: Securable) -> bool:
-    """Tells whether the caller owns the database. What `public` owns is nobody's: see `rights`."""
-    is_everybodys = found.database_owner_kind == PrincipalKind.ROLE and found.database_owner == PUBLIC
-    return not is_everybodys and standing.is_principal(found.database_owner_kind, found.database_owner)
+def owns_database(grants: CallerGrants, securable: Securable) -> bool:
+    """Returns whether the caller owns the database. A database of the role `public` has no owner (see `rights`)."""
+    is_everybodys = securable.database_owner_kind == PrincipalKind.ROLE and securable.database_owner == PUBLIC
+    return not is_everybodys and grants.is_principal(securable.database_owner_kind, securable.database_owner)
 
 
-def owns(standing: CallerGrants, found: Securable) -> bool:
-    """Tells whether the caller owns the object, or the database that it is in."""
-    if found.table_id is not None and standing.is_principal(found.owner_kind, found.owner):
+def owns(grants: CallerGrants, securable: Securable) -> bool:
+    """Returns whether the caller owns the object or its database."""
+    if securable.table_id is not None and grants.is_principal(securable.owner_kind, securable.owner):
         return True
-    return owns_database(standing, found)
+    return owns_database(grants, securable)
 
 
-def owns_all(standing: CallerGrants, found: Securable) -> bool:
-    """Tells whether nothing of the object is a secret to the caller."""
-    return standing.is_admin or owns(standing, found)
+def owns_all(grants: CallerGrants, securable: Securable) -> bool:
+    """Returns whether the caller is an administrator or owns the object, so that nothing in it is hidden."""
+    return grants.is_admin or owns(grants, securable)
 
 
-def stored_privileges(standing: CallerGrants, found: Securable) -> frozenset[str]:
-    """Returns the privileges on the object, and those that it has from what it lies in."""
-    above = inherited(standing.everywhere | standing.catalogs.get(found.catalog, NOTHING))
-    of_database = standing.databases.get(found.database_id, NOTHING)
-    if found.table_id is None:
+def stored_privileges(grants: CallerGrants, securable: Securable) -> frozenset[str]:
+    """Returns the privileges on the object, including those inherited from its database, catalog and the metastore."""
+    above = inherited(grants.everywhere | grants.catalogs.get(securable.catalog, NOTHING))
+    of_database = grants.databases.get(securable.database_id, NOTHING)
+    if securable.table_id is None:
         return above | of_database
-    return above | inherited(of_database) | frozenset(found.granted)
+    return above | inherited(of_database) | frozenset(securable.granted)
 
 
-def rights(standing: CallerGrants, found: Securable) -> frozenset[str]:
-    """Returns what the caller may do with the object. Empty: it is hidden, unless something in it is seen."""
-    if standing.is_admin or owns(standing, found):
+def rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
+    """Returns the rights of the caller on the object. Without rights, the object is hidden (see `sees`)."""
+    if grants.is_admin or owns(grants, securable):
         return _OWNED
-    held = expanded(stored_privileges(standing, found))
-    if found.table_id is None and found.database_owner_kind == PrincipalKind.ROLE and found.database_owner == PUBLIC:
-        return held | {Right.CREATE}  # as in Hive, where everybody makes tables in `default`
+    held = expanded(stored_privileges(grants, securable))
+    if (
+        securable.table_id is None
+        and securable.database_owner_kind == PrincipalKind.ROLE
+        and securable.database_owner == PUBLIC
+    ):
+        return held | {Right.CREATE}  # as in Hive, where every user may create tables in `default`
     return held
 
 
-def sees(standing: CallerGrants, found: Securable) -> bool:
-    """Tells whether the object is there for the caller."""
-    return found.within or bool(rights(standing, found))
+def sees(grants: CallerGrants, securable: Securable) -> bool:
+    """Returns whether the object is visible to the caller."""
+    return securable.within or bool(rights(grants, securable))
 
 
-def sees_all_of(standing: CallerGrants, database: Securable) -> bool:
-    """Tells whether the caller sees all tables of a database, those to come included."""
-    held = inherited(stored_privileges(standing, database))
-    return standing.is_admin or owns_database(standing, database) or bool(held)
+def sees_all_of(grants: CallerGrants, database: Securable) -> bool:
+    """Returns whether the caller sees all tables of a database, including future ones."""
+    held = inherited(stored_privileges(grants, database))
+    return grants.is_admin or owns_database(grants, database) or bool(held)
 
 
-def may_grant(standing: CallerGrants, found: Securable | None, privileges: Iterable[str]) -> bool:
-    """Tells whether the caller may grant these on the object. On the whole metastore (None), admins do."""
-    if standing.is_admin:
+def may_grant(grants: CallerGrants, securable: Securable | None, privileges: Iterable[str]) -> bool:
+    """Returns whether the caller may grant the privileges on the object.
+
+    Only administrators may grant privileges on the whole metastore (None).
+    """
+    if grants.is_admin:
         return True
     wanted = expanded(privilege.upper() for privilege in privileges)
-    return found is not None and (owns(standing, found) or wanted <= grantable(stored_privileges(standing, found)))
+    return securable is not None and (
+        owns(grants, securable) or wanted <= grantable(stored_privileges(grants, securable))
+    )
 
 
-def rights_on_catalog(standing: CallerGrants, catalog: str) -> frozenset[str]:
-    """Returns what the caller may do with a catalog itself."""
-    if standing.is_admin:
+def rights_on_catalog(grants: CallerGrants, catalog: str) -> frozenset[str]:
+    """Returns the rights of the caller on a catalog."""
+    if grants.is_admin:
         return _OWNED
-    return expanded([*standing.everywhere, *standing.catalogs.get(catalog, NOTHING)])
+    return expanded([*grants.everywhere, *grants.catalogs.get(catalog, NOTHING)])
 
 
-def rights_on_everything(standing: CallerGrants) -> frozenset[str]:
-    """Returns what the caller may do with the whole metastore."""
-    return _OWNED if standing.is_admin else expanded(standing.everywhere)
+def rights_on_everything(grants: CallerGrants) -> frozenset[str]:
+    """Returns the rights of the caller on the whole metastore."""
+    return _OWNED if grants.is_admin else expanded(grants.everywhere)
 
 
-def denied(user: str | None, right: str, what: object) -> str:
-    """Returns a refusal in Hive's words. `what`: a table is written database/table."""
-    name = f"{what.database}/{what.name}" if isinstance(what, TableName) else str(what)
+def denied(user: str | None, right: str, target: object) -> str:
+    """Returns Hive's message for a missing privilege. Tables are formatted as database/table."""
+    name = f"{target.database}/{target.name}" if isinstance(target, TableName) else str(target)
     return f"Permission denied: user [{user or 'anonymous'}] does not have [{right}] privilege on [{name}]"

@@ -1,6 +1,6 @@
-"""The names of registered writes: `<token of the table>-<number>`, which the names of all their files hold.
+"""Query ids of registered writes: `<token of the table>-<number>`. The names of all files of a write contain its id.
 
-A token is `LENGTH` of `CHARACTERS`.
+A token has `LENGTH` characters out of `CHARACTERS`.
 """
 
 from __future__ import annotations
@@ -10,39 +10,41 @@ from collections.abc import Collection
 from typing import Final
 
 CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
-LENGTH: Final = 16  # 64 random bits at least: no name holds one by chance
+LENGTH: Final = 16  # at least 64 random bits: no other name contains a token by chance
 
 _QUERY_ID: Final = re.compile(rf"[{CHARACTERS}]{{{LENGTH}}}-[0-9]+")
 
 
 def is_registered_form(query_id: str) -> bool:
-    """Tells whether only the metastore makes such ids: writers of earlier versions made others, and registered none."""
+    """Returns whether the metastore issued the id. Unregistered writers use other forms."""
     return _QUERY_ID.fullmatch(query_id) is not None
 
 
 def token_of(query_id: str) -> str | None:
-    """Returns what all ids of one table begin with; None for ids that are not of the registered form."""
+    """Returns the token of the table in an id, or None for ids that the metastore has not issued."""
     return query_id.rpartition("-")[0] if is_registered_form(query_id) else None
 
 
 def holds_token(name: str, token: str) -> bool:
-    """Tells whether a file's name holds an id with this token."""
+    """Returns whether a file name contains an id with this token."""
     return re.search(rf"(?<![{CHARACTERS}]){token}-[0-9]", name) is not None
 
 
 def holds(name: str, query_id: str) -> bool:
-    """Tells whether a file's name holds the id: `…-1` is not in `…-12`."""
+    """Returns whether a file name contains the id. `…-12` does not contain `…-1`."""
     return re.search(rf"(?<![{CHARACTERS}]){re.escape(query_id)}(?![0-9])", name) is not None
 
 
 def is_hidden(name: str, token: str | None, highest: int | None, open_writes: Collection[int]) -> bool:
-    """Tells whether a file belongs to a write that is not published yet: its number is above `highest`, or that of an
-    open one. No token: no write of this table was ever registered, and every file is visible.
+    """Returns whether a file belongs to an unpublished write.
+
+    The number of such a write is greater than `highest` or is in `open_writes`. Without a token, the table has never
+    had a registered write, and every file is visible.
     """
-    found = re.search(rf"{re.escape(token)}-(\d+)", name) if token else None
-    return found is not None and (int(found[1]) > (highest or 0) or int(found[1]) in open_writes)
+    match = re.search(rf"{re.escape(token)}-(\d+)", name) if token else None
+    return match is not None and (int(match[1]) > (highest or 0) or int(match[1]) in open_writes)
 
 
 def names_write(location: str, query_id: str) -> bool:
-    """Tells whether a part of a location holds the id: whatever lies there, or below, is this write's."""
+    """Returns whether a component of a location contains the id. Everything below belongs to the write."""
     return any(holds(part, query_id) for part in location.split("/"))

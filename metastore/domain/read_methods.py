@@ -1,4 +1,4 @@
-"""Which methods of the wire change nothing, by their names: such a call may be repeated, and its answer withheld."""
+"""Read-only Thrift methods, by their names. Their calls can be retried, and their replies can be withheld."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _CHANGING: Final = ("get_delegation_token", "get_lock_materialization_rebuild")
 
 
 def is_read(method: str) -> bool:
-    """Tells whether a method is named as one that only reads."""
+    """Returns whether the name is that of a read-only method."""
     return method.startswith(_READING) and method not in _CHANGING

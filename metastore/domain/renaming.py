@@ -1,4 +1,4 @@
-"""What a client says of a rename in the context of its call."""
+"""The environment context of a rename."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 REPLACES: Final = "metastore.replaces"
-"""`true`: the table takes the place of the one that has the name, which is dropped; files stay where they are."""
+"""Context property. `true`: drop an existing table with the new name, and leave all files where they are."""
 
 
 def replaces(context: Mapping[str, str | None]) -> bool:
-    """Tells whether the properties of a context say so."""
+    """Returns whether the context properties set `REPLACES`."""
     return (context.get(REPLACES) or "").lower() == "true"

@@ -1,4 +1,4 @@
-"""Skewed columns: what a legal declaration is, and which directories of a list-bucketed partition a predicate needs."""
+"""Skewed columns: validation of declarations, and pruning of the directories of list-bucketed partitions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from metastore.errors import InvalidObjectError
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """Skewed columns in the order of their declaration, and the declared values: a text per column each."""
+    """Skewed columns in the order of their declaration, and the declared values with one text per column."""
 
     columns: tuple[str, ...] = ()
     values: tuple[tuple[str, ...], ...] = ()
 
 
 def check_skew(table_columns: Sequence[str], partition_columns: Sequence[str], skew: Skew, table: str = "") -> None:
-    """Refuses (InvalidObjectError) a declaration that Hive's ValidationUtility refuses, in its words and order.
+    """Raises InvalidObjectError for an invalid declaration, with the checks and messages of Hive's ValidationUtility.
 
-    `table_columns` are those without the partition columns; `table` is named in the message if it is given.
+    `table_columns` are the columns without the partition columns. The message names `table` if it is given.
     """
     for code, text in _problems(table_columns, partition_columns, skew):
         raise InvalidObjectError(f"[Error {code}]: {text}" + (f" (table {table})" if table else ""))
@@ -37,19 +37,20 @@ def check_skew(table_columns: Sequence[str], partition_columns: Sequence[str], s
 def directories_to_read(
     skew: Skew, types: Mapping[str, str], predicate: Expression
 ) -> tuple[set[tuple[str, ...]], bool]:
-    """Returns the declared values whose directories can hold a row that makes the predicate true, and whether the
-    default can.
+    """Returns the declared values whose directories may contain matching rows, and whether the default directory may.
 
-    May keep too much, never too little: whatever it cannot judge (other columns, a column whose type is not in `types`,
-    a value that does not parse as its type) may be true. NULL is in the default directory, and may be in that of the
-    declared value `__HIVE_DEFAULT_PARTITION__`.
+    The result may contain too many directories, never too few: every part of the predicate that cannot be evaluated
+    may be true (other columns, a column that is not in `types`, a value that does not parse as its type). Rows with
+    NULL are in the default directory, or in the directory of a declared value `__HIVE_DEFAULT_PARTITION__`.
+
+    `types` maps column names to type strings.
     """
     columns = [fold(column) for column in skew.columns]
     malformed = {value for value in skew.values if len(value) != len(columns)}
     values = [value for value in skew.values if value not in malformed]
     tree = merge_in_lists(push_not(predicate))
     literals = list(_literals(tree))
-    axes = {
+    regions = {
         column: ColumnRegions(
             kind_of(types.get(column, "")),
             {value[index] for value in values},
@@ -57,15 +58,18 @@ def directories_to_read(
         )
         for index, column in enumerate(columns)
     }
-    cells = {value: [axes[column].cell(text) for column, text in zip(columns, value, strict=True)] for value in values}
-    search = Search(tree, axes)
-    return search.declared(cells) | malformed, search.default(cells.values())
+    declared = {
+        value: [regions[column].value_regions(text) for column, text in zip(columns, value, strict=True)]
+        for value in values
+    }
+    search = Search(tree, regions)
+    return search.declared(declared) | malformed, search.default(declared.values())
 
 
 def pruned_prefixes(skew: Skew, kept: Collection[tuple[str, ...]], *, keeps_default: bool) -> list[str]:
-    """Returns the beginnings of names of files that need not be read, where the values in `kept` must be."""
+    """Returns the prefixes of file names that a scan can skip in the flat layout. It must read the values in `kept`."""
     legal = [value for value in skew.values if len(value) == len(skew.columns)]
-    # The empty text and null have one name.
+    # The empty text and NULL share one prefix.
     needed = {flat_prefix(skew.columns, value) for value in legal if value in kept}
     pruned = {flat_prefix(skew.columns, value) for value in legal if value not in kept} - needed
     return sorted(pruned) if keeps_default else [*sorted(pruned), FLAT_DEFAULT]
@@ -103,4 +107,4 @@ def _problems(table_columns: Sequence[str], partition_columns: Sequence[str], sk
                 f"The number of skewed column names and the number of skewed column values are different:  {counts}",
             )
         if any(first_invalid_character([text]) for text in value):
-            yield 10201, f"No skewed values. {value!r} holds a character that cannot be stored"
+            yield 10201, f"No skewed values. {value!r} contains a character that cannot be stored"

@@ -1,6 +1,7 @@
-"""One skewed column, cut into regions: within one, no literal of the predicate changes its truth.
+"""The values of one skewed column, partitioned into regions in which every literal of a predicate is constant.
 
-A value that is declared or compared with is a region, and so is everything between two of them, and NULL.
+Each value that is declared or that the predicate compares with is a region. So are each interval between two such
+values, and NULL.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ from metastore.domain.expression import (
 from metastore.domain.keys import KeyKind, sort_key
 from metastore.domain.partition_names import DEFAULT_PARTITION
 
-# An odd region is a value, an even one all values between its neighbours.
+# Number of a region. Odd regions are single values; even regions are the intervals between them.
 Region: TypeAlias = int
 NULL_REGION: Region = -1
 
-# A leaf of a predicate whose negations are pushed down.
+# A leaf of a predicate after `push_not`.
 Literal: TypeAlias = Atom | Not
-# Which literals, by their id, can be true.
+# The ids (`id(literal)`) of the literals that can be true.
 Profile: TypeAlias = frozenset[int]
 
-# What an atom can be: a set of these bits.
+# Possible truth values of an atom: a set of these bits.
 Outcome: TypeAlias = int
 IS_TRUE, IS_FALSE, IS_NULL = 1, 2, 4
 ANY: Outcome = IS_TRUE | IS_FALSE | IS_NULL
 
-MAX_WORK = 1_000_000  # literals evaluated in regions: about half a second
+MAX_WORK = 1_000_000  # evaluations of a literal in a region: about half a second
 
-# The text of a value as Hive writes it. Hive finds a row's directory by its text, our writer by its value: a declared
-# text that Hive would not write may have its rows in the default directory.
-_WRITTEN = {
+# The texts that Hive writes for values. Hive chooses a row's directory by its text, this project's writer by its value.
+# So if a declared text is not the one that Hive writes, rows with this value may be in the default directory.
+_CANONICAL = {
     KeyKind.STRING: re.compile(".*", re.DOTALL),
     KeyKind.INTEGER: re.compile(r"0|-?[1-9][0-9]*"),
     KeyKind.DECIMAL: re.compile(r"0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]"),
@@ -62,9 +63,11 @@ _COMPARISONS: dict[Operator, Callable[[int, int], bool]] = {
 
 
 class ValueRegions(NamedTuple):
-    """What a declared value says of its directory.
+    """The regions of one column for a declared value.
 
-    `regions` are those whose rows may lie there; empty means any. `owned` is the one whose rows lie nowhere else.
+    Attributes:
+        regions: regions whose rows may be in the directory of the value; empty means any region.
+        owned: the region whose rows are in no other directory, if any.
     """
 
     regions: tuple[Region, ...]
@@ -72,7 +75,10 @@ class ValueRegions(NamedTuple):
 
 
 class ColumnRegions:
-    """The regions of one column, for the values declared on it and the literals of a predicate that speak of it."""
+    """The regions of one column, for its declared values and the literals of a predicate on it.
+
+    `profiles` maps each region to the literals that can be true in it.
+    """
 
     def __init__(self, kind: KeyKind, declared: Iterable[str], literals: Sequence[Literal]) -> None:
         self._kind = kind
@@ -85,7 +91,7 @@ class ColumnRegions:
         self._cuts = sorted(keys)
         self._all: Profile = frozenset(map(id, literals))
         affordable = len(self.regions) * len(literals) <= MAX_WORK
-        self._literals = [(id(literal), _wanted(literal), self._compiled(atom_of(literal))) for literal in literals]
+        self._literals = [(id(literal), _required(literal), self._compiled(atom_of(literal))) for literal in literals]
         distinct: dict[Profile, Profile] = {}
         self.profiles: dict[Region, Profile] = {}
         for region in self.regions:
@@ -94,34 +100,34 @@ class ColumnRegions:
 
     @property
     def regions(self) -> range:
-        """Returns all regions, NULL the first."""
+        """All regions. NULL is the first one."""
         return range(NULL_REGION, 2 * len(self._cuts) + 1)
 
-    def profile(self, cell: ValueRegions) -> Profile:
-        """Tells which literals can be true for a row in the directory of a declared value."""
-        if not cell.regions:
+    def profile(self, value: ValueRegions) -> Profile:
+        """Returns the literals that can be true for a row in the directory of a declared value."""
+        if not value.regions:
             return self._all
-        if len(cell.regions) == 1:
-            return self.profiles[cell.regions[0]]
-        return frozenset().union(*(self.profiles[region] for region in cell.regions))
+        if len(value.regions) == 1:
+            return self.profiles[value.regions[0]]
+        return frozenset().union(*(self.profiles[region] for region in value.regions))
 
-    def cell(self, declared: str) -> ValueRegions:
-        """Tells where the rows with a declared value are."""
+    def value_regions(self, declared: str) -> ValueRegions:
+        """Returns the regions of a declared value."""
         if declared in ("", DEFAULT_PARTITION):
-            # Both name the directory of NULL and of the empty text. Whoever wrote may also have used the default one.
+            # NULL and the empty text share this directory. Writers may also have used the default directory.
             texts = [self._region(text) for text in ("", DEFAULT_PARTITION)]
             return ValueRegions((NULL_REGION, *(region for region in texts if region is not None)), None)
         region = self._region(declared)
         if region is None:
             return ValueRegions((), None)
-        written = _WRITTEN.get(self._kind)
-        return ValueRegions((region,), region if written is not None and written.fullmatch(declared) else None)
+        canonical = _CANONICAL.get(self._kind)
+        return ValueRegions((region,), region if canonical is not None and canonical.fullmatch(declared) else None)
 
     def _profile(self, region: Region) -> Profile:
-        return frozenset(literal for literal, wanted, outcome in self._literals if outcome(region) & wanted)
+        return frozenset(literal for literal, required, outcome in self._literals if outcome(region) & required)
 
     def _key(self, text: str) -> str | None:
-        # The instant of a timestamp's text depends on the session that reads it.
+        # The instant of a timestamp text depends on the time zone of the session that reads it.
         return None if self._kind is KeyKind.TIMESTAMP else sort_key(self._kind, text)
 
     def _region(self, text: str) -> Region | None:
@@ -154,11 +160,11 @@ class ColumnRegions:
     def _compiled_in(self, values: Sequence[str]) -> Callable[[Region], Outcome]:
         regions = [self._region(value) for value in values]
         members, otherwise = frozenset(regions), ANY if None in regions else IS_FALSE
-        of_null = IS_NULL if values else IS_NULL | IS_FALSE
+        for_null = IS_NULL if values else IS_NULL | IS_FALSE
 
         def outcome(region: Region) -> Outcome:
             if region == NULL_REGION:
-                return of_null
+                return for_null
             return IS_TRUE if region in members else otherwise
 
         return outcome
@@ -166,21 +172,21 @@ class ColumnRegions:
     def _compiled_prefix(self, prefix: str) -> Callable[[Region], Outcome]:
         end = _end_of(prefix)
         first = self._region_of_key(prefix)
-        behind = self._region_of_key(end) if end is not None else self.regions.stop
-        return lambda region: IS_NULL if region == NULL_REGION else _boolean(first <= region < behind)
+        stop = self._region_of_key(end) if end is not None else self.regions.stop
+        return lambda region: IS_NULL if region == NULL_REGION else _boolean(first <= region < stop)
 
 
 def atom_of(literal: Literal) -> Atom:
-    """Returns the atom of a literal, negated or not."""
+    """Returns the atom of a literal, without its negation."""
     if not isinstance(literal, Not):
         return literal
     if isinstance(literal.child, And | Or | Not | Constant):
-        raise TypeError(f"the negation is not pushed down to {literal}")
+        raise TypeError(f"call push_not first: {literal}")
     return literal.child
 
 
-def _wanted(literal: Literal) -> Outcome:
-    """Returns what the literal's atom must be for the literal to be true."""
+def _required(literal: Literal) -> Outcome:
+    """Returns the outcome of the atom for which the literal is true."""
     return IS_FALSE if isinstance(literal, Not) else IS_TRUE
 
 
@@ -200,6 +206,6 @@ def _constants(atom: Atom) -> Sequence[str]:
 
 
 def _end_of(prefix: str) -> str | None:
-    """Returns the least text behind all that begin with the prefix; None if there is none."""
+    """Returns the smallest text greater than all texts with the prefix, or None if there is none."""
     stem = prefix.rstrip(chr(0x10FFFF))
     return stem[:-1] + chr(ord(stem[-1]) + 1) if stem else None

@@ -1,4 +1,4 @@
-"""Skewed values are values of their column's type: one value has one text, the one that Hive writes."""
+"""Normalization of skewed values: each value has one canonical text, the one that Hive writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 
 Value = tuple[str, ...]
 
-# Nothing is given back: a long text that is no number is not tried again and again.
+# Possessive quantifiers prevent backtracking on long texts that are not numbers.
 _INTEGER = re.compile(r"\s*+([+-]?)([0-9]++)\s*+")
 _DECIMAL = re.compile(r"\s*+([+-]?)([0-9]*+)(?:\.([0-9]*+))?\s*+")
 _SCIENTIFIC = re.compile(r"\s*+[+-]?(?=\.?[0-9])[0-9]*+\.?[0-9]*+[eE][+-]?[0-9]{1,2}\s*+")
@@ -19,20 +19,20 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def canonical_text(type_string: str, text: str) -> str:
-    """Returns the text that Hive writes for the value: 01 is 1 on an int, 1.50 is 1.5 on a decimal, TRUE is true.
+    """Returns the text that Hive writes for a value: 1 for 01 (int), 1.5 for 1.50 (decimal), true for TRUE (boolean).
 
-    A text that is no value of the type stays as it is, and so do texts, and numbers of floating point.
+    Strings, floating-point numbers, and texts that are not values of the type stay unchanged.
     """
     kind = kind_of(type_string)
     if text == DEFAULT_PARTITION:
         return text
     if kind is KeyKind.INTEGER and (whole := _INTEGER.fullmatch(text)):
         return _signed(whole[1], whole[2].lstrip("0") or "0")
-    if kind is KeyKind.DECIMAL and _SCIENTIFIC.fullmatch(text):  # as Spark writes those of many digits
+    if kind is KeyKind.DECIMAL and _SCIENTIFIC.fullmatch(text):  # Spark writes decimals with many digits so
         text = format(Decimal(text), "f")
-    if kind is KeyKind.DECIMAL and (found := _DECIMAL.fullmatch(text)) and (found[2] or found[3]):
-        whole_part, fraction = found[2].lstrip("0") or "0", (found[3] or "").rstrip("0")
-        return _signed(found[1], f"{whole_part}.{fraction}" if fraction else whole_part)
+    if kind is KeyKind.DECIMAL and (match := _DECIMAL.fullmatch(text)) and (match[2] or match[3]):
+        whole_part, fraction = match[2].lstrip("0") or "0", (match[3] or "").rstrip("0")
+        return _signed(match[1], f"{whole_part}.{fraction}" if fraction else whole_part)
     if kind is KeyKind.DATE and (day := sort_key(kind, text)) and _DATE.fullmatch(day):
         return day
     if kind is KeyKind.BOOLEAN:
@@ -45,16 +45,19 @@ def _signed(sign: str, digits: str) -> str:
 
 
 def distinct_values(types: Sequence[str], values: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Lists each value once, in the order of their first texts, as Hive writes it. `types` are those of the columns."""
+    """Returns canonical values without duplicates, in the order of their first occurrence.
+
+    `types` are the type strings of the columns.
+    """
     return [list(value) for value in dict.fromkeys(_value(types, value) for value in values)]
 
 
-def typed_locations(types: Sequence[str], places: Mapping[Value, str]) -> dict[Value, str]:
-    """Returns the places of values, by the values as Hive writes them."""
-    return {_value(types, value): place for value, place in places.items()}
+def typed_locations(types: Sequence[str], locations: Mapping[Value, str]) -> dict[Value, str]:
+    """Returns the locations of values with canonical values as keys."""
+    return {_value(types, value): location for value, location in locations.items()}
 
 
 def _value(types: Sequence[str], value: Sequence[str]) -> Value:
-    if len(types) != len(value):  # the place of no declared value
+    if len(types) != len(value):  # not a declared value
         return tuple(value)
     return tuple(canonical_text(kind, text) for kind, text in zip(types, value, strict=True))

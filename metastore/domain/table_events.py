@@ -1,11 +1,11 @@
-"""Events of tables and partitions. One change is a bounded number of messages of bounded size.
+"""Events of tables and partitions. Each change produces a bounded number of messages of bounded size.
 
-* Up to `WHOLE` added partitions of up to `LARGEST` characters stand in one ADD_PARTITION with their objects, as Hive
-  does it.
-* Up to `SINGLE` changed partitions have an ALTER_PARTITION each, as in every Hive (ALTER_PARTITIONS is known only to
-  clients of Hive 4.1 and later; others ignore it and would go on with what they know).
-* Of more, the objects are left out: the values of new ones stand alone, and RELOAD and an INSERT without partition
-  say that the whole table must be read anew. Impala acts on both, Doris and StarRocks on the second.
+* Up to `WHOLE` added partitions with up to `LARGEST` characters are one ADD_PARTITION event with their objects, as in
+  Hive.
+* Up to `SINGLE` changed partitions have one ALTER_PARTITION event each, as in all Hive versions. ALTER_PARTITIONS
+  exists only since Hive 4.1; older clients ignore it and would keep stale partitions.
+* Larger changes omit the objects. New partitions are listed by their values only. RELOAD and an INSERT without a
+  partition tell clients to read the whole table again: Impala reacts to both, Doris and StarRocks to the second.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ WHOLE: Final = 1_000
 LARGEST: Final = 4 * 2**20
 SINGLE: Final = 100
 NAMED: Final = 10_000
-"""Partitions whose values one message holds."""
+"""Maximum number of partitions in one message."""
 
 _ESCAPED: Final = to_json(PLACEHOLDER)[1:-1]
 
 
 class TableText(NamedTuple):
-    """A table and its object. `keys` are the names of its partition columns."""
+    """A table and its JSON text. `keys` are the names of its partition columns."""
 
     name: TableName
     type: str
@@ -36,14 +36,17 @@ class TableText(NamedTuple):
 
 
 class PartitionText(NamedTuple):
-    """A partition and its object."""
+    """A partition and its JSON text."""
 
     values: Sequence[str]
     text: str
 
 
 class Objects(NamedTuple):
-    """Objects of partitions, which are read where they are needed. `PLACEHOLDER` behind { is `marked`."""
+    """JSON texts of partitions, read lazily.
+
+    A `PLACEHOLDER` after an opening brace stands for `marked`, the fields that all partitions share.
+    """
 
     texts: Iterable[str]
     marked: str = ""
@@ -54,7 +57,7 @@ def create_table(table: TableText) -> Event:
 
 
 def alter_table(before: TableText, after: TableText, *, truncated: bool = False) -> Event:
-    """Makes an event that is filed under the new name, its message under the old one."""
+    """Returns an event under the new name of the table. The message has the old name."""
     altered = _of_table(
         EventType.ALTER_TABLE,
         before,
@@ -102,7 +105,7 @@ def drop_partitions(table: TableText, values: Sequence[Sequence[str]]) -> Iterat
 
 
 def insert(table: TableText, partition: PartitionText | None, *, replace: bool, files: Sequence[str] = ()) -> Event:
-    """Makes an event of data that were written: into the partition, or somewhere into the table."""
+    """Returns the event of written data, in a partition or (None) anywhere in the table."""
     fields: dict[str, Any] = {"replace": _word(replace), "files": list(files)}
     if partition is not None:
         fields |= {"ptnObjJson": partition.text, "partKeyVals": _key_values(table, partition.values)}
@@ -110,20 +113,18 @@ def insert(table: TableText, partition: PartitionText | None, *, replace: bool, 
 
 
 def reload(table: TableText, partition: PartitionText | None, *, refresh: bool) -> Event:
-    """Makes an event: what is known of the table or partition is to be read again (`refresh`), or forgotten."""
+    """Returns an event that tells clients to read the table or partition again (`refresh`) or to invalidate it."""
     fields = {"ptnObjJson": partition.text} if partition is not None else {}
     return _of_table(EventType.RELOAD, table, tableObjJson=table.text, refreshEvent=_word(refresh), **fields)
 
 
 def reread(table: TableText) -> tuple[Event, Event]:
-    """Makes the events of what is too much to be told one by one."""
+    """Returns the events of a change that is too large for one event per partition."""
     return reload(table, None, refresh=False), insert(table, None, replace=False)
 
 
 def encoded_file(file: str, checksum: str | None = None, directory: str | None = None) -> str:
-    """Returns a file with its checksum and sub-directory, as Hive's ReplChangeManager.encodeFileUri without a change
-    root.
-    """
+    """Encodes a file with its checksum and sub-directory, as Hive's ReplChangeManager.encodeFileUri does."""
     return f"{file}#{checksum or ''}##{directory or ''}"
 
 
@@ -133,7 +134,7 @@ def _of_table(kind: EventType, table: TableText, **fields: Any) -> Event:
 
 
 def _with_objects(event: Event, texts: Sequence[str], marked: str) -> Event:
-    # What users write is escaped by the object's text already, and so has another backslash here.
+    # In users' texts, control characters are escaped twice here and have another backslash, so they never match.
     listed = to_json(texts).replace(f"{{{_ESCAPED}", f"{{{PLACEHOLDER}")
     message = f'{event.message[:-1]},"partitionListJson":{listed}}}'
     return event._replace(message=message, repeated=to_json(marked)[1:-1], repetitions=listed.count(PLACEHOLDER))
@@ -144,7 +145,7 @@ def _key_values(table: TableText, values: Sequence[str]) -> dict[str, str]:
 
 
 def _within(objects: Objects) -> list[str] | None:
-    """Returns all of the texts, or None when they are too long together."""
+    """Returns the texts, or None if their total length exceeds LARGEST."""
     texts, size = [], 0
     for text in objects.texts:
         size += len(text) + text.count(PLACEHOLDER) * len(objects.marked)
@@ -159,5 +160,5 @@ def _pieces(values: Sequence[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]
 
 
 def _word(flag: bool) -> str:
-    """Writes a flag as text, as Hive does."""
+    """Returns a flag as a text, as in Hive's messages."""
     return "true" if flag else "false"

@@ -1,4 +1,4 @@
-"""Type strings: `array<struct<a:int,b:decimal(5,2)>>` — which are legal, and which may replace which."""
+"""Type strings such as `array<struct<a:int,b:decimal(5,2)>>`: validation and compatible changes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from metastore.errors import InvalidObjectError
 
 MAX_DEPTH = 100
 
-# What Hive's metastore writes for columns that only the serde knows.
+# Hive's type of columns that are known only to the serde.
 _FROM_DESERIALIZER = "<derived from deserializer>"
 _STRINGS = frozenset({"string", "varchar", "char"})
 _DATE_TIMES = frozenset({"date", "datetime", "timestamp", "timestamp with time zone"})
-# In the order in which one may become another (Hive's ColumnType.NumericCastOrder).
+# Each may change to a later one (Hive's ColumnType.NumericCastOrder).
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 _ALIASES = {
     "integer": "int",
@@ -28,7 +28,7 @@ _PRIMITIVES = (
     | _DATE_TIMES
     | frozenset(_NUMBERS)
     | frozenset({"void", "boolean", "binary", "interval_year_month", "interval_day_time"})
-    # Not Hive's own, or not of every version: what Spark and Iceberg may put into a struct.
+    # Types of Spark and Iceberg that not every Hive version has.
     | frozenset({"timestamp with local time zone", "timestamp_ntz", "timestamp_ltz", "variant"})
 )
 _PARAMETERS = {"decimal": 2, "varchar": 1, "char": 1, "timestamp": 1}
@@ -40,9 +40,9 @@ _NAME = re.compile(r"[a-z]\w*(?: [a-z]+)*", re.ASCII)
 
 @text_cache.cached(4096)
 def check_type(type_string: str) -> None:
-    """Refuses (InvalidObjectError) what is no type by Hive's grammar (TypeInfoUtils), in any case and nesting.
+    """Raises InvalidObjectError for a text that is not a type in Hive's grammar (TypeInfoUtils). Case does not matter.
 
-    Names of struct fields may hold anything but `< > , :`, and with backticks around them also those.
+    Names of struct fields may contain all characters except `< > , :`, and also those if they are in backticks.
     """
     if type_string.strip().lower() == _FROM_DESERIALIZER:
         return
@@ -53,10 +53,10 @@ def check_type(type_string: str) -> None:
 
 
 def can_change(old: str, new: str) -> bool:
-    """Tells whether a column may change its type under metastore.disallow.incompatible.col.type.changes.
+    """Returns whether metastore.disallow.incompatible.col.type.changes allows the change of a column's type.
 
-    Hive's ColumnType.areColTypesCompatible: strings among themselves and to doubles, numbers to wider ones, numbers,
-    dates and times to strings, void to any primitive. Complex types must stay as they are.
+    Hive's ColumnType.areColTypesCompatible allows: strings to strings and doubles; numbers to wider numbers; numbers,
+    dates and times to strings; void to any primitive type. Complex types cannot change.
     """
     before, after = (_base(text) for text in (old, new))
     if _folded(old) == _folded(new):
@@ -71,22 +71,22 @@ def can_change(old: str, new: str) -> bool:
 
 
 class _Reader:
-    """Reads one type string token by token. `following`: the one to read next; nothing at the end.
+    """A recursive-descent parser of one type string. `following` is the next token, "" at the end.
 
-    They are looked for as they are read: those of a text of megabytes would take many times its memory.
+    Tokens are generated lazily: a list of all tokens would take many times the memory of a large text.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = (token for found in _TOKEN.finditer(text) if (token := found.group().strip()))
+        self._tokens = (token for match in _TOKEN.finditer(text) if (token := match.group().strip()))
         self.following = next(self._tokens, "")
 
     def error(self, reason: str) -> InvalidObjectError:
-        """Returns the refusal of the whole type."""
+        """Returns an error about the whole type string."""
         return InvalidObjectError(f"Invalid column type name: {_shortened(self._text)} ({reason})")
 
     def type(self, depth: int) -> None:
-        """Reads one type, with all that it holds."""
+        """Parses one type, including nested types."""
         if depth > MAX_DEPTH:
             raise self.error(f"nested more than {MAX_DEPTH} levels deep")
         name = _folded(self._take())
@@ -158,8 +158,8 @@ class _Reader:
         return int(token)
 
     def _take(self) -> str:
-        taken, self.following = self.following, next(self._tokens, "")
-        return taken
+        token, self.following = self.following, next(self._tokens, "")
+        return token
 
     def _expect(self, text: str) -> None:
         if self._take() != text:

@@ -152,7 +152,7 @@ def test_what_names_no_table_is_refused(hive_client: Any, name: str) -> None:
 
 
 def test_a_snapshot_that_cannot_be_read_is_refused(hive_client: Any) -> None:
-    with pytest.raises(MetaException, match="is no list of valid transactions"):
+    with pytest.raises(MetaException, match="is not a list of valid transactions"):
         valid(hive_client, "a.b", validTxnList="rubbish")
     with pytest.raises(MetaException, match=r"invalid write id 7 for table a\.b"):
         valid(hive_client, "a.b", writeId=7)
@@ -177,7 +177,7 @@ def test_the_state_of_a_copied_table_is_taken_over(hive_client: Any, db: str) ->
     queued = hive_client.show_compact(ShowCompactRequest(dbName=db)).compacts
     assert sorted(each.partitionname for each in queued) == ["p=1", "p=2"]
     for text in ("x", f"{db}.u:1:2::3", f"{db}.u:{2**63 - 1}:0::", f"{db}.u:-1:0"):
-        with pytest.raises(TApplicationException, match=r"is no list of valid write ids|are no state of a table"):
+        with pytest.raises(TApplicationException, match=r"is not a list of valid write ids|are no state of a table"):
             hive_client.repl_tbl_writeid_state(ReplTblWriteIdStateRequest(text, "me", "here", db, "u"))
 
 

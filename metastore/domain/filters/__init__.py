@@ -1,4 +1,4 @@
-"""Hive's filter language: texts of get_partitions_by_filter and get_table_names_by_filter become predicates."""
+"""Parser of Hive's filter language, for get_partitions_by_filter and get_table_names_by_filter."""
 
 from metastore.domain.filters.parser import check_columns, parse_filter
 from metastore.domain.filters.table_fields import TableField, table_field

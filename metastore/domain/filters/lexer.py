@@ -1,4 +1,4 @@
-"""The words of a filter: names, constants and signs, each with its place in the text."""
+"""The tokens of a filter."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from metastore.errors import InvalidInputError
 
 
 class Kind(enum.Enum):
-    """What a token is. Keywords and whole numbers are words: the parser tells them apart."""
+    """Kinds of tokens. Keywords and whole numbers are words; the parser distinguishes them."""
 
     WORD = "word"
-    NAME = "name"  # in backticks; the text is without them
-    STRING = "string"  # the text has its quotes
+    NAME = "name"  # in backticks; `text` is without them
+    STRING = "string"  # `text` includes the quotes
     DATE = "date"
     TIMESTAMP = "timestamp"
     SIGN = "sign"
@@ -23,7 +23,7 @@ class Kind(enum.Enum):
 
 
 class Token(NamedTuple):
-    """One word of a filter. `position` counts characters from 1."""
+    """One token. `position` is that of its first character, from 1."""
 
     kind: Kind
     text: str
@@ -31,11 +31,11 @@ class Token(NamedTuple):
 
     @property
     def keyword(self) -> str:
-        """Returns the text in lower case if it may be a keyword, else nothing."""
+        """The lower-case text if the token may be a keyword, else ""."""
         return self.text.lower() if self.kind is Kind.WORD else ""
 
 
-# Hive's own names are ASCII; Spark sends others bare as well, and parameters of tables have dots.
+# Hive's own names are ASCII, but Spark sends other names without backticks. Names of table parameters have dots.
 _TOKEN = re.compile(
     r"(?P<timestamp>[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)"
     r"|(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
@@ -48,42 +48,43 @@ _TOKEN = re.compile(
 _SPACE = re.compile(r"\s*")
 _SHOWN = 20
 MAX_TOKENS: Final = 2**16
-"""Of a filter: 16,000 comparisons, or an IN of 32,000. Each takes memory, and PostgreSQL's time."""
+"""Maximum number of tokens: 16,000 comparisons, or an IN list of 32,000 values. Limits memory and SQL time."""
 
 
 def syntax_error(problem: str, token: Token) -> InvalidInputError:
-    """Returns the answer to a filter that cannot be read, in Hive's words and with the place."""
-    found = f"'{_shortened(token.text)}' at character {token.position}" if token.text else "the end of the filter"
-    return InvalidInputError(f"Error parsing partition filter: {problem}, found {found}")
+    """Returns the error for an invalid filter, with Hive's prefix and the position."""
+    actual = f"'{_shortened(token.text)}' at character {token.position}" if token.text else "the end of the filter"
+    return InvalidInputError(f"Error parsing partition filter: {problem}, found {actual}")
 
 
 def tokens_of(text: str) -> Iterator[Token]:
-    """Yields the tokens of a filter, closed by one of kind END. Raises InvalidInputError where none starts, and where
-    there are more than MAX_TOKENS.
+    """Yields the tokens of a filter, then one of kind END.
 
-    Strings keep their backslashes: `\'` does not end one, but stays two characters (Hive's PartitionFilter.g4).
+    Raises InvalidInputError at a position without a valid token, and after MAX_TOKENS.
+
+    Strings keep their backslashes: `\'` does not end a string and stays two characters (Hive's PartitionFilter.g4).
     """
     if "\0" in text:
         raise syntax_error("a NUL character is not allowed", Token(Kind.SIGN, "\\0", text.index("\0") + 1))
     count, position = 0, _after_space(text, 0)
     while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None or found.lastgroup is None:
+        match = _TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:
             problem = "unclosed quote" if text[position] in "'\"`" else "unexpected character"
             raise syntax_error(problem, Token(Kind.SIGN, text[position:], position + 1))
-        kind = Kind(found.lastgroup)
-        value = found[found.lastgroup]
+        kind = Kind(match.lastgroup)
+        value = match[match.lastgroup]
         token = Token(kind, value.replace("``", "`") if kind is Kind.NAME else value, position + 1)
         if count == MAX_TOKENS:
-            raise syntax_error(f"a filter has at most {MAX_TOKENS} words and signs", token)
+            raise syntax_error(f"a filter has at most {MAX_TOKENS} tokens", token)
         yield token
-        count, position = count + 1, _after_space(text, found.end())
+        count, position = count + 1, _after_space(text, match.end())
     yield Token(Kind.END, "", len(text) + 1)
 
 
 def _after_space(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    return found.end() if found else position
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
 
 
 def _shortened(text: str) -> str:

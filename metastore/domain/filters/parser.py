@@ -1,6 +1,6 @@
-"""Filters as predicates: the grammar of Hive's PartitionFilter.g4, and of its older Filter.g, without recursion.
+"""Parser of filters: the grammars of Hive's PartitionFilter.g4 and of its older Filter.g, without recursion.
 
-It takes a little more than Hive does: IN without parentheses around the key, any number of structs, decimals.
+It accepts more than Hive: IN without parentheses around the key, any number of structs, and decimals.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _OPERATORS = {operator.value: operator for operator in Operator} | {
     "==": Operator.EQUAL,
     "<>": Operator.NOT_EQUAL,
 }
-# A key of one of these names needs backticks. Others (date, struct …) are keywords only where they stand before what
-# makes them one: a table may well be partitioned by `date`, and Spark sends names without backticks.
-_ANY_CASE = "(?i)"
+_ANY_CASE = "(?i)"  # Java's flag for case-insensitive patterns
+# Keys with these names need backticks. Other keywords (date, struct …) are recognized by the token after them, because
+# Spark sends names without backticks and a table may be partitioned by `date`.
 _RESERVED = frozenset({"and", "or", "not", "in", "like", "between"})
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _LITERALS = {
@@ -30,15 +30,15 @@ _LITERALS = {
     "timestamp": (KeyKind.TIMESTAMP, (Kind.STRING, Kind.TIMESTAMP)),
 }
 
-_END = Token(Kind.END, "", 0)  # behind the last one, which says where the filter ends
+_END = Token(Kind.END, "", 0)  # for lookahead beyond the END token
 
 T = TypeVar("T")
 
 
 def parse_filter(text: str | None, *, fold_names: bool = True) -> Expression | None:
-    """Returns the predicate of a filter; None for no filter (everything). Names are folded unless told otherwise.
+    """Parses a filter. Returns None for an empty filter, which matches everything.
 
-    Raises InvalidInputError, "Error parsing partition filter: …", naming the place.
+    Raises InvalidInputError "Error parsing partition filter: …" with the position of the error.
     """
     if text is None or not text.strip():
         return None
@@ -50,19 +50,22 @@ def parse_filter(text: str | None, *, fold_names: bool = True) -> Expression | N
 
 
 def check_columns(expression: Expression, keys: Iterable[str]) -> None:
-    """Refuses (InvalidInputError) a predicate on a column that is not among the partition keys."""
+    """Raises InvalidInputError if the predicate has a column that is not one of the partition keys."""
     unknown = columns(expression) - {fold(key) for key in keys}
     if unknown:
         raise InvalidInputError(f"Specified key <{min(unknown)}> is not a partitioning key for the table")
 
 
 class _Parser:
-    """Reads tokens one by one. What an open parenthesis holds so far is an OR of ANDs: a list of lists."""
+    """Parses tokens one by one.
+
+    Each open parenthesis has a list of alternatives (OR), each of which is a list of conditions (AND).
+    """
 
     def __init__(self, tokens: Iterator[Token], name: Callable[[str], str]) -> None:
         self._tokens = tokens
         self._name = name
-        self._ahead: deque[Token] = deque()  # what has been looked at, and not taken
+        self._ahead: deque[Token] = deque()  # lookahead
 
     def filter(self) -> Expression:
         open_groups: list[list[list[Expression]]] = [[[]]]
@@ -102,7 +105,7 @@ class _Parser:
     def _mirrored(self) -> Expression:
         value = self._constant()
         if self._peek().keyword == "like":
-            raise syntax_error("the value of LIKE belongs on its right", self._peek())
+            raise syntax_error("the pattern of LIKE must be on its right", self._peek())
         operator = self._operator()
         return Compare(self._key(), operator.mirrored, value)
 
@@ -180,8 +183,9 @@ class _Parser:
         return f"-{self._take().text}" if token.text == "-" else token.text
 
     def _string(self, first: Token) -> str:
-        """Reads a string. Adjacent ones are one, of which only the outermost quotes go; a doubled quote so stays
-        (Hive's rule).
+        """Returns the text of a string. Adjacent strings are concatenated without removing the quotes between them.
+
+        So a doubled quote stays in the text, as in Hive.
         """
         parts = [first.text]
         while self._peek().kind is Kind.STRING:
@@ -203,7 +207,7 @@ class _Parser:
         return self._peek().keyword == "struct" and self._peek(1).text == "("
 
     def _opens_group(self) -> bool:
-        """Tells whether this is a parenthesis, and not that of an IN."""
+        """Returns whether the next token is a parenthesis that is not part of `(key) IN`."""
         if self._peek().kind is not Kind.SIGN or self._peek().text != "(":
             return False
         key, closing, word = self._peek(1), self._peek(2), self._peek(3)
@@ -247,14 +251,16 @@ def _equal(column: str, value: str) -> Expression:
 
 def _checked(kind: KeyKind, text: str, token: Token) -> str:
     if sort_key(kind, text) is None:
-        raise syntax_error(f"'{text}' is no {kind.value}", token)
+        raise syntax_error(f"'{text}' is not a {kind.value}", token)
     return text
 
 
 def _like(column: str, pattern: str) -> Expression:
-    """Reads LIKE as any of its dialects means it. Hive 4 has SQL's wildcards; Hive 2 and 3 have Java's `.` and `.*`,
-    which Spark puts around texts that it does not escape. Which one is meant cannot be told, and no match may be lost.
-    Clients of Hive 4.1 ask for tables in any case, as Java says it: `(?i)first.*`.
+    """Returns a predicate for LIKE that covers all its dialects.
+
+    Hive 4 uses SQL wildcards. Hive 2 and 3 use Java's `.` and `.*`; Spark adds these to texts that it does not escape.
+    The dialect of a pattern is not known and no match may be lost, so the predicate matches either meaning. Clients of
+    Hive 4.1 search tables case-insensitively with a Java flag: `(?i)first.*`.
     """
     any_case = pattern.startswith(_ANY_CASE)
     pattern = pattern.removeprefix(_ANY_CASE)
@@ -266,8 +272,8 @@ def _like(column: str, pattern: str) -> Expression:
 
 
 def _sql_pattern(java: str) -> str:
-    def translated(found: re.Match[str]) -> str:
-        text = found.group()
+    def translated(match: re.Match[str]) -> str:
+        text = match.group()
         return {".*": "%", ".": "_"}.get(text) or f"\\{text[-1]}"
 
     return re.sub(r"\.\*|\.|\\.|[%_]", translated, java, flags=re.DOTALL)

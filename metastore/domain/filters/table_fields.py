@@ -1,4 +1,4 @@
-"""What a filter over tables may speak of: their owner, last access, name, type and parameters."""
+"""Fields of a filter over tables: owner, last access, name, type and parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from metastore.errors import InvalidInputError
 
 
 class TableField(enum.Enum):
-    """Keys of get_table_names_by_filter, as hive_metastore.thrift spells its constants HIVE_FILTER_FIELD_…."""
+    """Keys of get_table_names_by_filter: the constants HIVE_FILTER_FIELD_… of hive_metastore.thrift."""
 
     OWNER = "hive_filter_field_owner__"
     LAST_ACCESS = "hive_filter_field_last_access__"
@@ -18,10 +18,9 @@ class TableField(enum.Enum):
 
 
 def table_field(column: str) -> tuple[TableField, str]:
-    """Returns the field that a column of such a filter means, and the parameter's key (else ""), which is
-    case-sensitive.
+    """Returns the field for a key of the filter, and the name of the parameter ("" for other fields).
 
-    Raises InvalidInputError for any other column (Hive's ExpressionTree).
+    Raises InvalidInputError for any other key, with Hive's message (ExpressionTree).
     """
     for field in TableField:
         if field is TableField.PARAMETER and column.startswith(field.value):

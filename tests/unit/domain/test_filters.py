@@ -185,7 +185,7 @@ def test_names_are_folded_unless_told_otherwise() -> None:
         ("(struct(a,b)) in (struct(1))", "Struct keys .* and values sizes do not match"),
         ("(struct()) in (struct(1))", r"expected a key, found '\)'"),
         ("(struct(a)) in (1)", "expected STRUCT, found '1'"),
-        ("'x' like a", "the value of LIKE belongs on its right"),
+        ("'x' like a", "the pattern of LIKE must be on its right"),
         ("1 = 2", "expected a key, found '2' at character 5"),
         ("(5) in (1)", "expected a key, found '5'"),
         ("a = 'x", "unclosed quote, found ''x' at character 5"),
@@ -193,8 +193,8 @@ def test_names_are_folded_unless_told_otherwise() -> None:
         (r"a = 'x\'", "unclosed quote"),
         ("a = 1;", "unexpected character, found ';' at character 6"),
         ("a = '\0'", "a NUL character is not allowed, .* at character 6"),
-        ("a = 2024-02-30", "'2024-02-30' is no date"),
-        ("a = timestamp '2024-01-01 25:00:00'", "is no timestamp"),
+        ("a = 2024-02-30", "'2024-02-30' is not a date"),
+        ("a = timestamp '2024-01-01 25:00:00'", "is not a timestamp"),
         ("a = -'x'", "expected a constant, found '-'"),
         ("like = 1", "expected a key, found 'like'"),
     ],
@@ -233,7 +233,7 @@ def test_long_filters() -> None:
 
 @pytest.mark.parametrize("text", ["(" * 2**17, " or ".join(["a=1"] * 2**15), f"a in ({'1,' * 2**15}1)"])
 def test_a_filter_of_more_tokens_than_memory_is_kept_for_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="a filter has at most 65536 words and signs, found"):
+    with pytest.raises(InvalidInputError, match="a filter has at most 65536 tokens, found"):
         parse_filter(text)
 
 

@@ -81,13 +81,13 @@ def test_write_ids_as_hive_writes_them() -> None:
 
 @pytest.mark.parametrize("text", ["x", "1:2:a", ":", "1:2:3:4.5", "9" * 5000])
 def test_what_is_no_snapshot_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="is no list of valid"):
+    with pytest.raises(InvalidInputError, match="is not a list of valid"):
         parse_snapshot(text)
 
 
 @pytest.mark.parametrize("text", ["", "t", "db.t", ":1:2", "db.t:x"])
 def test_what_is_no_list_of_write_ids_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="is no list of valid"):
+    with pytest.raises(InvalidInputError, match="is not a list of valid"):
         parse_write_ids(text)
 
 
