@@ -1,13 +1,13 @@
-"""List-bucketed tables in plain PySpark: `session` makes a SparkSession, `scan_report` tells what a query reads."""
+"""List-bucketed tables in plain PySpark. `session` starts a SparkSession; `scan_report` shows what a query reads."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
-if find_spec("py4j") is None:  # pyspark-client has the package pyspark, too
+if find_spec("py4j") is None:  # pyspark-client also installs the package pyspark
     raise ImportError(
-        "spark_client needs PySpark with its driver (pip install 'pyspark>=3.5'); a client of Spark Connect needs "
-        "nothing of it: let `metastore spark serve --connect 15002` be its server, and ask that with SQL"
+        "spark_client needs PySpark with its driver: pip install 'pyspark>=3.5'. A client of Spark Connect needs no "
+        "spark_client: serve it with `metastore spark serve --connect 15002`"
     )
 
 from spark_client.joins.by_bucket import by_bucket

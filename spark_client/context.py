@@ -1,4 +1,4 @@
-"""What the client's rooms work with: the Spark session and the metastore that belongs to it."""
+"""The context of every operation: the Spark session and its metastore."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from metastore.client import MetastoreClient
 from spark_client.errors import SessionError
 
 
-def _go_on(step: str) -> None:
-    """Does nothing between two steps of a write."""
+def _continue(step: str) -> None:
+    """Continues after a step of a write. Tests replace it to stop there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A session and its metastore. `on_step` is told each step of a write, so that a test may stop it there."""
+    """A session and its metastore. `on_step` receives the name of each step of a write; a test may raise in it."""
 
     spark: SparkSession
     metastore: MetastoreClient
-    on_step: Callable[[str], None] = _go_on
+    on_step: Callable[[str], None] = _continue
 
 
 class MetastoreSession(SparkSession):
-    """A SparkSession that knows its metastore. `started`: the one that was started last, stopped or not.
+    """A SparkSession with a metastore.
 
-    `fixed`: what its SparkContext was started with, as it was said.
+    `started` is the session that was started last, whether or not it has been stopped. `fixed` holds the arguments with
+    which its SparkContext was started.
     """
 
     started: ClassVar[MetastoreSession | None] = None
@@ -37,25 +38,25 @@ class MetastoreSession(SparkSession):
     fixed: Mapping[str, str | None] = MappingProxyType({})
 
 
-def is_remote(given: object) -> bool:
-    """Tells whether a session or a frame is that of a client of Spark Connect: it has no JVM beside it."""
-    return type(given).__module__.startswith("pyspark.sql.connect")
+def is_remote(session_or_frame: object) -> bool:
+    """Tells whether a session or DataFrame belongs to a client of Spark Connect, which has no JVM."""
+    return type(session_or_frame).__module__.startswith("pyspark.sql.connect")
 
 
-def reject_remote(given: object, function: str, instead: str) -> None:
-    """Raises SessionError where `given`, a session or a frame, or else the one that is active, is remote."""
-    if is_remote(given) or (isinstance(given, str) and is_remote(SparkSession.getActiveSession())):
+def reject_remote(session_or_frame: object, function: str, instead: str) -> None:
+    """Raises SessionError for a session or DataFrame of Spark Connect. `instead` names the SQL to run on the server."""
+    if is_remote(session_or_frame):
         raise SessionError(
-            f"{function} works in a driver, not in a client of Spark Connect; there, ask the server with SQL: {instead}"
+            f"{function} works in a driver, not in a client of Spark Connect. Run SQL on the server instead: {instead}"
         )
 
 
 def context_of(spark: SparkSession, otherwise: str) -> Context:
-    """Returns a session with its metastore, or with that of the session that was started last.
+    """Returns the context of a session. A plain SparkSession gets the metastore of the session that was started last.
 
-    Raises SessionError with the text of `otherwise` where none was started.
+    Raises SessionError with the text `otherwise` if no session was started.
     """
-    known = spark if isinstance(spark, MetastoreSession) else MetastoreSession.started
-    if known is None:
+    started = spark if isinstance(spark, MetastoreSession) else MetastoreSession.started
+    if started is None:
         raise SessionError(otherwise)
-    return Context(spark, known.metastore)
+    return Context(spark, started.metastore)

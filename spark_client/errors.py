@@ -1,4 +1,4 @@
-"""What can go wrong on the client's side, each as one line that names the thing and the mend."""
+"""The client's errors. Each message is one line that names the object and the remedy."""
 
 from __future__ import annotations
 
@@ -48,29 +48,31 @@ class InvalidInsertError(SparkClientError):
 
 
 class WriteFailedError(SparkClientError):
-    """A write broke off. Nothing of it is visible, and what it had brought is removed."""
+    """A write failed. None of its rows is visible, and its files have been removed."""
 
 
 class WriteUncertainError(SparkClientError):
-    """The metastore broke off while a write was published: it may be visible. Nothing was removed."""
+    """The connection to the metastore failed while a write was being published. The write may be visible; no file was
+    removed.
+    """
 
 
 class InvalidStatementError(SparkClientError):
-    """A statement about skew or dependent tables that cannot be understood, or does not fit its table."""
+    """A statement about skew or dependent tables that is malformed or does not fit its table."""
 
 
 class UnreadableTableError(SparkClientError):
-    """A table or partition is stored in a way that cannot be read here."""
+    """A table or partition is stored in a way that this library cannot read."""
 
 
 class SessionError(SparkClientError):
-    """The session cannot be started as asked, mostly because Spark runs with other settings already."""
+    """The session cannot be started with these arguments, usually because Spark already runs with other settings."""
 
 
 class UnsupportedSparkError(SessionError):
-    """This Spark, or this Java, cannot do what is asked."""
+    """This version of Spark or Java does not support the operation."""
 
 
 def first_line(error: Exception) -> str:
-    """Returns that of an error that is not ours, and may begin with an empty line, as Spark's parser's do."""
+    """Returns the first line of the message of a foreign error. Spark's parser errors begin with an empty line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

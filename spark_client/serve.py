@@ -1,4 +1,4 @@
-"""The doors for those who have no driver of ours: Spark Connect and JDBC. Clients need nothing of this library."""
+"""Serves a session to other clients: Spark Connect and JDBC. The clients need nothing of this library."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from spark_client.errors import SessionError
 from spark_client.jvm import servers
 from spark_client.session import Session, session
 
-# Clients of Spark Connect are told what is wrong, and not where in the server.
+# Clients of Spark Connect get the message of an error, without the server's stack trace.
 _SETTINGS = {"spark.sql.connect.serverStacktrace.enabled": "false"}
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What is served from a session, and under which addresses; None where it is not."""
+    """The servers of a session and their addresses. An address is None if the server was not started."""
 
     session: Session
     connect: str | None = None
@@ -26,7 +26,7 @@ class Servers:
     _thrift: Any = None
 
     def stop(self) -> None:
-        """Closes the doors, and stops Spark."""
+        """Stops the servers and Spark."""
         if self._thrift is not None:
             self._thrift.stop()
         if self.connect is not None:
@@ -45,17 +45,19 @@ def serve(
     warehouse: str | None = None,
     conf: Mapping[str, Any] | None = None,
 ) -> Servers:
-    """Starts Spark with its own servers: Spark Connect on port `connect`, the Thrift server (JDBC) on `thrift`.
+    """Starts Spark with its own servers: Spark Connect on port `connect`, and the Thrift server for JDBC on port
+    `thrift`.
 
-    `host`: the address that they listen on. They ask nobody who he is: whoever reaches them is this process's user.
-    The rest is as in `session`.
+    `host` is the address on which both listen. They do not authenticate: every client has the rights of this process.
+    The other parameters are those of `session`.
 
     Raises:
-        SessionError: no door is asked for, the host is not this machine's, a port is taken, or this Spark lacks it.
-        MetastoreUnavailableError, UnsupportedSparkError: as `session`.
+        SessionError: No port is given, the host is not an address of this machine, a port is taken, or this Spark lacks
+            the server.
+        MetastoreUnavailableError, UnsupportedSparkError: See `session`.
     """
     if connect is None and thrift is None:
-        raise SessionError("nothing to serve: say connect=15002 (Spark Connect), thrift=10000 (JDBC), or both")
+        raise SessionError("nothing to serve: pass connect=15002 (Spark Connect), thrift=10000 (JDBC), or both")
     if connect == thrift:
         raise SessionError(f"Spark Connect and the Thrift server cannot share port {connect}; choose another for one")
     for port in (connect, thrift):
@@ -63,22 +65,22 @@ def serve(
             _check_free(host, port)
     settings = {**_SETTINGS, **(conf or {})}
     spark = session(uris, app_name=app_name, master=master, warehouse=warehouse, conf=settings)
-    opened = Servers(spark)
+    started = Servers(spark)
     try:
         if connect is not None:
             servers.start_connect(spark, host, connect)
-            opened = replace(opened, connect=f"sc://{host}:{connect}")
+            started = replace(started, connect=f"sc://{host}:{connect}")
         if thrift is not None:
             server = servers.start_thrift(spark, host, thrift)
-            opened = replace(opened, thrift=f"jdbc:hive2://{host}:{thrift}", _thrift=server)
+            started = replace(started, thrift=f"jdbc:hive2://{host}:{thrift}", _thrift=server)
     except SessionError:
-        opened.stop()
+        started.stop()
         raise
-    return opened
+    return started
 
 
 def _check_free(host: str, port: int) -> None:
-    """Raises SessionError where nobody could listen there, or somebody does: Spark would say so late, and at length."""
+    """Raises SessionError if no server can listen on this address. Spark reports that only after it has started."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -86,7 +88,7 @@ def _check_free(host: str, port: int) -> None:
     except OverflowError as error:
         raise servers.cannot_listen(host, port, str(error)) from None
     except (socket.gaierror, UnicodeError):
-        raise servers.cannot_listen(host, port, "nobody knows this host", servers.OTHER_HOST) from None
+        raise servers.cannot_listen(host, port, "unknown host", servers.OTHER_HOST) from None
     except OSError as error:
-        mend = servers.OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else servers.OTHER_PORT
-        raise servers.cannot_listen(host, port, str(error.strerror), mend) from None
+        hint = servers.OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else servers.OTHER_PORT
+        raise servers.cannot_listen(host, port, str(error.strerror), hint) from None

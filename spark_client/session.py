@@ -1,6 +1,6 @@
-"""The façade: an ordinary SparkSession in which list-bucketed tables and the statements about them simply work.
+"""Sessions: ordinary SparkSessions in which list-bucketed tables, and the statements about them, work in plain SQL.
 
-Reads and INSERTs are hooked into Spark's analyzer, our statements into its parser (see spark_client.jvm).
+Reads and INSERTs are hooked into Spark's analyzer, and this library's statements into its parser (spark_client.jvm).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client import streams
-from spark_client.context import MetastoreSession, is_remote, reject_remote
+from spark_client.context import MetastoreSession, reject_remote
 from spark_client.errors import SessionError
 from spark_client.joins.skew_join import apply_skew_join_hint
 from spark_client.jvm import Handlers, sessions, versions
@@ -29,14 +29,14 @@ from spark_client.write.handlers import WriteHandlers
 
 _SETTINGS = {
     "spark.sql.catalogImplementation": "hive",
-    # Should anything read a list-bucketed table around our hook, Spark's Hive reader shall find the sub-directories.
+    # Spark's own Hive reader must find skew directories if it reads a list-bucketed table without our analyzer rule.
     "spark.hadoop.mapreduce.input.fileinputformat.input.dir.recursive": "true",
-    # Hive's default since 4.0.
+    # The default of Hive 4.0 and newer.
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
-    # A table of which nothing says how is one of Hive's, as in Hive, and may have DEFAULT of columns.
+    # CREATE TABLE without a format makes a Hive table, as in Hive, and Hive tables may have column defaults.
     "spark.sql.legacy.createHiveTableByDefault": "true",
     "spark.hadoop.hive.default.fileformat": "PARQUET",
-    # Hive's client waits after each round of its attempts.
+    # Hive's client waits after each round of connection attempts.
     "spark.hadoop.hive.metastore.connect.retries": "1",
     "spark.sql.defaultColumn.allowedProviders": "csv,json,orc,parquet,hive",
 }
@@ -45,7 +45,7 @@ _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
 class Session(MetastoreSession):
-    """A SparkSession on a metastore, in which there are more statements than Spark's."""
+    """A SparkSession that is connected to a metastore and accepts this library's statements."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Session(MetastoreSession):
         self.metastore = metastore
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
-        """Spark's `sql`; the statements about skew and dependent tables raise SparkClientError."""
+        """Runs Spark's `sql`. Statements of this library raise SparkClientError."""
         with own_errors():
             return super().sql(sqlQuery, args, **kwargs)
 
     def newSession(self) -> Session:  # noqa: N802
-        """Returns a session with its own settings and temporary views on the same metastore."""
+        """Returns a session on the same metastore with its own settings and temporary views."""
         return Session(self.sparkContext, sessions.another(self), metastore=self.metastore)
 
 
@@ -76,23 +76,28 @@ def session(
     warehouse: str | None = None,
     conf: Mapping[str, Any] | None = None,
 ) -> Session:
-    """Starts Spark, or uses the SparkContext that runs, for the metastore at `thrift://host:port[,thrift://…]`.
+    """Starts Spark, or uses the running SparkContext, with a metastore at `thrift://host:port[,thrift://…]`.
 
-    `warehouse`: where new databases are put; default: where the database `default` lies. `conf`: any settings of
-    Spark's; they win over ours, but need a new SparkContext where they concern it (memory, cores, master).
+    Args:
+        uris: The addresses of the metastore's servers.
+        app_name: The name of the Spark application.
+        master: Spark's master URL.
+        warehouse: The directory of new databases. Default: the location of the database `default`.
+        conf: Spark settings. They override this library's settings. Settings of the SparkContext (memory, cores,
+            master) take effect only if it is started by this call.
 
     Raises:
-        MetastoreUnavailableError: no metastore answers at these addresses.
-        SessionError: Spark already runs on another metastore.
-        UnsupportedSparkError: Spark is older than 3.5, Java older than 17, or too new for this Spark.
+        MetastoreUnavailableError: No metastore answers at these addresses.
+        SessionError: Spark already runs with another metastore or other fixed settings.
+        UnsupportedSparkError: Spark is older than 3.5, or the Java version does not fit.
     """
     versions.check_spark()
-    _refuse_remote_mode()
+    _reject_remote_mode()
     metastore = MetastoreClient(uris)
     running, fixed = MetastoreSession.started, {"master": master, "warehouse": warehouse}
     if running is not None and sessions.is_running(running.sparkContext):
         _check_fixed(running.fixed, fixed)
-        return _another(running, metastore, conf or {})
+        return _join_running(running, metastore, conf or {})
     settings = {
         **_SETTINGS,
         "spark.hadoop.hive.metastore.uris": ",".join(map(str, metastore.addresses)),
@@ -103,7 +108,7 @@ def session(
     if master is not None:
         spark_conf.setMaster(master)
     if (spark_conf.get("spark.master") or "local").startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else UDFs run in the first python3 of the PATH
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # without it, UDFs run in the first python3 of the PATH
     context = sessions.start_context(spark_conf)
     options = _options(settings, context.defaultParallelism)
     java_session = sessions.start(context, options, _handlers(context, metastore), FIRST_WORDS)
@@ -114,17 +119,19 @@ def session(
 
 
 def attach(spark: SparkSession) -> Session:
-    """Returns a session beside one that others have started, with its settings and temporary views, and our rules.
+    """Returns a new session with this library's rules, and with the settings and temporary views of an existing one.
 
-    Raises SessionError where it lacks what must be set before Spark starts, naming it, or is a client of Spark Connect.
+    Raises SessionError if a setting that must be made before Spark starts is missing, or for a Spark Connect session.
     """
-    reject_remote(spark, "attach", "every statement of this library, where `metastore spark serve` runs the server")
+    reject_remote(
+        spark, "attach", "start the server with `metastore spark serve`; it accepts every statement of this library"
+    )
     versions.check_spark()
     uris = sessions.hadoop_setting(spark, _URIS)
     missing = [] if spark.conf.get(_CATALOG) == "hive" else [f"{_CATALOG}=hive (enableHiveSupport())"]
     missing += [] if uris else [f"spark.hadoop.{_URIS}=thrift://host:9083"]
     if missing:
-        raise SessionError(f"attach needs what must be set before Spark starts: {', '.join(missing)}")
+        raise SessionError(f"attach needs settings that must be made before Spark starts: {', '.join(missing)}")
     context, metastore = spark.sparkContext, MetastoreClient(str(uris))
     java_session = sessions.clone_with_rules(spark, _handlers(context, metastore), FIRST_WORDS)
     attached = Session(context, java_session, metastore=metastore)
@@ -136,46 +143,44 @@ def attach(spark: SparkSession) -> Session:
     return attached
 
 
-def _refuse_remote_mode() -> None:
-    """Raises SessionError where PySpark is told to be a client of Spark Connect."""
-    told = next((name for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED") if os.environ.get(name)), None)
-    if told is not None or is_remote(SparkSession.getActiveSession()):
+def _reject_remote_mode() -> None:
+    """Raises SessionError if the environment makes PySpark a client of Spark Connect, which has no JVM."""
+    variable = next((name for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED") if os.environ.get(name)), None)
+    if variable is not None:
         raise SessionError(
-            f"spark_client.session starts a driver, but {told or 'the active session'} makes this a client of Spark "
-            "Connect: unset it; or let `metastore spark serve --connect 15002` be the server, and connect to that with "
+            f"spark_client.session starts a driver, but {variable} makes this process a client of Spark Connect: unset "
+            "it, or start a server with `metastore spark serve --connect 15002` and connect to it with "
             "SparkSession.builder.remote('sc://host:15002')"
         )
 
 
-def _another(running: MetastoreSession, metastore: MetastoreClient, conf: Mapping[str, Any]) -> Session:
-    ours, theirs = (", ".join(map(str, client.addresses)) for client in (metastore, running.metastore))
-    if ours != theirs:
-        raise SessionError(f"Spark already runs on the metastore {theirs}; stop() that session before one on {ours}")
-    new = cast("Session", running.newSession())  # a session makes one of its own kind
+def _join_running(running: MetastoreSession, metastore: MetastoreClient, conf: Mapping[str, Any]) -> Session:
+    requested, current = (", ".join(map(str, client.addresses)) for client in (metastore, running.metastore))
+    if requested != current:
+        raise SessionError(f"Spark already runs with the metastore {current}; stop() that session to use {requested}")
+    new = cast("Session", running.newSession())  # Session.newSession returns a Session
     for key, value in conf.items():
         _set(new, key, _text(value))
     return new
 
 
 def _check_fixed(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> None:
-    """Raises SessionError where something else is said than what Spark was started with."""
+    """Raises SessionError if a value differs from the value with which Spark was started."""
     for name, value in now.items():
         if name in before and value not in (None, before[name]):
-            was = f"as {before[name]}" if before[name] else "by default"
-            raise SessionError(
-                f"{name} was fixed {was} when Spark started; stop() that session before one with {value}"
-            )
+            fixed = before[name] or "the default"
+            raise SessionError(f"{name} was fixed to {fixed} when Spark started; stop() that session to use {value}")
 
 
 def _set(spark: Session, key: str, value: str) -> None:
-    """Sets what a session may set. What was fixed when Spark started may be said again, as the same."""
+    """Sets a setting of the session. A setting that is fixed since Spark started may be set to its current value."""
     try:
         spark.conf.set(key, value)
     except AnalysisException:
         fixed = spark.conf.get(key, None)
         if fixed != value:
             raise SessionError(
-                f"{key} was fixed as {fixed} when Spark started; stop() that session before one with {value}"
+                f"{key} was fixed to {fixed} when Spark started; stop() that session to use {value}"
             ) from None
 
 
@@ -184,9 +189,10 @@ def _text(value: Any) -> str:
 
 
 def _options(settings: Mapping[str, str], cores: int) -> dict[str, str]:
-    """Returns what the session itself is given, for the settings of a running SparkContext are fixed.
+    """Returns the settings of the session. They include the Hadoop settings, since a running SparkContext keeps its
+    own.
 
-    Spark lists each directory in a task of its own, up to 10,000; for skew directories that is far too many.
+    Spark lists each directory in a task of its own, up to 10,000 tasks. For skew directories that is far too many.
     """
     hadoop = {
         key.removeprefix("spark.hadoop."): text for key, text in settings.items() if key.startswith("spark.hadoop.")
@@ -200,15 +206,15 @@ def _handlers(context: SparkContext, metastore: MetastoreClient) -> Handlers:
     def session_of(java_session: Any) -> Session:
         return Session(context, java_session, metastore=metastore)
 
-    def split_join(request: SkewJoinHint, objects: Any) -> None:
-        """Adds what becomes of the join that a hint is about."""
+    def rewrite_join(request: SkewJoinHint, objects: Any) -> None:
+        """Appends the plan that replaces the hinted join."""
         java_session, join = objects
         objects.append(apply_skew_join_hint(session_of(java_session), metastore, join, request.tables))
 
     return {
         **planner.handlers(),
-        SkewJoinHint: split_join,
+        SkewJoinHint: rewrite_join,
         **explain_handlers(session_of),
         **StatementHandlers(metastore, session_of).handlers(),
-        **WriteHandlers(context, metastore, session_of).handlers(),
+        **WriteHandlers(metastore, session_of).handlers(),
     }

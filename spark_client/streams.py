@@ -1,7 +1,7 @@
-"""writeStream.toTable of tables that this library writes: each batch is an append, once, whole, also after a restart.
+"""`writeStream.toTable` into tables that this library writes: each batch is appended completely and exactly once.
 
-Spark itself has no streaming sink for Hive's tables, and for its own kind one whose files alone are the table from then
-on: rows that were there before it, or that others bring, are lost to readers.
+This also holds after a restart. Spark itself has no streaming sink for Hive tables. Its file sink for datasource tables
+makes the sink's own log the content of the table: rows that other writers add before or after are lost to readers.
 """
 
 from __future__ import annotations
@@ -32,47 +32,52 @@ _CHECKPOINT, _CHECKPOINTS = "checkpointLocation", "spark.sql.streaming.checkpoin
 
 
 def install() -> None:
-    """Lets `DataStreamWriter.toTable` look at the table first, in sessions of this library: PySpark has no place for
-    it. Done once, however often it is called.
+    """Makes `DataStreamWriter.toTable` check the table first in sessions of this library. Repeated calls have no
+    effect.
+
+    PySpark has no extension point for this, so the method is replaced.
     """
-    theirs: Any = DataStreamWriter.toTable
-    if getattr(theirs, "of_spark_client", False):
+    original: Any = DataStreamWriter.toTable
+    if getattr(original, "of_spark_client", False):
         return
 
-    @wraps(theirs)
+    @wraps(original)
     def to_table(
         writer: DataStreamWriter,
         tableName: str,  # noqa: N803 - PySpark's names
-        format: str | None = None,  # noqa: A002 - as above
-        outputMode: str | None = None,  # noqa: N803 - as above
-        partitionBy: str | list[str] | None = None,  # noqa: N803 - as above
-        queryName: str | None = None,  # noqa: N803 - as above
+        format: str | None = None,  # noqa: A002 - PySpark's name
+        outputMode: str | None = None,  # noqa: N803 - PySpark's name
+        partitionBy: str | list[str] | None = None,  # noqa: N803 - PySpark's name
+        queryName: str | None = None,  # noqa: N803 - PySpark's name
         **options: Any,
     ) -> StreamingQuery:
-        _say(writer, {"format": format, "outputMode": outputMode, "partitionBy": partitionBy, "queryName": queryName})
+        _apply_arguments(
+            writer, {"format": format, "outputMode": outputMode, "partitionBy": partitionBy, "queryName": queryName}
+        )
         writer.options(**options)
-        spark = writer._spark  # noqa: SLF001 - PySpark has no name for it
+        spark = writer._spark  # noqa: SLF001 - PySpark has no public API for it
         if isinstance(spark, MetastoreSession):
             context = Context(spark, spark.metastore)
-            _make_missing(context, writer, tableName)
+            _create_missing(context, writer, tableName)
             if table := _own_table(context, tableName):
                 return _append_to(context, writer, table, format)
-        return cast("StreamingQuery", theirs(writer, tableName))
+        return cast("StreamingQuery", original(writer, tableName))
 
-    to_table.of_spark_client = True  # type: ignore[attr-defined] # a function takes any
-    DataStreamWriter.toTable = to_table  # type: ignore[method-assign,assignment] # as the docstring says
+    to_table.of_spark_client = True  # type: ignore[attr-defined] # functions accept any attribute
+    DataStreamWriter.toTable = to_table  # type: ignore[method-assign,assignment] # see the docstring
 
 
-def _say(writer: DataStreamWriter, said: Mapping[str, Any]) -> None:
-    for name, value in said.items():
+def _apply_arguments(writer: DataStreamWriter, arguments: Mapping[str, Any]) -> None:
+    for name, value in arguments.items():
         if value is not None:
             getattr(writer, name)(value)
 
 
-def _make_missing(context: Context, writer: DataStreamWriter, name: str) -> None:
-    """Makes the table that the stream is to go to, as `saveAsTable` does. One USING another format is Spark's matter.
+def _create_missing(context: Context, writer: DataStreamWriter, name: str) -> None:
+    """Creates the target table of the stream if it does not exist, as `saveAsTable` does. Raises as `_check_stream`.
 
-    Spark's file sink would make one whose readers overlook what anybody else brings. Raises as `_check_stream`.
+    Spark would create a table of its file sink, whose readers ignore rows of other writers. Tables in formats other
+    than Parquet and ORC are left to Spark.
     """
     settings = stream_settings(writer)
     if settings.format.lower() not in DATASOURCE_FORMATS or settings.is_clustered or not _is_free(context, name):
@@ -90,7 +95,7 @@ def _make_missing(context: Context, writer: DataStreamWriter, name: str) -> None
 
 
 def _is_free(context: Context, name: str) -> bool:
-    """Tells whether it is a name of the session's own catalog that nothing has."""
+    """Tells whether the name belongs to the session's own catalog and no table or view has it."""
     try:
         resolve_table(context, name)
     except NoSuchTableError:
@@ -99,13 +104,13 @@ def _is_free(context: Context, name: str) -> bool:
 
 
 def _own_table(context: Context, name: str) -> Table | None:
-    """Returns the table, None where it is Spark's or another library's matter."""
+    """Returns the table if this library writes it, or None if Spark or another library does."""
     try:
         table = context.metastore.get_table(*resolve_table(context, name))
     except NoSuchTableError:
         return None
     if is_dependent(table):
-        return table  # to be refused in our words
+        return table  # check_writable rejects it with this library's message
     if datasource_format(table) is None:
         is_foreign = PROVIDER in table.parameters or table.parameters.get("table_type", "").upper() == "ICEBERG"
         return None if is_foreign or table.table_type.endswith("VIEW") else table
@@ -116,20 +121,22 @@ def _own_table(context: Context, name: str) -> Table | None:
     )
 
 
-def _append_to(context: Context, writer: DataStreamWriter, table: Table, said: str | None) -> StreamingQuery:
-    """Starts a query that appends to the table. Raises InvalidInsertError where the rows cannot go there, also where
-    they are `said` to be of another format.
+def _append_to(context: Context, writer: DataStreamWriter, table: Table, declared_format: str | None) -> StreamingQuery:
+    """Starts a query that appends to the table.
+
+    `declared_format` is the `format` argument of toTable, if any. Raises InvalidInsertError if the rows do not fit the
+    table, or if a format was declared that is not the table's.
     """
     table, settings = with_spark_schema(table), stream_settings(writer)
     check_writable(table)
     known = {"hive", table.parameters.get(PROVIDER, "").lower(), file_format(table.storage, table.full_name)}
     if settings.format != context.spark.conf.get("spark.sql.sources.default"):
-        said = settings.format
-    if said is not None and said.lower() not in known:
-        raise InvalidInsertError(f"{table.full_name} is not a table of {said}: leave the format out")
+        declared_format = settings.format
+    if declared_format is not None and declared_format.lower() not in known:
+        raise InvalidInsertError(f"{table.full_name} is not stored as {declared_format}: omit the format")
     _check_stream(writer, settings, table.full_name)
     _check_columns(writer, settings, table)
-    name, columns = table.full_name, writer._df.columns  # noqa: SLF001 - PySpark has no name for it
+    name, columns = table.full_name, writer._df.columns  # noqa: SLF001 - PySpark has no public API for it
 
     def append(rows: DataFrame, _: int) -> None:
         insert_all(Context(rows.sparkSession, context.metastore), [Insert(name, rows, columns=columns)])
@@ -141,26 +148,26 @@ def _append_to(context: Context, writer: DataStreamWriter, table: Table, said: s
 def _check_stream(writer: DataStreamWriter, settings: StreamSettings, name: str) -> None:
     if settings.mode.lower() != "append":
         raise InvalidInsertError(
-            f"toTable appends to {name}, and outputMode is {settings.mode.lower()}: use foreachBatch, with INSERT "
+            f"toTable only appends to {name}, but outputMode is {settings.mode.lower()}: use foreachBatch with INSERT "
             "OVERWRITE or MERGE INTO"
         )
-    if not (settings.options.get(_CHECKPOINT.lower()) or writer._spark.conf.get(_CHECKPOINTS, None)):  # noqa: SLF001
+    if not (settings.options.get(_CHECKPOINT.lower()) or writer._spark.conf.get(_CHECKPOINTS, None)):  # noqa: SLF001 - PySpark has no public API for it
         raise InvalidInsertError(
-            f"toTable of {name} needs a place that stays, so that no batch comes twice after a restart: "
-            f".option('{_CHECKPOINT}', …), or the setting {_CHECKPOINTS}"
+            f"toTable of {name} needs a checkpoint location, so that a restart repeats no batch: set "
+            f".option('{_CHECKPOINT}', …) or the setting {_CHECKPOINTS}"
         )
 
 
 def _check_columns(writer: DataStreamWriter, settings: StreamSettings, table: Table) -> None:
-    name, wanted = table.full_name, settings.partition_by
+    name, partition_by = table.full_name, settings.partition_by
     keys = [column.name for column in table.partition_columns]
-    if wanted and [column.lower() for column in wanted] != [key.lower() for key in keys]:
-        raise InvalidInsertError(f"{name} is partitioned by {', '.join(keys) or 'nothing'}, not by {', '.join(wanted)}")
-    known = {column.name.lower() for column in (*table.columns, *table.partition_columns)}
-    given = [column.lower() for column in writer._df.columns]  # noqa: SLF001 - PySpark has no name for it
-    if unknown := [column for column in given if column not in known]:
+    if partition_by and [column.lower() for column in partition_by] != [key.lower() for key in keys]:
         raise InvalidInsertError(
-            f"{name} has no column {unknown[0]}: rows of a stream go by the names of their columns"
+            f"{name} is partitioned by {', '.join(keys) or 'nothing'}, not by {', '.join(partition_by)}"
         )
-    if missing := [key for key in keys if key not in given]:
-        raise InvalidInsertError(f"{name} is partitioned by {missing[0]}, which the rows of the stream do not have")
+    known = {column.name.lower() for column in (*table.columns, *table.partition_columns)}
+    columns = [column.lower() for column in writer._df.columns]  # noqa: SLF001 - PySpark has no public API for it
+    if unknown := [column for column in columns if column not in known]:
+        raise InvalidInsertError(f"{name} has no column {unknown[0]}: the columns of a stream are assigned by name")
+    if missing := [key for key in keys if key not in columns]:
+        raise InvalidInsertError(f"{name} is partitioned by {missing[0]}, but the stream has no such column")

@@ -1,4 +1,4 @@
-"""DataFrames into Hive's tables, without SQL: `write(df).into("db.t", partition={"ds": "1"}).append()`."""
+"""Writes DataFrames into Hive tables without SQL: `write(df).into("db.t", partition={"ds": "1"}).append()`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ from spark_client.write.insert import Insert, insert_all
 from spark_client.write.result import WriteResult
 from spark_client.write.writable import check_no_file_sink
 
-_NO_METASTORE = "there is no metastore to write to: start a session with spark_client.session(…)"
+_NO_METASTORE = "no metastore to write to: start a session with spark_client.session(…)"
 
 
 def write(data: DataFrame) -> Writer:
-    """Returns what can be done with the rows of a DataFrame. Raises SessionError for one of a client of Spark
-    Connect."""
-    reject_remote(data, "write", "df.write.insertInto('t'), or INSERT INTO t SELECT …")
+    """Returns a writer for the rows of a DataFrame. Raises SessionError for a DataFrame of Spark Connect."""
+    reject_remote(data, "write", "INSERT INTO t SELECT …, or df.write.insertInto('t')")
     return Writer(data)
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Rows on their way; `into` says where they go."""
+    """The rows of a write. `into` selects the table."""
 
     data: DataFrame
 
@@ -44,14 +43,18 @@ class Writer:
         files: int | None = None,
         max_file_size: int | str | None = None,
     ) -> Target:
-        """`table` as in SQL; the rest as in INSERT: columns go by position, partition columns last.
+        """Selects the table, which is named as in SQL.
 
-        `partition`: a value for a column, or None where the rows decide. `columns`: which columns the rows have; the
-        others get their DEFAULT, or NULL. `files`: by so many tasks, so at most as many files a partition.
-        `max_file_size`: in bytes, or "64MB".
+        Args:
+            table: The name of the table.
+            partition: The PARTITION clause: a value for a column, or None if the rows supply it.
+            columns: The columns that the rows have. Other columns get their DEFAULT or NULL. Without it, columns are
+                assigned by position, partition columns last.
+            files: The number of tasks that write, and so the largest number of files in a partition.
+            max_file_size: Maximum size of a file, in bytes or as "64MB".
         """
         if files is not None and files < 1:
-            raise InvalidInsertError(f"files is {files}; at least one is needed")
+            raise InvalidInsertError(f"files is {files}; it must be at least 1")
         rows = self.data if files is None else self.data.repartition(files)
         size = None if max_file_size is None else parse_size("max_file_size", str(max_file_size))
         clause = {name: _text(value) for name, value in (partition or {}).items()}
@@ -60,9 +63,9 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Rows and their table. Each method is one write, all of which becomes visible at once, or nothing of it.
+    """The rows and table of a write. Each method is one write: all of its rows become visible at once, or none.
 
-    Raises NoSuchTableError, InvalidInsertError, PublishConflictError, WriteFailedError, WriteUncertainError.
+    The methods raise NoSuchTableError, InvalidInsertError, PublishConflictError, WriteFailedError, WriteUncertainError.
     """
 
     data: DataFrame
@@ -72,15 +75,17 @@ class Target:
     max_file_size: int | None
 
     def append(self, *, if_not_exists: bool = False) -> WriteResult:
-        """INSERT INTO. `if_not_exists`: nothing, where the one partition that is named is there already."""
+        """Runs INSERT INTO. With `if_not_exists`, nothing is written if the partition of the clause exists."""
         return self._insert(if_not_exists=if_not_exists)
 
     def overwrite_partitions(self, *, if_not_exists: bool = False) -> WriteResult:
-        """INSERT OVERWRITE: replaces the partitions that receive rows, and the one that is named in full."""
+        """Runs INSERT OVERWRITE: replaces the partitions that receive rows, and the partition that the clause names in
+        full.
+        """
         return self._insert(overwrite=True, if_not_exists=if_not_exists)
 
     def overwrite(self) -> WriteResult:
-        """Replaces the table, or all that `partition` names: partitions that receive no rows are empty afterwards."""
+        """Replaces the table, or all partitions that `partition` selects. Those that receive no rows become empty."""
         return self._insert(overwrite=True, whole=True)
 
     def create(
@@ -92,17 +97,19 @@ class Target:
         properties: Mapping[str, str] | None = None,
         if_not_exists: bool = False,
     ) -> WriteResult | None:
-        """CREATE TABLE AS SELECT, by the names of the columns. None where the table was there already.
+        """Runs CREATE TABLE AS SELECT with the names and types of the DataFrame's columns.
 
-        Raises TableExistsError, too.
+        Returns None if the table exists and `if_not_exists` is set. Raises TableExistsError if it exists otherwise.
         """
         if self.partition or self.columns is not None:
-            raise InvalidInsertError("create() takes its columns from the rows: neither partition nor columns")
+            raise InvalidInsertError("create() takes its columns from the rows: omit partition and columns")
         context = context_of(self.data.sparkSession, _NO_METASTORE)
         keys = [name.lower() for name in partitioned_by]
         fields = {field.name.lower(): field.dataType.simpleString() for field in self.data.schema.fields}
         if not fields.keys() >= set(keys) or len(fields) < len(self.data.columns):
-            raise InvalidInsertError(f"{self.table}: columns must have different names, partition columns among them")
+            raise InvalidInsertError(
+                f"{self.table}: columns must have distinct names and include the partition columns"
+            )
         names = [name for name in fields if name not in keys]
         text = f"CREATE TABLE {self.table} ({_columns(fields, names)})"
         text += f" PARTITIONED BY ({_columns(fields, keys)})" if keys else ""
@@ -112,13 +119,13 @@ class Target:
         text += f" TBLPROPERTIES ({pairs})" if pairs else ""
         definition = parse_create_table(context, text)
         if definition is None:
-            raise InvalidInsertError(f"{self.table}: STORED AS {stored_as} makes no table in Hive's layout")
+            raise InvalidInsertError(f"{self.table}: STORED AS {stored_as} does not create a Hive table")
         ordered = self.data.select(*map(quote, [*names, *keys]))
         return create_as_select(
             context, definition, ordered, if_not_exists=if_not_exists, max_file_size=self.max_file_size
         )
 
-    def _insert(self, **how: Any) -> WriteResult:
+    def _insert(self, **options: Any) -> WriteResult:
         context = context_of(self.data.sparkSession, _NO_METASTORE)
         database, name = resolve(context, self.table)
         check_no_file_sink(context, database, name)
@@ -128,7 +135,7 @@ class Target:
             partition=self.partition,
             columns=self.columns,
             max_file_size=self.max_file_size,
-            **how,
+            **options,
         )
         (result,) = insert_all(context, [insert])
         refresh(context.spark, database, name)
@@ -136,7 +143,7 @@ class Target:
 
 
 def _text(value: object) -> str | None:
-    """Returns a partition's value as SQL would have it: booleans are true and false."""
+    """Returns a partition value as SQL writes it: booleans are true and false."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)

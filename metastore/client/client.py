@@ -9,6 +9,7 @@ from typing import Any
 from metastore.client import convert, errors, structs
 from metastore.client.calls import Calls, Faults
 from metastore.client.credentials import Credentials
+from metastore.domain.expression import Expression
 from metastore.domain.read_methods import is_read
 from metastore.domain.renaming import REPLACES
 from thrift_idl.gen.hive_metastore import ttypes as hive
@@ -164,7 +165,7 @@ class MetastoreClient(Calls):
         self,
         database: str,
         table: str,
-        predicate: Sequence[structs.PredicateNode] | None = None,
+        predicate: Expression | None = None,
         *,
         state: str | None = None,
     ) -> structs.ScanPlan:
@@ -173,7 +174,7 @@ class MetastoreClient(Calls):
         Args:
             database: name of the database.
             table: name of the table.
-            predicate: nodes in postfix order; None reads everything.
+            predicate: rows for which it is true must be read; None reads everything.
             state: `ScanValues.state` of an earlier call; the server checks that no partition was added or dropped.
 
         Raises:
@@ -185,7 +186,7 @@ class MetastoreClient(Calls):
         return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=faults))
 
     def scan_values(
-        self, database: str, table: str, columns: Sequence[str], predicate: Sequence[structs.PredicateNode] | None
+        self, database: str, table: str, columns: Sequence[str], predicate: Expression | None
     ) -> structs.ScanValues:
         """Returns the values of some partition columns in the partitions that match. Raises NoSuchTableError."""
         request = ours.ScanValuesRequest(convert.scan_request(database, table, predicate), list(columns))

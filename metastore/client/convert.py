@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from metastore.client import structs
+from metastore.client.predicates import encode_predicate
 from metastore.domain.buckets import Buckets, buckets
+from metastore.domain.expression import Expression
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
 
@@ -124,19 +126,13 @@ def overlay_skew(skew: structs.Skew, onto: hive.StorageDescriptor) -> None:
 def scan_request(
     database: str,
     table: str,
-    predicate: Sequence[structs.PredicateNode] | None,
+    predicate: Expression | None,
     *,
     state: str | None = None,
 ) -> ours.ScanRequest:
     """Returns a scan request. A `predicate` of None matches everything."""
-    nodes = None if predicate is None else [_node(node) for node in predicate]
+    nodes = None if predicate is None else encode_predicate(predicate)
     return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, state=state)
-
-
-def _node(node: structs.PredicateNode) -> ours.PredicateNode:
-    op = ours.PredicateOperator._NAMES_TO_VALUES[node.op]  # noqa: SLF001 - the generated code has no public table of names
-    values = None if node.values is None else list(node.values)
-    return ours.PredicateNode(op=op, column=node.column, values=values, operands=node.operands)
 
 
 def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
 
 from metastore.domain.buckets import NOT_BUCKETED, Buckets
 
@@ -101,19 +100,6 @@ class Database:
     name: str
     location: str
     parameters: Mapping[str, str]
-
-
-class PredicateNode(Protocol):
-    """A node of a predicate in postfix order. `op` is a name of PredicateOperator in thrift_idl/metastore.thrift."""
-
-    @property
-    def op(self) -> str: ...
-    @property
-    def column(self) -> str | None: ...
-    @property
-    def values(self) -> Sequence[str] | None: ...
-    @property
-    def operands(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)

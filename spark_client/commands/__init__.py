@@ -1,1 +1,1 @@
-"""What the command line starts in a process of its own."""
+"""Programs that the `metastore` command line starts in processes of their own."""

@@ -1,4 +1,4 @@
-"""`python -m spark_client.commands.check_buckets DB.T --uri=…`: check_buckets as JSON, for `metastore check`."""
+"""`python -m spark_client.commands.check_buckets DB.T --uri=…`: runs check_buckets for `metastore check`, as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_client.survey.check_buckets import check_buckets
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints {"problems": […]} or {"error": one line}; returns the exit status."""
+    """Prints {"problems": […]} or {"error": one line}. Returns the exit status."""
     return answer(parser_of("spark_client.commands.check_buckets"), arguments, _problems)
 
 

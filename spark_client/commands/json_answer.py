@@ -1,4 +1,4 @@
-"""For modules that the program `metastore` runs in a process of their own: one session, one line of JSON."""
+"""The common part of programs that `metastore` runs in a process of their own: one session, one line of JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 
-# Of the installed pandas; no frame of it is used here.
+# A warning of PySpark about the installed pandas, which these programs do not use.
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
 from pyspark.errors import PySparkException  # noqa: E402
@@ -22,7 +22,7 @@ Find = Callable[[Session, argparse.Namespace], Mapping[str, object]]
 
 
 def parser_of(module: str) -> argparse.ArgumentParser:
-    """Knows what all of them are told: the table, the metastore's address, and Spark's master."""
+    """Returns a parser of the common arguments: the table, the metastore's address and Spark's master."""
     parser = argparse.ArgumentParser(f"python -m {module}")
     parser.add_argument("table")
     parser.add_argument("--uri", required=True)
@@ -31,16 +31,16 @@ def parser_of(module: str) -> argparse.ArgumentParser:
 
 
 def answer(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, find: Find) -> int:
-    """Prints what is found, or {"error": one line}; returns the exit status."""
+    """Prints the result of `find` as JSON, or {"error": one line}. Returns the exit status."""
     options = parser.parse_args(arguments)
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark's: stack traces as JSON.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark logs stack traces as JSON there
     try:
         spark = session(options.uri, app_name=parser.prog, master=options.master, conf=_SETTINGS)
         try:
-            found = find(spark, options)
+            result = find(spark, options)
         finally:
             spark.stop()
     except (SparkClientError, PySparkException) as error:
-        found = {"error": first_line(error)}
-    sys.stdout.write(json.dumps(found) + "\n")
-    return 1 if "error" in found else 0
+        result = {"error": first_line(error)}
+    sys.stdout.write(json.dumps(result) + "\n")
+    return 1 if "error" in result else 0

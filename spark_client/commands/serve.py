@@ -1,4 +1,4 @@
-"""`python -m spark_client.commands.serve --uri=…`: Spark with its own servers, for `metastore spark serve`."""
+"""`python -m spark_client.commands.serve --uri=…`: runs Spark's servers for `metastore spark serve`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Says on which addresses it serves, and serves until SIGTERM or Ctrl-C. Returns the exit status."""
+    """Prints the addresses and serves until SIGTERM or Ctrl-C. Returns the exit status."""
     parser = argparse.ArgumentParser("python -m spark_client.commands.serve")
     parser.add_argument("--uri", required=True)
     parser.add_argument("--connect", type=int)
@@ -34,9 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stop = threading.Event()
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signal_, lambda *_: stop.set())
-    given = [pair.partition("=")[::2] for pair in options.conf]
+    settings = [pair.partition("=")[::2] for pair in options.conf]
     try:
-        doors = serve(
+        servers = serve(
             options.uri,
             connect=options.connect,
             thrift=options.thrift,
@@ -44,17 +44,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             app_name="metastore spark serve",
             master=options.master,
             warehouse=options.warehouse,
-            conf={**_SETTINGS, **dict(given)},
+            conf={**_SETTINGS, **dict(settings)},
         )
     except (SparkClientError, PySparkException) as error:
         sys.stderr.write(f"metastore: {first_line(error)}\n")
         return 1
-    served = ", ".join(address for address in (doors.connect, doors.thrift) if address)
+    served = ", ".join(address for address in (servers.connect, servers.thrift) if address)
     sys.stdout.write(f"spark is ready on {served}, metastore {options.uri}\n")
     sys.stdout.flush()
     stop.wait()
-    with suppress(Py4JNetworkError, ConnectionError):  # a signal to all processes of a service has ended Java before
-        doors.stop()
+    with suppress(Py4JNetworkError, ConnectionError):  # a signal to the whole process group has already stopped Java
+        servers.stop()
     return 0
 
 

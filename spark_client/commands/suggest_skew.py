@@ -1,4 +1,4 @@
-"""`python -m spark_client.commands.suggest_skew DB.T --uri=…`: find_skew as JSON, for `metastore skew suggest`."""
+"""`python -m spark_client.commands.suggest_skew DB.T --uri=…`: runs find_skew for `metastore skew suggest`, as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_client.survey.suggestion import SkewSuggestion
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints {"suggestions": […]} or {"error": one line}; returns the exit status."""
+    """Prints {"suggestions": […]} or {"error": one line}. Returns the exit status."""
     parser = parser_of("spark_client.commands.suggest_skew")
     parser.add_argument("--columns")
     parser.add_argument("--share", type=float, required=True)
@@ -22,20 +22,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return answer(parser, arguments, _suggestions)
 
 
-def _suggestions(_: Session, options: argparse.Namespace) -> Mapping[str, object]:
-    return {"suggestions": [_as_json(found) for found in _find(options)]}
+def _suggestions(spark: Session, options: argparse.Namespace) -> Mapping[str, object]:
+    return {"suggestions": [_as_json(suggestion) for suggestion in _find(spark, options)]}
 
 
-def _find(options: argparse.Namespace) -> Iterable[SkewSuggestion]:
-    sought = {"share": options.share, "limit": options.limit}
+def _find(spark: Session, options: argparse.Namespace) -> Iterable[SkewSuggestion]:
+    share, limit = options.share, options.limit
     if options.columns is None:
-        return survey_skew(options.table, **sought)
-    return [find_skew(options.table, [name.strip() for name in options.columns.split(",")], **sought)]
+        return survey_skew(options.table, share=share, limit=limit, spark=spark)
+    columns = [name.strip() for name in options.columns.split(",")]
+    return [find_skew(options.table, columns, share=share, limit=limit, spark=spark)]
 
 
-def _as_json(found: SkewSuggestion) -> dict[str, object]:
-    values = [{**asdict(value), "pruned": value.pruned} for value in found.values]
-    return {**asdict(found), "values": values, "rest": found.rest, "pruned": found.pruned, "clause": found.clause}
+def _as_json(suggestion: SkewSuggestion) -> dict[str, object]:
+    values = [{**asdict(value), "pruned": value.pruned} for value in suggestion.values]
+    computed = {"rest": suggestion.rest, "pruned": suggestion.pruned, "clause": suggestion.clause}
+    return {**asdict(suggestion), "values": values, **computed}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""`python -m spark_client.demo --uri thrift://host:port --warehouse DIR`: loads, asks, compares.
+"""`python -m spark_client.demo --uri thrift://host:port --warehouse DIR`: loads a skewed table, queries it, compares.
 
-Exit status: 0 if every answer is that of the raw CSV, 1 if one is not or something fails, 130 after Ctrl-C.
+Exit status: 0 if every answer equals the answer of the raw CSV files, 1 if one does not or an error occurs, 130 after
+Ctrl-C.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-# Of the installed pandas; no frame of it is used here.
+# A warning of PySpark about the installed pandas, which the demonstration does not use.
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
 from metastore.client import MetastoreClient  # noqa: E402
@@ -34,18 +35,18 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
 }
 _EXPLANATION = (
-    "Each month is a partition; in it, each of the ten heaviest destinations has a directory, and all others share "
-    "the default one. Before Spark scans, one short call asks the metastore which directories can hold matching rows, "
-    "and only their files are opened. The second line of a cell is the whole table (of [i]time[/], the same query on "
-    "the CSV)."
+    "Each month is a partition. Each of the ten heaviest destinations has a directory in it; all other destinations "
+    "share the default directory. Before a scan, Spark asks the metastore which directories can hold matching rows, "
+    "and opens only their files. The second line of a cell is the total of the table; for [i]time[/], it is the same "
+    "query on the CSV file."
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the demonstration; returns the exit status."""
+    """Runs the demonstration. Returns the exit status."""
     options = _parser().parse_args(arguments)
     screen = DemoConsole()
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark's: stack traces as JSON.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark logs stack traces as JSON there
     with tempfile.TemporaryDirectory(prefix="flights-") as folder:
         log = Path(folder) / "spark.log"
         try:
@@ -54,16 +55,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             screen.console.print(f"[bold red]✗[/] {error}", soft_wrap=True)
         except KeyboardInterrupt:
             return 130
-        except Exception as error:  # noqa: BLE001 - a demonstration ends with a line, not with a traceback
+        except Exception as error:  # noqa: BLE001 - a demonstration reports any error in one line, not as a traceback
             screen.console.print(f"[bold red]✗[/] {first_line(error)}", soft_wrap=True)
     return 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m spark_client.demo", description="Real flights in a skewed table.")
-    parser.add_argument("--uri", required=True, help="the metastore: thrift://host:port[,thrift://host2:port2]")
-    parser.add_argument("--warehouse", required=True, help="where tables are put")
-    parser.add_argument("--rows", type=int, default=flights.ROWS, help="flights to load (default: all %(default)s)")
+    parser = argparse.ArgumentParser(
+        "python -m spark_client.demo", description="Load real flights into a skewed table and query it."
+    )
+    parser.add_argument(
+        "--uri", required=True, help="address of the metastore: thrift://host:port[,thrift://host2:port2]"
+    )
+    parser.add_argument("--warehouse", required=True, help="directory for the tables")
+    parser.add_argument(
+        "--rows", type=int, default=flights.ROWS, help="number of flights to load (default: all %(default)s)"
+    )
     return parser
 
 
@@ -71,7 +78,7 @@ def _run(screen: DemoConsole, options: argparse.Namespace, folder: Path, log: Pa
     rows = max(1, min(options.rows, flights.ROWS))
     screen.title(f"{rows:,} flights from New York City, skewed by destination")
     with MetastoreClient(options.uri) as metastore:
-        metastore.get_database("default")  # If it does not answer, better now than after Spark has started.
+        metastore.get_database("default")  # fail before Spark starts if no metastore answers
     with screen.step("Unpacking the raw CSV"):
         raw = flights.unpack(folder, rows)
     with screen.step("Starting Spark"), _standard_error_to(log):
@@ -80,15 +87,15 @@ def _run(screen: DemoConsole, options: argparse.Namespace, folder: Path, log: Pa
         spark.sparkContext.setLogLevel("ERROR")
     try:
         heavy = _load(screen, spark, raw)
-        asked = questions(heavy[0], heavy[2], _RARE)
-        outcomes = [ask(spark, question) for question in screen.follow("Asking", asked)]
+        demo_questions = questions(heavy[0], heavy[2], _RARE)
+        outcomes = [ask(spark, question) for question in screen.follow("Running the queries", demo_questions)]
     finally:
         spark.stop()
     return show(screen, outcomes)
 
 
 def show(screen: DemoConsole, outcomes: Sequence[Outcome]) -> int:
-    """Shows what was asked and answered; returns the exit status."""
+    """Prints the results. Returns the exit status."""
     screen.outcomes(outcomes)
     screen.note(_EXPLANATION)
     screen.verdict(outcomes)
@@ -96,7 +103,7 @@ def show(screen: DemoConsole, outcomes: Sequence[Outcome]) -> int:
 
 
 def _load(screen: DemoConsole, spark: Session, raw: Path) -> list[str]:
-    """Makes and fills the table by plain SQL; returns the heavy destinations."""
+    """Creates and fills the table with plain SQL. Returns the heavy destinations."""
     with screen.step(f"Finding the {_HEAVY} heaviest destinations"):
         flights.register_raw(spark, raw)
         heavy = flights.heaviest(spark, _HEAVY)
@@ -106,7 +113,7 @@ def _load(screen: DemoConsole, spark: Session, raw: Path) -> list[str]:
     with screen.step("Creating the table"):
         spark.sql(statement)
     screen.sql(statement)
-    with screen.step("Loading it"):
+    with screen.step("Loading the table"):
         spark.sql(flights.insert_statement())
     screen.sql(flights.insert_statement())
     _show_layout(screen, spark)
@@ -114,7 +121,7 @@ def _load(screen: DemoConsole, spark: Session, raw: Path) -> list[str]:
 
 
 def _show_layout(screen: DemoConsole, spark: Session) -> None:
-    """Shows the directories of one month."""
+    """Prints the directories of one month."""
     partition = spark.metastore.get_partitions("demo", "flights")[0]
     plan = spark.metastore.plan_scan("demo", "flights")
     sizes = []
@@ -125,12 +132,14 @@ def _show_layout(screen: DemoConsole, spark: Session) -> None:
         name = directory.location.removeprefix(f"{partition.location}/")
         sizes.append((name, len(files), sum(file.stat().st_size for file in files)))
     month = partition.location.rpartition("/")[2]
-    screen.directories(f"Partition {month} on the disk", sorted(sizes, key=lambda row: -row[2]))
+    screen.directories(f"Directories of partition {month}", sorted(sizes, key=lambda row: -row[2]))
 
 
 @contextmanager
 def _standard_error_to(log: Path) -> Iterator[None]:
-    """Sends the warnings of what is started here to the log: the JVM keeps the standard error that it is born with."""
+    """Redirects the standard error of the processes that start within to the log. The JVM keeps the one it starts
+    with.
+    """
     sys.stderr.flush()
     kept = os.dup(2)
     try:

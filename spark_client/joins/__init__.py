@@ -1,1 +1,1 @@
-"""Joins that Spark does better by what the metastore knows: heavy keys apart, buckets without a shuffle."""
+"""Joins that use the metastore's knowledge: heavy keys are joined separately, bucketed tables without a shuffle."""

@@ -1,4 +1,4 @@
-"""by_bucket: rows of a bucketed table read bucket by bucket, so that joins and aggregations need no shuffle of them."""
+"""Reads a bucketed table bucket by bucket, so that joins and aggregations do not shuffle it."""
 
 from __future__ import annotations
 
@@ -13,30 +13,34 @@ _INDEX = "spark_client.core.HiveTableIndex"
 
 
 def by_bucket(df: DataFrame) -> DataFrame:
-    """Returns the rows of `df`, which selects columns and filters rows of one bucketed table; one task reads one
-    bucket.
+    """Returns the rows of a query of one bucketed table so that each task reads one bucket.
 
-    Joined by its bucketing columns with another such frame of as many buckets, the same version and types, neither is
-    shuffled; with any other frame, only that one is, by Hive's hash. Grouped by these columns, it is not shuffled
-    either. As of any frame, its rows are those that there are when a query of it is planned, also by a temporary view.
-    Where they cannot be read so any more, or a query needs none of the bucketing columns, they are read as ever.
+    `df` may select columns and filter rows, and nothing else. The returned DataFrame is not shuffled
 
-    Raises InvalidStatementError where the rows do not lie so: another kind of query, no buckets, or bucketing columns
-    that are not selected, or of types whose equal values may lie in several buckets (timestamps, binaries, floating
-    point numbers, arrays, maps, structs).
+    - in a join on its bucketing columns with another such DataFrame, if bucket counts, hash versions and types are
+      equal;
+    - in a join with any other DataFrame, which alone is shuffled, by Hive's hash;
+    - in an aggregation grouped by its bucketing columns.
+
+    As with any DataFrame, the rows are those that exist when a query is planned, also through a temporary view. If the
+    table can then no longer be read by bucket, or the query needs none of the bucketing columns, it is read normally.
+
+    Raises InvalidStatementError if the rows cannot be read by bucket: the query does more, the table has no buckets,
+    bucketing columns are not selected, or their types have equal values with different hashes (timestamps, binaries,
+    floating point numbers, arrays, maps, structs).
     """
-    reject_remote(df, "by_bucket", "a JOIN, whose rows are shuffled")
+    reject_remote(df, "by_bucket", "a JOIN, which shuffles the rows")
     execution = query_execution(df)
     scans = [node for node in nodes(execution.sparkPlan()) if kind(node) not in ("ProjectExec", "FilterExec")]
     if len(scans) != 1 or kind(scans[0]) != "FileSourceScanExec":
-        raise InvalidStatementError("by_bucket takes columns and filters of one bucketed table, and nothing else")
+        raise InvalidStatementError("by_bucket accepts only a selection of columns and filters on one bucketed table")
     index = scans[0].relation().location()
-    ours = index.getClass().getName() == _INDEX
-    found = joins.by_bucket(df.sparkSession, execution.analyzed(), scans[0]) if ours else None
-    if found is None:
+    is_hive_table = index.getClass().getName() == _INDEX
+    rows = joins.by_bucket(df.sparkSession, execution.analyzed(), scans[0]) if is_hive_table else None
+    if rows is None:
         raise InvalidStatementError(
-            f"{index.name() if ours else index.toString()} cannot be read by bucket: it has none, or its bucketing "
-            "columns are not selected, or are of types whose equal values may lie in several buckets, or had other "
-            "types when some of its partitions were written, or Spark without this library wrote some of its files"
+            f"{index.name() if is_hive_table else index.toString()} cannot be read by bucket: it has no buckets, "
+            "its bucketing columns are not selected, equal values of their types can be in several buckets, some "
+            "partitions were written with other types, or Spark without spark_client wrote some of its files"
         )
-    return found
+    return rows

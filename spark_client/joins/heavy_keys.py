@@ -1,4 +1,4 @@
-"""Which keys of a join are heavy: by values that the metastore has of a table, or that are given."""
+"""The heavy keys of a join, from the metastore or from the caller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Table
@@ -23,26 +23,26 @@ from spark_client.jvm.plans import folded_constants
 from spark_client.table.properties import AUTO
 
 _CHAR = re.compile(r"char\((\d+)\)")
-# Zeros of two signs are equal, and so are the many that are no number: Spark's sets of values do not know it.
+# 0.0 equals -0.0, and NaNs equal each other. Spark's IN sets do not know that.
 _FLOATING = ("FLOAT", "DOUBLE")
 
 
 @dataclass(frozen=True, slots=True)
 class HeavyValues:
-    """Heavy values of some columns, each a tuple of constants, None for null."""
+    """The heavy values of some columns. Each value is a tuple of constants, None for NULL."""
 
     columns: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
 
     def of(self, keys: Iterable[JoinKey]) -> tuple[JoinKey, ...]:
-        """Returns those keys of a join that are each made of one of the columns, in the order of the join."""
+        """Returns the keys of a join that consist of one of the columns, in the join's order."""
         names = {name.lower() for name in self.columns}
         return tuple(key for key in keys if len(key.columns) == 1 and key.columns[0].lower() in names)
 
     def test(self, spark: SparkSession, keys: Sequence[JoinKey]) -> HeavyPredicate | None:
-        """Tells by the keys, which are those of `of`, whether a row is heavy; None where no row can be."""
-        places = [next(i for i, name in enumerate(self.columns) if _is_made_of(key, name)) for key in keys]
-        values = list(dict.fromkeys(tuple(value[place] for place in places) for value in self.values))
+        """Returns the predicate that a row has a heavy key, or None if no row can have one. `keys` come from `of`."""
+        positions = [next(i for i, name in enumerate(self.columns) if _is_made_of(key, name)) for key in keys]
+        values = list(dict.fromkeys(tuple(value[position] for position in positions) for value in self.values))
         casts = [[_cast(part, key) for part, key in zip(value, keys, strict=True)] for value in values]
         known = [
             [None if part is None else constant for part, constant in zip(value, constants, strict=True)]
@@ -67,8 +67,10 @@ def _is_made_of(key: JoinKey, name: str) -> bool:
 def _are_known(
     spark: SparkSession, values: Sequence[Sequence[Any]], casts: Sequence[Sequence[SparkColumn]]
 ) -> Sequence[bool]:
-    """Tells whether each value is one of the keys' types: constants, which Spark's optimizer folds, so that nothing
-    runs."""
+    """Tells for each value whether it can be cast to the keys' types.
+
+    Spark's optimizer folds the constants, so no job runs.
+    """
     flags = [
         reduce(
             SparkColumn.__and__, [F.lit(part is None) | cast.isNotNull() for part, cast in zip(value, row, strict=True)]
@@ -79,10 +81,10 @@ def _are_known(
 
 
 def _is_in(column: SparkColumn, constants: Collection[SparkColumn | None]) -> SparkColumn:
-    """True or false, and in words that prune directories and row groups."""
-    some = [constant for constant in constants if constant is not None]
-    found = column.isNotNull() & column.isin(*some)  # in no values: false
-    return found | column.isNull() if len(some) < len(constants) else found
+    """Returns a predicate that is never NULL, in a form that prunes directories and row groups."""
+    values = [constant for constant in constants if constant is not None]
+    matches = column.isNotNull() & column.isin(*values)  # IN of an empty list is false
+    return matches | column.isNull() if len(values) < len(constants) else matches
 
 
 def _are_equal(columns: Sequence[SparkColumn], constants: Sequence[SparkColumn | None]) -> SparkColumn:
@@ -90,20 +92,25 @@ def _are_equal(columns: Sequence[SparkColumn], constants: Sequence[SparkColumn |
     return reduce(SparkColumn.__and__, [c.isNull() if column is None else c.eqNullSafe(column) for c, column in pairs])
 
 
-def given(columns: Sequence[str], values: Iterable[Any], types: Mapping[str, str]) -> HeavyValues:
-    """Heavy values as a user gives them: one column's, or tuples of several columns'. `types`: as `recorded` has them.
+def listed_values(columns: Sequence[str], values: Iterable[Any], types: Mapping[str, str]) -> HeavyValues:
+    """Returns the heavy values that a caller has listed: constants of one column, or tuples of several.
 
-    Raises InvalidStatementError for a tuple of another length.
+    `types` are the columns' types by name in lower case. Raises InvalidStatementError for a tuple of another length.
     """
     tuples = [tuple(value) if isinstance(value, list | tuple) else (value,) for value in values]
     if uneven := [value for value in tuples if len(value) != len(columns)]:
-        raise InvalidStatementError(f"{uneven[0]} is no value of {', '.join(columns)}: it needs {len(columns)} parts")
+        raise InvalidStatementError(
+            f"{uneven[0]} is not a value of ({', '.join(columns)}): it needs {len(columns)} elements"
+        )
     kinds = [types.get(name.lower(), "") for name in columns]
     return HeavyValues(tuple(columns), tuple(tuple(map(_padded, value, kinds)) for value in tuples))
 
 
-def recorded(metastore: MetastoreClient, table: Table) -> HeavyValues | None:
-    """Returns what the metastore has of a table: its own list, and where loads pick theirs, those of its partitions."""
+def recorded_values(metastore: MetastoreClient, table: Table) -> HeavyValues | None:
+    """Returns the heavy values that the metastore records for a table, or None.
+
+    For a table whose loads choose heavy values (`skew.auto`), these are the values of its partitions.
+    """
     skews = [table.skew]
     if table.parameters.get(AUTO, "").lower() == "true":
         partitions = metastore.get_partitions(table.database, table.name)
@@ -121,6 +128,6 @@ def _constant(text: str, type_: str) -> Any:
 
 
 def _padded(value: Any, type_: str) -> Any:
-    """Spark keeps char(n) as a padded string."""
+    """Returns the value as Spark stores char(n): padded with blanks."""
     char = _CHAR.fullmatch(type_)
     return value.ljust(int(char[1])) if char and isinstance(value, str) else value

@@ -1,7 +1,8 @@
-"""A join, split in two: rows with heavy keys meet a broadcast of the few rows that match them, the rest meets as ever.
+"""Splits a join into two: rows with heavy keys are joined with a broadcast, all other rows with a shuffle.
 
-Each row of either side is in one half only, and rows that match are in the same: what makes a key heavy is asked of
-the expressions that the join itself compares. So the halves together are the join, whatever its type.
+Each row of either side is in exactly one half, and rows that match are in the same half: the heaviness of a row is
+computed from the expressions that the join itself compares. So the union of the halves is the join, for every join
+type.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from spark_client.jvm import joins
 from spark_client.jvm.joins import JoinKey
 from spark_client.jvm.plans import analyzed_plan, frame_of
 
-# Of a join whose left side is the skewed one: the type of its heavy half, whose right side is broadcast. The types
-# that keep right rows without a match cannot broadcast the right side: those rows are added by themselves.
+# The type of the heavy half of a join whose left side is skewed; its right side is broadcast. Types that keep right
+# rows without a match cannot broadcast the right side: these rows are added by a separate join.
 _HEAVY = {
     "INNER": "inner",
     "LEFT OUTER": "leftouter",
@@ -29,15 +30,15 @@ _HEAVY = {
     "FULL OUTER": "leftouter",
 }
 _KEEPS_RIGHT = ("RIGHT OUTER", "FULL OUTER")
-# The same join with its sides exchanged.
+# The type of the join with exchanged sides.
 _MIRRORED = {"INNER": "inner", "LEFT OUTER": "rightouter", "RIGHT OUTER": "leftouter", "FULL OUTER": "fullouter"}
 
 
 HeavyPredicate = Callable[[Sequence[SparkColumn]], SparkColumn]
 
 
-class Join:
-    """An analyzed join of Spark's (Catalyst's node), seen from its left side, which is the skewed one."""
+class SplittableJoin:
+    """An analyzed join (Catalyst's node), seen from its left side, which is the skewed one."""
 
     def __init__(self, spark: SparkSession, node: Any) -> None:
         self._spark = spark
@@ -46,7 +47,7 @@ class Join:
 
     @property
     def type(self) -> str:
-        """As SQL names it: LEFT OUTER."""
+        """The join type as in SQL, such as LEFT OUTER."""
         return str(self._node.joinType().sql())
 
     @property
@@ -55,26 +56,26 @@ class Join:
         return self._frame(self._node.left())
 
     def keys(self) -> tuple[JoinKey, ...]:
-        """Returns what it compares; nothing where it is of another kind than `split` can do."""
+        """Returns the keys that the join compares. Empty if the join cannot be split."""
         if self._compared is None or self.type not in _HEAVY:
             return ()
         return self._compared.keys
 
-    def mirrored(self) -> Join | None:
-        """Returns the same join with its sides exchanged, or None where there is none."""
+    def mirrored(self) -> SplittableJoin | None:
+        """Returns the same join with exchanged sides, or None if its type has no counterpart."""
         if self.type not in _MIRRORED:
             return None
         node, kind = self._node, self._type(_MIRRORED[self.type])
-        return Join(self._spark, node.copy(node.right(), node.left(), kind, node.condition(), node.hint()))
+        return SplittableJoin(self._spark, node.copy(node.right(), node.left(), kind, node.condition(), node.hint()))
 
     def in_order_of(self, node: Any, plan: Any) -> Any:
-        """Returns the attributes of a plan as a join of the same has them, whose sides may be the other way round."""
+        """Returns the plan with the output order of a join whose sides may be exchanged."""
         return plan if node is self._node else joins.projected(self._spark, node.output(), plan)
 
     def split(self, keys: Sequence[JoinKey], is_heavy: HeavyPredicate) -> Any:
-        """Returns a plan with the join's rows and attributes; `is_heavy` of the keys is true or false, never null."""
-        # Hidden in casts, which Spark's optimizer removes: it pads constants that a column of type char(n) is compared
-        # with by itself, so that 'ab' would be one value on the left and another on the right.
+        """Returns a plan with the rows and attributes of the join. `is_heavy` of the keys must never be NULL."""
+        # The casts do not change the values, and the optimizer removes them. They prevent it from padding constants
+        # that are compared with a char(n) column, which would make 'ab' one value on the left and another on the right.
         of_left, of_right = (
             is_heavy([column.cast(key.type) for column, key in zip(columns, keys, strict=True)])
             for columns in ([key.left for key in keys], [key.right for key in keys])
@@ -88,7 +89,9 @@ class Join:
         return analyzed_plan(reduce(DataFrame.unionAll, [*halves, rest]))
 
     def _unmatched(self, few: DataFrame, heavy: DataFrame) -> DataFrame:
-        """Returns the rows of the right side for which the left one has none: by its keys alone where these are all."""
+        """Returns the rows of the right side without a match. If the join has only keys, it compares with the distinct
+        keys.
+        """
         if self._compared is None or self._compared.has_condition:
             return self._join(few, heavy, "leftanti")
         keys = self.keys()

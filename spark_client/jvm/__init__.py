@@ -38,9 +38,9 @@ class Answers:
         A long request comes as pieces that are still in the JVM.
         """
         try:
-            known = requests.read("".join(members(request)))
+            known = requests.decode_request("".join(members(request)))
             with origins.unnoted():
-                return requests.written(self._handlers[type(known)](known, plan))
+                return requests.encode_answer(self._handlers[type(known)](known, plan))
         except (SparkClientError, PySparkException) as error:
             return json.dumps({"error": str(error)})
         except Exception as error:  # noqa: BLE001 - the other side is Java: what is not answered is lost

@@ -169,7 +169,7 @@ def matches_definition(context: Context, definition: TableDefinition, table: Tab
 
 def create_datasource_table(context: Context, definition: TableDefinition, name: str) -> None:
     """Makes a table of Spark's own kind, without rows, under another name. Raises what Spark raises."""
-    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     database, _ = name_of(definition)
     identifier_ = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")(
         name, java_class(java, "scala.Option").apply(database)
@@ -195,7 +195,7 @@ def rename_datasource_table(context: Context, database: str, name: str, new_name
 
 def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:
     """Returns each column's name in lower case and how Spark declares it: with comments, char and varchar."""
-    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     name = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")(
         table.name, java_class(java, "scala.Option").apply(table.database)
     )
@@ -209,7 +209,7 @@ def change_columns(context: Context, table: Table, names: Mapping[str, str | Non
 
     `names`: by those that they have, in lower case.
     """
-    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     catalog = context.spark._jsparkSession.sharedState().externalCatalog()  # noqa: SLF001 - as above
     schema = json.loads(str(catalog.getTable(table.database, table.name).dataSchema().json()))
     renamed = [(field, names.get(field["name"].lower(), field["name"])) for field in schema["fields"]]
@@ -234,7 +234,7 @@ def relation_metadata(spark: SparkSession, name: str) -> RelationMetadata:
 
 def database_of(context: Context, name: str) -> DatabaseDefinition:
     """Returns the database of a name as written. Raises AnalysisException where there is none."""
-    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     found = _state(context.spark).catalog().getDatabaseMetadata(identifier(context, name)[-1])
     location = str(
         java_class(java, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").URIToString(found.locationUri())
@@ -247,7 +247,7 @@ def refresh(spark: Any, database: str, table: str) -> None:
 
     Where nobody has cached rows, that is what its catalog knows; REFRESH TABLE would analyze the table before that.
     """
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for these
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for these
     if not spark._jsparkSession.sharedState().cacheManager().isEmpty():  # noqa: SLF001
         spark.catalog.refreshTable(f"{quote(database)}.{quote(table)}")
         return
@@ -258,7 +258,7 @@ def refresh(spark: Any, database: str, table: str) -> None:
 
 def to_hive_table(context: Context, definition: TableDefinition) -> Table:
     """Returns Spark's conversion to a table of Hive's (HiveClientImpl.toHiveTable), brought over as Thrift bytes."""
-    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     client = java_class(java, "org.apache.spark.sql.hive.client.HiveClientImpl$")
     user = java_class(java, "org.apache.hadoop.security.UserGroupInformation").getCurrentUser().getShortUserName()
     converted = getattr(client, "MODULE$").toHiveTable(
@@ -306,4 +306,4 @@ def _texts(properties: Any) -> dict[str, str]:
 
 
 def _state(spark: SparkSession) -> Any:
-    return spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no name for it
+    return spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no public API for it

@@ -31,7 +31,7 @@ def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence
     It does what `spark.sql.storeAssignmentPolicy` says, and checks the lengths of char and varchar. Where Spark has
     done so when it resolved the statement, there is nothing to do. Raises PySparkException where the rows do not fit.
     """
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     declared, plan = _file_schema(spark, columns), analyzed_plan(rows)
     if _is_like(rows.schema, StructType.fromJson(json.loads(declared.json()))):
         return frame_of(spark, plan)
@@ -52,7 +52,7 @@ def _is_like(schema: StructType, declared: StructType) -> bool:
 def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> SparkColumn:
     """Returns Hive's hash of columns of `rows` in this order, by the version of its bucketing; types are Hive's."""
     spark = rows.sparkSession
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     attributes = java_class(java, "java.util.ArrayList")()
     for element in elements(analyzed_plan(rows.select(*(quote(column.name) for column in columns))).output()):
         attributes.add(element)
@@ -66,7 +66,7 @@ def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> Spark
 
 
 def _file_schema(spark: SparkSession, columns: Sequence[Column]) -> Any:
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     declared = java_class(java, "org.apache.spark.sql.types.StructType").fromDDL(_ddl(columns))
     return java_class(java, "org.apache.spark.sql.catalyst.util.CharVarcharUtils").replaceCharVarcharWithStringInSchema(
         declared

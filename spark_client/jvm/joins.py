@@ -34,7 +34,7 @@ class EquiJoin:
 
 def equi_join(spark: SparkSession, node: Any) -> EquiJoin | None:
     """Returns what a join compares for equality, None where it is none of that kind."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     found = java_class(java, "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys").unapply(node)
     if not found.isDefined():
         return None
@@ -50,25 +50,25 @@ def _key(spark: SparkSession, left: Any, right: Any) -> JoinKey:
 
 def join_type(spark: SparkSession, name: str) -> Any:
     """Returns Catalyst's type of join of a name like `leftouter`."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     return java_class(java, "org.apache.spark.sql.catalyst.plans.JoinType").apply(name)
 
 
 def without_hint(spark: SparkSession) -> Any:
     """Returns Catalyst's hint of a join that has none."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     return java_class(java, "org.apache.spark.sql.catalyst.plans.logical.JoinHint").NONE()
 
 
 def projected(spark: SparkSession, output: Any, plan: Any) -> Any:
     """Returns a plan with these attributes of another."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     return java_class(java, "org.apache.spark.sql.catalyst.plans.logical.Project")(output, plan)
 
 
 def by_bucket(spark: SparkSession, analyzed: Any, scan: Any) -> DataFrame | None:
     """Returns the rows of a query of a bucketed table, one task a bucket; None where its scan cannot be read so."""
-    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - PySpark has no name for it
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - PySpark has no public API for it
     arguments = java_class(gateway.jvm, "java.util.List").of(spark._jsparkSession).toArray()  # noqa: SLF001
     buckets = capabilities(gateway).constructor("joins", "BucketScan").newInstance(arguments)
     return frame_of(spark, buckets.of(analyzed)) if buckets.canRead(scan) else None

@@ -131,4 +131,4 @@ def _parser(context: Context) -> Any:
 
 
 def _state(context: Context) -> Any:
-    return context.spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no name for it
+    return context.spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no public API for it

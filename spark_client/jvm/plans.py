@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from spark_client.jvm import versions
 from spark_client.jvm.objects import java_class
@@ -23,7 +23,7 @@ def analyzed_plan(frame: DataFrame) -> Any:
 
 def query_execution(frame: DataFrame) -> Any:
     """Returns Spark's QueryExecution, which makes each further plan when it is asked for."""
-    return frame._jdf.queryExecution()  # noqa: SLF001 - PySpark has no name for it
+    return frame._jdf.queryExecution()  # noqa: SLF001 - PySpark has no public API for it
 
 
 def column_attributes(frame: DataFrame) -> dict[str, Column]:
@@ -34,7 +34,7 @@ def column_attributes(frame: DataFrame) -> dict[str, Column]:
 
 def planned(spark: SparkSession, plan: Any) -> Any:
     """Returns Spark's QueryExecution of a logical plan; a command in it does not run."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     skip = java_class(java, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     return spark._jsparkSession.sessionState().executePlan(plan, skip)  # noqa: SLF001
 
@@ -46,14 +46,14 @@ def command_queries(plan: Any) -> list[Any]:
 
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
     """Returns the rows of a logical plan."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     rows = versions.sql_class(java, "Dataset").ofRows(spark._jsparkSession, plan)  # noqa: SLF001
     return DataFrame(rows, spark)
 
 
 def with_settings(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """Returns the same rows in a session of their own, like that of the frame but for these settings."""
-    java: Any = frame.sparkSession._jsparkSession.cloneSession()  # noqa: SLF001 - PySpark has no name for it
+    java: Any = frame.sparkSession._jsparkSession.cloneSession()  # noqa: SLF001 - PySpark has no public API for it
     for name, value in settings.items():
         java.sessionState().conf().setConfString(name, value)
     return frame_of(SparkSession(frame.sparkSession.sparkContext, java), analyzed_plan(frame))
@@ -61,12 +61,12 @@ def with_settings(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
 
 def java_frame(frame: DataFrame) -> Any:
     """Returns the JVM's Dataset of a DataFrame."""
-    return frame._jdf  # noqa: SLF001 - PySpark has no name for it
+    return frame._jdf  # noqa: SLF001 - PySpark has no public API for it
 
 
 def empty_frame(spark: SparkSession) -> DataFrame:
     """Returns what a statement without rows answers."""
-    return DataFrame(spark._jsparkSession.emptyDataFrame(), spark)  # noqa: SLF001 - PySpark has no name for it
+    return DataFrame(spark._jsparkSession.emptyDataFrame(), spark)  # noqa: SLF001 - PySpark has no public API for it
 
 
 def elements(sequence: Any) -> Iterator[Any]:
@@ -136,7 +136,7 @@ def scanned_files(frame: DataFrame) -> Iterator[tuple[str, int]]:
 
 def scala_sequence(spark: SparkSession, members: Sequence[Any]) -> Any:
     """Returns a Scala Seq of Java's objects."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     made = java_class(java, "java.util.ArrayList")()
     for member in members:
         made.add(member)

@@ -1,4 +1,9 @@
-"""What the JVM's side asks, and what it is answered: a dataclass each, JSON on the line between (see Python.java)."""
+"""The messages between the JVM and Python: one dataclass each, sent as JSON (see Python.java).
+
+The JVM sends a request with its name in the field `request` (`REQUESTS` lists the names). Python returns an answer, or
+an empty object if there is nothing to answer. Objects of the JVM that belong to a request are passed beside the JSON
+text; the docstrings below name them.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,14 @@ from typing import Any, ClassVar, Self
 
 
 class Message:
-    """A dataclass that comes as a JSON object of its fields' names."""
+    """A dataclass that is read from a JSON object whose keys are its field names."""
 
-    # Fields that hold a list of messages of their own.
+    # Fields that hold lists of messages, and the type of these messages.
     nested: ClassVar[Mapping[str, type[Message]]] = {}
 
     @classmethod
     def read(cls, sent: Mapping[str, Any]) -> Self:
-        """Makes it of a JSON object; what has no field here is left out."""
+        """Creates the message from a JSON object. Keys without a field are ignored."""
         values = {field.name: sent[field.name] for field in fields(cls) if field.name in sent}  # type: ignore[arg-type] # of subclasses
         for name, kind in cls.nested.items():
             if values.get(name) is not None:
@@ -24,58 +29,82 @@ class Message:
         return cls(**values)
 
 
+# ---- Reading
+
+
 @dataclass(frozen=True, slots=True)
 class PushedFilter(Message):
-    """Of the texts of a partition column, those with which Spark's filters can be true (`kept`), or cannot."""
+    """The result of filters that Spark evaluated on the values of a partition column.
+
+    `include`: the filters can be true only for these values, which are texts as the metastore stores them. Otherwise
+    they can be true for any value except these.
+    """
 
     column: str
-    texts: Sequence[str]
-    kept: bool
+    values: Sequence[str]
+    include: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Scan(Message):
-    """What must be read of a table for which all `filters` are true.
+    """Asks which directories of a table hold rows for which all filters are true.
 
-    `filters` are Catalyst's, as TreeNode.toJSON writes them, those on partitions first; `columns` the partition
-    columns that each of these speaks of; `padded` columns are of type char(n); `keys` the partition columns. `judged`
-    and `state` come when it is asked again, with what Spark judged of an answer that asked for EvaluationRequest.
+    Attributes:
+        filters: Catalyst expressions in the JSON of TreeNode.toJSON, None where that fails. Filters that use only
+            partition columns come first.
+        columns: For each of these first filters, the partition columns that it uses.
+        char_columns: The columns of type char(n).
+        serde: The serde of a Hive table, None for a datasource table.
+        bucketed: Whether buckets are pruned. False if the session ignores buckets.
+        keys: The partition columns.
+        pushed_filters: The results of the filters that Spark evaluated after an EvaluationRequest, else None.
+        state: The `state` of that EvaluationRequest.
     """
 
-    nested = {"judged": PushedFilter}  # noqa: RUF012 - a class variable, see Message
+    nested = {"pushed_filters": PushedFilter}  # noqa: RUF012 - a class variable, see Message
 
     database: str
     table: str
     filters: Sequence[str | None]
     columns: Sequence[Sequence[str]]
-    padded: Sequence[str]
+    char_columns: Sequence[str]
     serde: str | None
     bucketed: bool
     keys: Sequence[str]
-    judged: Sequence[PushedFilter] | None = None
+    pushed_filters: Sequence[PushedFilter] | None = None
     state: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionBuckets(Message):
-    """What is to be known of a partition when its files are listed.
+    """The buckets of a partition, which the JVM sends back with the partition's files (`ListedDirectory`).
 
-    `mismatch`: in which way its buckets do not fit the table's, or nothing; `retyped`: its rows lie by the hash of
-    other types; `sparks`: files of Spark's own writer are in order.
+    Attributes:
+        name: The partition's name.
+        count: The number of buckets.
+        mismatch: How the buckets contradict those of the table, or None.
+        retyped: Whether a bucketing column had another type when the partition was written.
+        spark_files_valid: Whether files of Spark's own writer hold the rows that their bucket numbers say.
     """
 
     name: str
     count: int
     mismatch: str | None
     retyped: bool
-    sparks: bool
+    spark_files_valid: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedPartition:
-    """A partition of an answer. `outside`: its own location, if files may lie there outside of its skew directories.
+    """A partition of a ScanAnswer.
 
-    `unplaced`: skew directories that nobody has told the metastore of may lie there, too.
+    Attributes:
+        values: The values of the partition columns, as texts.
+        directories: The directories to read.
+        outside: The partition's location, if files outside of its skew directories are read as well. None otherwise.
+        unplaced: Whether the location may hold skew directories that the metastore does not know.
+        storage: The index of the partition's storage descriptor in the answer's `pruned`.
+        bucketing: The partition's buckets, None without buckets.
     """
 
     values: Sequence[str]
@@ -88,7 +117,7 @@ class ScannedPartition:
 
 @dataclass(frozen=True, slots=True)
 class TableBuckets:
-    """A table's buckets: version is that of Hive's hash."""
+    """The buckets of a table. `version` is Hive's bucketing_version, which selects the hash."""
 
     columns: Sequence[str]
     count: int
@@ -97,7 +126,14 @@ class TableBuckets:
 
 @dataclass(frozen=True, slots=True)
 class ScanAnswer:
-    """The directories of each partition, and the writes that are visible. `pruned`: names of files without a match."""
+    """The partitions to read.
+
+    Attributes:
+        partitions: The partitions with their directories.
+        pruned: For each storage descriptor, prefixes of the names of files that cannot hold matches (flat layout).
+        writes: The writes that were published when the scan was planned (`metastore.client.structs.VisibleWrites`).
+        buckets: The buckets of the table, or None.
+    """
 
     partitions: Sequence[ScannedPartition]
     pruned: Sequence[Sequence[str]]
@@ -107,7 +143,10 @@ class ScanAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SparkEvaluatedFilters:
-    """Positions of filters that only Spark can judge, and the texts of their columns, each ended by a NUL."""
+    """Filters on the same partition columns that only Spark can evaluate, and the values to evaluate them on.
+
+    `filters` are positions in `Scan.filters`. `texts` are the values of the columns row by row, each followed by a NUL.
+    """
 
     columns: Sequence[str]
     filters: Sequence[int]
@@ -116,15 +155,21 @@ class SparkEvaluatedFilters:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """A scan is to be asked for again. Without `state`, partitions come and go: other values may be there, too."""
+    """The answer to a Scan with filters that only Spark can evaluate. The JVM evaluates them and repeats the Scan.
 
-    engine_filters: Sequence[SparkEvaluatedFilters]
+    Without a `state`, the partitions change too often: there may be values that are not listed.
+    """
+
+    evaluate: Sequence[SparkEvaluatedFilters]
     state: object
 
 
 @dataclass(frozen=True, slots=True)
 class ListedDirectory(Message):
-    """Files that lie in a directory of a partition. `directory`: one that lies in it, too, where none may, or None."""
+    """The file names of one directory of a bucketed partition.
+
+    `directory` is the name of a sub-directory, which a bucketed partition may not have, or None.
+    """
 
     partition: PartitionBuckets
     names: Sequence[str]
@@ -132,13 +177,16 @@ class ListedDirectory(Message):
 
     @classmethod
     def read(cls, sent: Mapping[str, Any]) -> Self:
-        """Makes it of a JSON object."""
+        """Creates the message from a JSON object."""
         return cls(PartitionBuckets.read(sent["partition"]), sent["names"], sent.get("directory"))
 
 
 @dataclass(frozen=True, slots=True)
 class ChooseBucketFiles(Message):
-    """Which files may hold rows of these hashes (None: any); `declared` is the table's number of buckets."""
+    """Asks which files can hold rows with one of these hashes (None: any hash).
+
+    `declared` is the table's number of buckets.
+    """
 
     nested = {"directories": ListedDirectory}  # noqa: RUF012 - a class variable, see Message
 
@@ -151,10 +199,14 @@ class ChooseBucketFiles(Message):
 
 @dataclass(frozen=True, slots=True)
 class BucketFiles:
-    """For each directory the positions of the files to `keep`, and the bucket `numbers` of all.
+    """The files to read in each directory of a ChooseBucketFiles request.
 
-    `buckets`: how many are left, over all directories; `fewest`: the smallest number that a partition, or the table,
-    has; `exact`: whether all rows lie by the table's hash.
+    Attributes:
+        keep: For each directory, the positions of the files to read. Empty if no hashes were given.
+        numbers: For each directory, the bucket number of each file.
+        buckets: The number of buckets to read, over all directories.
+        fewest: The smallest number of buckets of a partition or of the table.
+        exact: Whether every row is in the bucket that the table's hash gives.
     """
 
     keep: Sequence[Sequence[int]]
@@ -166,16 +218,19 @@ class BucketFiles:
 
 @dataclass(frozen=True, slots=True)
 class CheckSparkReader(Message):
-    """Whether a table of another format may be left to Spark's own reader."""
+    """Asks whether Spark's own reader can read a table in a format other than Parquet and ORC."""
 
     database: str
     table: str
     serde: str
 
 
+# ---- Writing
+
+
 @dataclass(frozen=True, slots=True)
 class CheckLoadData(Message):
-    """Whether LOAD DATA may go on; `strict` is hive.strict.checks.bucketing."""
+    """Asks whether LOAD DATA may run. `strict` is the setting hive.strict.checks.bucketing."""
 
     database: str
     table: str
@@ -184,10 +239,13 @@ class CheckLoadData(Message):
 
 @dataclass(frozen=True, slots=True)
 class CheckInsert(Message):
-    """Whether an INSERT fits its table, before Spark says so in its own words.
+    """Asks whether an INSERT fits its table, so that the error is Hive's and not Spark's.
 
-    `partition`: by column a constant, or None where rows decide; `columns`: how many data columns the table has;
-    `count`: how many columns the rows have, if they go by position.
+    Attributes:
+        partition: The PARTITION clause: column to constant, or to None if the rows supply the value.
+        columns: The number of data columns of the table.
+        partition_columns: Name and type of each partition column.
+        count: The number of columns of the rows if they are assigned by position, else None.
     """
 
     database: str
@@ -202,7 +260,7 @@ class CheckInsert(Message):
 
 @dataclass(frozen=True, slots=True)
 class InsertInto(Message):
-    """One INSERT of a statement; its query comes beside it. `whole`: partitions without rows are emptied, too."""
+    """One INSERT of a statement. `whole`: partitions that receive no rows are emptied as well."""
 
     database: str
     table: str
@@ -214,7 +272,7 @@ class InsertInto(Message):
 
 @dataclass(frozen=True, slots=True)
 class InsertAll(Message):
-    """All INSERTs of a statement, to be published at once."""
+    """Runs all INSERTs of a statement and publishes them together. Objects: the query plan of each INSERT."""
 
     nested = {"inserts": InsertInto}  # noqa: RUF012 - a class variable, see Message
 
@@ -223,14 +281,17 @@ class InsertAll(Message):
 
 @dataclass(frozen=True, slots=True)
 class CreateAsSelect(Message):
-    """CREATE TABLE AS SELECT; Spark's command comes beside it. `dropped`: Spark has just dropped what it replaces."""
+    """Runs CREATE TABLE AS SELECT. Object: Spark's command.
+
+    `dropped`: saveAsTable of Spark 3.5 has already dropped the table that this one replaces.
+    """
 
     dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Truncate(Message):
-    """TRUNCATE TABLE, or of the partitions that these values name."""
+    """Runs TRUNCATE TABLE, on the partitions with these values if there are any."""
 
     database: str
     table: str
@@ -239,7 +300,10 @@ class Truncate(Message):
 
 @dataclass(frozen=True, slots=True)
 class ChangeClause(Message):
-    """What becomes of rows. `when`: matched, not_matched or not_matched_by_source; `columns` are assigned to."""
+    """One clause of a MERGE, or the whole of an UPDATE or DELETE.
+
+    `when` is matched, not_matched or not_matched_by_source. `columns` are the columns that the clause assigns.
+    """
 
     when: str
     deletes: bool
@@ -248,10 +312,10 @@ class ChangeClause(Message):
 
 @dataclass(frozen=True, slots=True)
 class ChangeRows(Message):
-    """DELETE, UPDATE or MERGE INTO.
+    """Runs DELETE, UPDATE or MERGE INTO.
 
-    Beside it come the plan of the table, that of the source or None, when they match (None: never), and for each clause
-    a list: its condition or None, and the values that it assigns.
+    Objects: the plan of the table; the plan of the source, or None; the condition under which both match (None: never);
+    and for each clause a list of its condition (or None) and the values that it assigns.
     """
 
     nested = {"clauses": ChangeClause}  # noqa: RUF012 - a class variable, see Message
@@ -261,24 +325,29 @@ class ChangeRows(Message):
     clauses: Sequence[ChangeClause]
 
 
+# ---- Statements and plans
+
+
 @dataclass(frozen=True, slots=True)
 class SkewJoinHint(Message):
-    """A join with the hint SKEW_JOIN of these names; the session and Spark's node come beside it."""
+    """Rewrites a join with the hint SKEW_JOIN on these names. Objects: the session, Catalyst's Join node."""
 
     tables: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadStatement(Message):
-    """What a text may be that begins as statements of ours do; the JVM's session comes beside it."""
+    """Asks whether a text can be a statement or script of this library. Object: the JVM's session."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """It may be ours. `pieces` of the text stand between its `markers`: names of parameters, None where it goes by
-    position.
+    """A text that can be a statement of this library.
+
+    `pieces` are the parts of the text around its parameter markers; `markers` are the names of named parameters, None
+    for positional ones.
     """
 
     pieces: Sequence[str]
@@ -287,7 +356,10 @@ class ParsedStatement:
 
 @dataclass(frozen=True, slots=True)
 class ParsedScript:
-    """An SQL script, with SHOW TABLES LIKE a name in the place of each of our statements, which are kept by name."""
+    """An SQL script in which each statement of this library is replaced by `SHOW TABLES LIKE 'name'`.
+
+    `statements` are the replaced statements by these names.
+    """
 
     script: str
     statements: Mapping[str, ParsedStatement]
@@ -295,56 +367,59 @@ class ParsedScript:
 
 @dataclass(frozen=True, slots=True)
 class ResolveStatement(Message):
-    """Whether a text that may be ours is, now that the statements before it have run; the session comes beside it."""
+    """Asks whether a text is a statement of this library. Object: the JVM's session.
+
+    This is asked when the statement is analyzed: the statements before it in a script have run by then.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class StatementColumns:
-    """It is ours, and has rows of these `columns`, as in a CREATE TABLE."""
+    """The columns of the rows of a statement of this library, as in CREATE TABLE. Empty if it returns no rows."""
 
     columns: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunStatement(Message):
-    """A statement of ours is to run; the session comes beside it, and the frame of its rows goes there."""
+    """Runs a statement of this library. Objects: the session; Python appends the Dataset of the statement's rows."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainPlan(Message):
-    """What EXPLAIN shows of our tables; the session, the plan and Spark's ExplainMode come beside it."""
+    """Asks what EXPLAIN adds to Spark's output. Objects: the session, the logical plan, Spark's ExplainMode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """It stands behind Spark's own. `text` may be empty."""
+    """The text that EXPLAIN adds after Spark's own, or an empty text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class MetastoreProbe(Message):
-    """Whether a metastore answers."""
+    """Asks whether a metastore answers. The error of the request says that none does."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadCapability(Message):
-    """Classes that are compiled when they are first used."""
+    """Compiles the classes of a capability. Object: a list to which Python appends their class loader."""
 
     capability: str
 
 
-# By what Java calls them.
+# The requests, by the names that the Java classes use.
 REQUESTS: Mapping[str, type[Message]] = {
     "scan": Scan,
     "buckets": ChooseBucketFiles,
-    "plain": CheckSparkReader,
-    "load": CheckLoadData,
-    "check": CheckInsert,
+    "check_spark_reader": CheckSparkReader,
+    "check_load": CheckLoadData,
+    "check_insert": CheckInsert,
     "insert": InsertAll,
     "create": CreateAsSelect,
     "truncate": Truncate,
@@ -359,18 +434,18 @@ REQUESTS: Mapping[str, type[Message]] = {
 }
 
 
-def read(text: str) -> Message:
-    """Reads a request. Raises KeyError for one that is not known, TypeError for one that lacks something."""
+def decode_request(text: str) -> Message:
+    """Reads a request. Raises KeyError for an unknown name, TypeError for a missing field."""
     sent = json.loads(text)
     return REQUESTS[sent["request"]].read(sent)
 
 
-def written(answer: object) -> str:
-    """Writes an answer: a dataclass, or None for one that says nothing."""
+def encode_answer(answer: object) -> str:
+    """Returns an answer as JSON: a dataclass, or None for an empty object. Raises TypeError for anything else."""
     return json.dumps({} if answer is None else answer, default=_fields)
 
 
 def _fields(answer: object) -> Mapping[str, object]:
     if not is_dataclass(answer) or isinstance(answer, type):
-        raise TypeError(f"{type(answer).__name__} is no answer")
+        raise TypeError(f"{type(answer).__name__} is not a dataclass and cannot be sent to the JVM")
     return {field.name: getattr(answer, field.name) for field in fields(answer)}

@@ -24,7 +24,7 @@ OTHER_PORT, OTHER_HOST = "choose another port", "let host be a name or address o
 
 def start_connect(spark: SparkSession, host: str, port: int) -> None:
     """Starts Spark Connect. Raises SessionError where its classes are missing, or the port is taken."""
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     artifact = f"org.apache.spark:spark-connect_{_scala(java)}:{spark.version}"
     service = _companion(java, _CONNECT, f"Spark Connect needs conf={{'spark.jars.packages': '{artifact}'}}")
     context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001

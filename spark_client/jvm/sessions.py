@@ -44,7 +44,7 @@ def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers,
 
     Raises UnsupportedSparkError where this Spark cannot have our rules.
     """
-    java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
+    java: Any = context._jvm  # noqa: SLF001 - PySpark has no public API for it
     made = versions.sql_class(java, "SparkSession")(context._jsc.sc(), dict(options))  # noqa: SLF001
     install(made, context._gateway, handlers, first_words)  # noqa: SLF001
     return made
@@ -55,7 +55,7 @@ def clone_with_rules(spark: SparkSession, handlers: Handlers, first_words: Seque
 
     Raises UnsupportedSparkError as `start_context` and `start`.
     """
-    versions.check_java(_java_version(spark._jvm))  # noqa: SLF001 - PySpark has no name for these
+    versions.check_java(_java_version(spark._jvm))  # noqa: SLF001 - PySpark has no public API for these
     java: Any = spark._jsparkSession  # noqa: SLF001
     if not has_rules(java.cloneSession()):
         install(java, spark.sparkContext._gateway, handlers, first_words)  # noqa: SLF001
@@ -79,18 +79,12 @@ def hadoop_setting(spark: SparkSession, name: str) -> str | None:
 
 def another(spark: SparkSession) -> Any:
     """Returns a session of the JVM's beside that of `spark`: with the same rules, its own settings and views."""
-    return spark._jsparkSession.newSession()  # noqa: SLF001 - PySpark has no name for it
-
-
-def active(context: SparkContext) -> Any:
-    """Returns the session of the JVM's that is active in the thread that asks."""
-    java: Any = context._jvm  # noqa: SLF001 - PySpark has no name for it
-    return versions.sql_class(java, "SparkSession").active()
+    return spark._jsparkSession.newSession()  # noqa: SLF001 - PySpark has no public API for it
 
 
 def is_running(context: SparkContext) -> bool:
     """Tells whether a SparkContext has not been stopped."""
-    return context._jsc is not None  # noqa: SLF001 - the only way to know
+    return context._jsc is not None  # noqa: SLF001 - PySpark has no public API for it
 
 
 def explicit_setting(spark: SparkSession, name: str) -> str | None:

@@ -36,7 +36,7 @@ def stream_settings(writer: DataStreamWriter) -> StreamSettings:
     fields = _fields(writer)
 
     def value(name: str) -> Any:
-        return fields[name].get(writer._jwrite)  # noqa: SLF001 - PySpark has no name for it
+        return fields[name].get(writer._jwrite)  # noqa: SLF001 - PySpark has no public API for it
 
     options, partitions = value("extraoptions"), value("partitioningcolumns")
     keys, found = options.keysIterator(), {}
@@ -51,7 +51,7 @@ def stream_settings(writer: DataStreamWriter) -> StreamSettings:
 
 def without_partitioning(writer: DataStreamWriter) -> DataStreamWriter:
     """Takes back what `partitionBy` has said, which `foreachBatch` refuses."""
-    java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no name for it
+    java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no public API for it
     nothing = java_class(_jvm(writer._spark), "scala.Option").empty()  # noqa: SLF001 - as above
     _fields(writer)["partitioningcolumns"].set(java, nothing)
     return writer
@@ -59,7 +59,7 @@ def without_partitioning(writer: DataStreamWriter) -> DataStreamWriter:
 
 def _fields(writer: DataStreamWriter) -> dict[str, Any]:
     """Returns the private ones of Spark's own writer, by their names in lower case."""
-    java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no name for it
+    java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no public API for it
     found = {str(field.getName()).lower(): field for field in java.getClass().getDeclaredFields()}
     for field in found.values():
         field.setAccessible(True)
@@ -91,7 +91,7 @@ def _batch_of_session(spark: SparkSession) -> RunningBatch | None:
     if running.isEmpty():  # To learn so from an iterator takes dozens of calls (see `members`).
         return None
     for execution in running.values():
-        if execution.sparkSessionForStream().equals(spark._jsparkSession):  # noqa: SLF001 - PySpark has no name for it
+        if execution.sparkSessionForStream().equals(spark._jsparkSession):  # noqa: SLF001 - PySpark has no public API for it
             number = int(execution.getLatestExecutionContext().batchId())
             return RunningBatch(str(execution.id()), str(execution.runId()), number)
     return None
@@ -103,8 +103,8 @@ def _executions(spark: SparkSession) -> Any:
     Asked of what all sessions share: a batch has a session of its own, which knows no queries. And the job group, which
     is the id of the run when a batch begins, is the user's to set.
     """
-    return spark._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001 - PySpark has no name for it
+    return spark._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001 - PySpark has no public API for it
 
 
 def _jvm(spark: SparkSession) -> Any:
-    return spark._jvm  # noqa: SLF001 - PySpark has no name for it
+    return spark._jvm  # noqa: SLF001 - PySpark has no public API for it

@@ -122,12 +122,12 @@ def sql_class(jvm: Any, name: str) -> Any:
 
 def column_of(spark: SparkSession, expression: Any) -> Column:
     """Returns the column that a Catalyst expression is."""
-    return _column(spark._jvm, expression)  # noqa: SLF001 - PySpark has no name for it
+    return _column(spark._jvm, expression)  # noqa: SLF001 - PySpark has no public API for it
 
 
 def hint_parameter(column: Column) -> Any:
     """Returns a column as a parameter of Dataset.hint, which before Spark 4 knows expressions alone."""
-    java: Any = column._jc  # noqa: SLF001 - PySpark has no name for it
+    java: Any = column._jc  # noqa: SLF001 - PySpark has no public API for it
     return java.expr() if _IS_BEFORE_4 else java
 
 

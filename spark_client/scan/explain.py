@@ -1,4 +1,4 @@
-"""What EXPLAIN shows behind Spark's own plan: the queries under our commands, and what is read of our tables."""
+"""What EXPLAIN adds to Spark's plan: the queries of this library's commands, and what the scans of its tables read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_client.scan.report import report_of
 
 
 def explain_handlers(session: Callable[[Any], SparkSession]) -> Handlers:
-    """Returns them by the kind of request; `session` makes PySpark's session of the JVM's."""
+    """Returns the handlers of the requests about EXPLAIN. `session` makes a PySpark session from the JVM's."""
 
     def explain(_: ExplainPlan, objects: Any) -> Explanation:
         java_session, plan, mode = objects
@@ -24,13 +24,13 @@ def explain_handlers(session: Callable[[Any], SparkSession]) -> Handlers:
 
 
 def _sections(spark: SparkSession, plan: Any, mode: Any) -> Iterator[str]:
-    """Nothing of it runs; the files of the scans, and of their whole tables, are listed."""
+    """Yields the added sections. No query runs, but the files of the scans and of the whole tables are listed."""
     execution = planned(spark, plan)
     queries = command_queries(execution.analyzed())
     for number, query in enumerate(queries, 1):
-        below = planned(spark, query)
+        planned_query = planned(spark, query)
         title = "Query" if len(queries) == 1 else f"Query {number} of {len(queries)}"
-        yield f"\n== {title} ==\n{str(below.explainString(mode)).strip()}\n{_scans(spark, below)}"
+        yield f"\n== {title} ==\n{str(planned_query.explainString(mode)).strip()}\n{_scans(spark, planned_query)}"
     if not queries:
         yield _scans(spark, execution)
 

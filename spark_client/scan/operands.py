@@ -1,6 +1,10 @@
-"""Columns and constants of a filter: which types compare as the metastore compares texts, which casts lose nothing.
+"""Reads the operands of Spark's comparisons: columns, literals, and the casts and padding around columns.
 
-Pure. The names of types are Catalyst's (DataType.json): integer, long, decimal(10,2), string, date …
+The metastore compares a column with a text, and reads both as the column's Hive type. This module decides which of
+Catalyst's operands can be compared that way without changing the result.
+Type names are those of Catalyst's `DataType.json`: integer, long, decimal(10,2), string, date …
+
+Pure: no Spark, no metastore.
 """
 
 from __future__ import annotations
@@ -13,10 +17,14 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table. `kind`: how it compares.
+class ColumnRef:
+    """A column of the table.
 
-    `digits`: of a number, before and after the point. `width`: the n of char(n) under Spark's padding.
+    Attributes:
+        name: The column's name, in lower case.
+        kind: How its values compare: integer, decimal, string, char, date, boolean, float, double or other.
+        digits: Of a number, how many digits it can have before and after the decimal point.
+        width: The n of char(n), if the expression is Spark's padding of the column.
     """
 
     name: str
@@ -26,45 +34,51 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
-    """A literal; `text` as Hive writes values, None is NULL."""
+class LiteralValue:
+    """A literal. `text` is the value as Hive writes it, None for NULL."""
 
     text: str | None
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
-    """Anything else."""
+class UnsupportedOperand:
+    """Any other expression, such as a function call. A predicate on it is UNKNOWN."""
 
 
-OTHER = Other()
-Operand = Column | Constant | Other
+UNSUPPORTED = UnsupportedOperand()
+Operand = ColumnRef | LiteralValue | UnsupportedOperand
 
-_INTEGERS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # decimal digits that hold any value of the type
+_INTEGERS = {"byte": 3, "short": 5, "integer": 10, "long": 19}  # decimal digits of the type's largest value
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INTEGER = re.compile(r"-?\d+")
 _PLAIN_KINDS = ("string", "date", "boolean", "float", "double")
 
 
-def column(expression: Mapping[str, Any], blank: Collection[str]) -> Operand:
-    """Returns an AttributeReference. Where Spark does not pad char(n), only its being null is known."""
+def read_column(expression: Mapping[str, Any], char_columns: Collection[str]) -> Operand:
+    """Reads an AttributeReference.
+
+    `char_columns` are the columns of type char(n). An unpadded char(n) column is comparable only with NULL: Spark pads
+    the values that it compares, and a comparison without padding has a different result from Hive's.
+    """
     name, data_type = str(expression["name"]).lower(), expression["dataType"]
-    return Column(name, "char" if name in blank else _kind(data_type), _digits(data_type))
+    return ColumnRef(name, "char" if name in char_columns else _kind(data_type), _digits(data_type))
 
 
-def constant(expression: Mapping[str, Any]) -> Operand:
-    """Returns a Literal; OTHER where its text is not that of a value (timestamps, binaries, dates beyond four
-    digits)."""
+def read_literal(expression: Mapping[str, Any]) -> Operand:
+    """Reads a Literal.
+
+    Returns UNSUPPORTED where Catalyst's text differs from Hive's: timestamps, binaries, dates beyond four-digit years.
+    """
     kind, value = _kind(expression["dataType"]), expression.get("value")
     if value is None:
-        return Constant(None, kind)
-    text = _text(kind, str(value))
-    return OTHER if text is None else Constant(text, kind)
+        return LiteralValue(None, kind)
+    text = _hive_text(kind, str(value))
+    return UNSUPPORTED if text is None else LiteralValue(text, kind)
 
 
-def _text(kind: str, value: str) -> str | None:
+def _hive_text(kind: str, value: str) -> str | None:
     match kind:
         case "integer" | "decimal":
             try:
@@ -81,55 +95,56 @@ def _text(kind: str, value: str) -> str | None:
 
 
 def _is_storable(text: str) -> bool:
-    """No NUL and no half of a surrogate pair: neither PostgreSQL nor Thrift can carry them."""
+    """Tells whether PostgreSQL and Thrift can carry the text: it has neither a NUL nor half of a surrogate pair."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def cast(expression: Mapping[str, Any], child: Any) -> Operand:
-    """Returns a CAST from number to number that keeps every value; else OTHER."""
+def read_cast(expression: Mapping[str, Any], child: Any) -> Operand:
+    """Reads a CAST: the column itself, if the cast widens a number and so keeps every value; else UNSUPPORTED."""
     target = expression["dataType"]
-    if not isinstance(child, Column) or child.kind not in ("integer", "decimal"):
-        return OTHER
+    if not isinstance(child, ColumnRef) or child.kind not in ("integer", "decimal"):
+        return UNSUPPORTED
     kind, (whole, fraction) = _kind(target), _digits(target)
     widens = kind == "decimal" or kind == child.kind == "integer"
-    return child if widens and whole >= child.digits[0] and fraction >= child.digits[1] else OTHER
+    return child if widens and whole >= child.digits[0] and fraction >= child.digits[1] else UNSUPPORTED
 
 
-def padded(expression: Mapping[str, Any], *children: Any) -> Operand:
-    """Spark's read-side padding of a char(n) column: CharVarcharCodegenUtils.readSidePadding(column, n)."""
+def read_padding(expression: Mapping[str, Any], *children: Any) -> Operand:
+    """Reads Spark's read-side padding of a char(n) column: CharVarcharCodegenUtils.readSidePadding(column, n)."""
     if expression.get("functionName") != "readSidePadding" or len(children) != 2:
-        return OTHER
+        return UNSUPPORTED
     child, width = children
-    if not isinstance(child, Column) or not isinstance(width, Constant) or width.text is None:
-        return OTHER
+    if not isinstance(child, ColumnRef) or not isinstance(width, LiteralValue) or width.text is None:
+        return UNSUPPORTED
     return replace(child, kind="char", width=int(width.text))
 
 
-def comparable(left: Column, right: Constant, *, ordered: bool = False) -> str | None:
-    """Returns the constant's text if `left` compares with it as the metastore compares texts of the column's type.
+def comparable_text(column: ColumnRef, literal: LiteralValue, *, ordered: bool = False) -> str | None:
+    """Returns the text that the metastore compares with the column instead of the literal.
 
-    `ordered`: more than equality is asked. Padded texts are equal as the texts without blanks are, but order otherwise.
+    Returns None where the two comparisons could differ. `ordered` asks for an order comparison instead of equality:
+    padded texts are equal exactly if the unpadded texts are, but their order differs.
     """
-    text = right.text
+    text = literal.text
     if text is None:
         return None
-    if left.kind == "char":
-        fits = right.kind == "string" and left.width == len(text) and not ordered
+    if column.kind == "char":
+        fits = literal.kind == "string" and column.width == len(text) and not ordered
         return text.rstrip(" ") if fits else None
-    if left.kind in ("integer", "decimal"):
-        number = text if right.kind in ("integer", "decimal") else None
-        return _whole(number) if number and left.kind == "integer" else number
-    return text if left.kind == right.kind and left.kind in _PLAIN_KINDS else None
+    if column.kind in ("integer", "decimal"):
+        number = text if literal.kind in ("integer", "decimal") else None
+        return _integer_text(number) if number and column.kind == "integer" else number
+    return text if column.kind == literal.kind and column.kind in _PLAIN_KINDS else None
 
 
-def _whole(text: str) -> str | None:
-    """Returns the integer, if the text is one: 5.00 is 5, but nothing equals 5.5."""
+def _integer_text(text: str) -> str | None:
+    """Returns 5 for 5.00, and None for 5.5."""
     whole = text.partition(".")[0] if not text.partition(".")[2].strip("0") else ""
     return whole if _INTEGER.fullmatch(whole) else None
 
 
 def _kind(data_type: Any) -> str:
-    if not isinstance(data_type, str):  # arrays, maps, structs
+    if not isinstance(data_type, str):  # arrays, maps and structs are JSON objects
         return "other"
     if data_type in _INTEGERS:
         return "integer"

@@ -1,4 +1,16 @@
-"""Handles the requests of the JVM's side: which directories hold what a query can match, in one call each."""
+"""Answers the JVM's requests about reading: the directories of a scan, and checks before other readers and LOAD DATA.
+
+A scan is one call to the metastore, `plan_scan`. It takes two more if some filters on partition columns cannot be
+written as a predicate (functions, casts of texts):
+
+1. `scan_values` returns the values of these partition columns, reduced by the filters that can be written.
+2. Spark evaluates its filters on the values (SparkEvaluatedFilters.java) and asks again with one list of values per
+   column: those that can match, or those that cannot. `plan_scan` takes the lists as TEXT_IN and NOT TEXT_IN.
+
+Partitions may be added between the two calls. `scan_values` therefore returns the state of the partition list, and
+`plan_scan` rejects another state. The scan then asks once more without a state: it excludes only values that Spark has
+seen and that cannot match, so new partitions are read.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import ScanPartition, ScanPlan, ScanStorage
+from metastore.domain.expression import Expression, has_unknown
 from spark_client.errors import InvalidStatementError, UnreadableTableError, ValuesChangedError
 from spark_client.jvm import Handlers
 from spark_client.jvm.requests import (
@@ -21,10 +34,10 @@ from spark_client.jvm.requests import (
     ScannedPartition,
     SparkEvaluatedFilters,
 )
-from spark_client.scan.buckets import bucketing, chosen_files, declaration
-from spark_client.scan.predicate import Term, conjunction, terms, texts_in, texts_not_in
+from spark_client.scan.buckets import choose_files, partition_buckets, table_buckets
+from spark_client.scan.predicate import conjunction, parse_filters, values_predicate
 
-_NATIVE = ("parquet", "orc")
+_NATIVE_FORMATS = ("parquet", "orc")
 
 
 class Planner:
@@ -34,71 +47,77 @@ class Planner:
         self._metastore = metastore
 
     def handlers(self) -> Handlers:
-        """Returns them by the kinds of requests about reading."""
+        """Returns the handlers of the requests about reading."""
         return {
             Scan: lambda request, _: self.scan(request),
-            ChooseBucketFiles: lambda request, _: chosen_files(request),
-            CheckSparkReader: lambda request, _: self.check_plain(request),
+            ChooseBucketFiles: lambda request, _: choose_files(request),
+            CheckSparkReader: lambda request, _: self.check_spark_reader(request),
             CheckLoadData: lambda request, _: self.check_load(request),
             MetastoreProbe: lambda _, __: self._metastore.check_reachable(),
         }
 
     def scan(self, request: Scan) -> ScanAnswer | EvaluationRequest:
-        """Returns the directories of each partition that may hold rows for which all filters are true.
+        """Returns the directories of each partition that can hold rows for which all filters are true.
 
-        Or values of partition columns, for filters that only Spark can judge. It asks again with what it has `judged`
-        and the state of that answer.
+        If some filters can only be evaluated by Spark, it returns the values on which Spark evaluates them. Spark then
+        repeats the request with its `pushed_filters` and the `state` of that answer.
         """
-        known = terms(request.filters, request.padded)
-        if request.judged is None and _engine_evaluated(known, request.columns):
-            return self._values(request, known)
-        predicate = conjunction([*known, *(_term(judged) for judged in request.judged or ())])
+        filters = parse_filters(request.filters, request.char_columns)
+        if request.pushed_filters is None and _spark_filters(filters, request.columns):
+            return self._values(request, filters)
+        predicate = conjunction([*filters, *map(_values_predicate, request.pushed_filters or ())])
         try:
             plan = self._metastore.plan_scan(request.database, request.table, predicate, state=request.state)
         except ValuesChangedError:
-            return self._values(request, known, at_rest=False)
+            return self._values(request, filters, fixed=False)
         name, buckets = f"{request.database}.{request.table}", plan.buckets if request.bucketed else None
         _check_formats(name, request.serde, plan)
         return ScanAnswer(
             [
-                _readable(partition, bucketing(name, buckets, request.keys, partition, plan.storages))
+                _scanned_partition(partition, partition_buckets(name, buckets, request.keys, partition, plan.storages))
                 for partition in plan.partitions
             ],
             pruned=[storage.pruned_files for storage in plan.storages],
             writes=plan.writes,
-            buckets=None if buckets is None else declaration(buckets),
+            buckets=None if buckets is None else table_buckets(buckets),
         )
 
-    def _values(self, request: Scan, known: Sequence[Term], *, at_rest: bool = True) -> EvaluationRequest:
-        """Returns the values that Spark is to judge.
+    def _values(self, request: Scan, filters: Sequence[Expression], *, fixed: bool = True) -> EvaluationRequest:
+        """Returns the values on which Spark evaluates its filters.
 
-        `at_rest`: as long as partitions neither come nor go, the values are all that there are; else there is no
-        `state`, and what Spark judges must be true of values that it has not seen, too.
+        `fixed`: the values are valid for one state of the partition list, so Spark may conclude which values to
+        include. Otherwise there is no state, and Spark may only conclude which values to exclude.
         """
-        groups = _engine_evaluated(known, request.columns)
-        found = [
-            self._metastore.scan_values(request.database, request.table, columns, conjunction(known))
+        groups = _spark_filters(filters, request.columns)
+        values = [
+            self._metastore.scan_values(request.database, request.table, columns, conjunction(filters))
             for columns in groups
         ]
-        evaluated = [
-            SparkEvaluatedFilters(columns, filters, "\0".join([*values.texts, ""]))
-            for (columns, filters), values in zip(groups.items(), found, strict=True)
+        evaluate = [
+            SparkEvaluatedFilters(columns, positions, "\0".join([*group_values.texts, ""]))
+            for (columns, positions), group_values in zip(groups.items(), values, strict=True)
         ]
-        # The first one's: whatever was read behind it must not have changed either.
-        return EvaluationRequest(evaluated, found[0].state if at_rest else None)
+        # The state of the first call: a change before any of the later calls must be noticed as well.
+        return EvaluationRequest(evaluate, values[0].state if fixed else None)
 
-    def check_plain(self, request: CheckSparkReader) -> None:
-        """Refuses a table in a format that is left to Spark's own reader, if that would miss directories of it."""
+    def check_spark_reader(self, request: CheckSparkReader) -> None:
+        """Raises UnreadableTableError if Spark's own reader would miss skew directories of a table.
+
+        Tables in formats other than Parquet and ORC are left to that reader, which does not look into sub-directories.
+        """
         for partition in self._metastore.plan_scan(request.database, request.table).partitions:
             if any(directory.location != partition.location for directory in partition.directories):
-                name = _name(f"{request.database}.{request.table}", partition)
+                name = _partition_name(f"{request.database}.{request.table}", partition)
                 raise UnreadableTableError(
-                    f"{name} has skew directories that are written with {request.serde}; only Parquet and ORC can "
-                    "be read from such directories: copy it with Hive into a table STORED AS PARQUET"
+                    f"{name} has skew directories in the format of {request.serde}. Skew directories can be read only "
+                    "in Parquet and ORC: copy the table with Hive into a table STORED AS PARQUET"
                 )
 
     def check_load(self, request: CheckLoadData) -> None:
-        """Refuses LOAD DATA, whose files would lie beside the skew directories, or in no bucket."""
+        """Raises InvalidStatementError for LOAD DATA into a table with skew directories or buckets, as Hive does.
+
+        LOAD DATA moves files without reading rows, so it cannot put rows into the right directory or bucket.
+        """
         table = self._metastore.get_table(request.database, request.table)
         if table.skew.directories:
             raise InvalidStatementError(
@@ -112,40 +131,42 @@ class Planner:
             )
 
 
-def _engine_evaluated(known: Sequence[Term], columns: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], list[int]]:
-    """By the partition columns that they speak of, the filters that the metastore is not told whole: their positions.
+def _spark_filters(
+    filters: Sequence[Expression], columns: Sequence[Sequence[str]]
+) -> Mapping[tuple[str, ...], list[int]]:
+    """Groups the filters that the metastore cannot evaluate completely: partition columns to positions of filters.
 
-    `columns` are those of the first filters; the others speak of more than partition columns, or of none.
+    `columns` are the partition columns of the first filters. The remaining filters also use other columns, or none.
     """
-    found: dict[tuple[str, ...], list[int]] = {}
-    for position, (term, names) in enumerate(zip(known, columns, strict=False)):
-        if names and not term.is_whole:
-            found.setdefault(tuple(sorted(names)), []).append(position)
-    return found
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for position, (predicate, names) in enumerate(zip(filters, columns, strict=False)):
+        if names and has_unknown(predicate):
+            groups.setdefault(tuple(sorted(names)), []).append(position)
+    return groups
 
 
-def _term(judged: PushedFilter) -> Term:
-    return (texts_in if judged.kept else texts_not_in)(judged.column, judged.texts)
+def _values_predicate(pushed: PushedFilter) -> Expression:
+    return values_predicate(pushed.column, pushed.values, include=pushed.include)
 
 
-def _readable(partition: ScanPartition, buckets: PartitionBuckets | None) -> ScannedPartition:
+def _scanned_partition(partition: ScanPartition, buckets: PartitionBuckets | None) -> ScannedPartition:
     directories = [directory.location for directory in partition.directories]
     outside = None if partition.location in directories else partition.location
     return ScannedPartition(partition.values, directories, outside, partition.unplaced, partition.storage, buckets)
 
 
 def _check_formats(table: str, serde: str | None, plan: ScanPlan) -> None:
-    """Refuses several formats: one reader reads all files of a scan, so all partitions must be of the table's.
+    """Raises UnreadableTableError for a partition in another format than its table: one reader reads a whole scan.
 
-    Of tables of Spark's own kind, Spark says it: what the metastore has of them is for Hive alone.
+    `serde` is None for datasource tables: their format is recorded by Spark, and the metastore's is only for Hive.
     """
     if serde is None:
         return
-    wrong = {index: storage for index, storage in enumerate(plan.storages) if _format(storage.serde) != _format(serde)}
-    for partition in _stored_as(wrong, plan.partitions):
+    other = {index: storage for index, storage in enumerate(plan.storages) if _format(storage.serde) != _format(serde)}
+    for partition in _stored_as(other, plan.partitions):
         raise UnreadableTableError(
-            f"{_name(table, partition)} is stored with {wrong[partition.storage or 0].serde}, its table with {serde}; "
-            "write it anew with INSERT OVERWRITE, or leave it out of the query"
+            f"{_partition_name(table, partition)} is stored with {other[partition.storage or 0].serde}, its table with "
+            f"{serde}; rewrite the partition with INSERT OVERWRITE, or exclude it with a filter"
         )
 
 
@@ -154,9 +175,9 @@ def _stored_as(storages: Mapping[int, ScanStorage], partitions: Iterable[ScanPar
 
 
 def _format(serde: str) -> str:
-    """Returns the format that Spark reads it as (HiveMetastoreCatalog.isConvertible)."""
-    return next((name for name in _NATIVE if name in serde.lower()), serde)
+    """Returns the format in which Spark reads the serde's files (HiveMetastoreCatalog.isConvertible), or the serde."""
+    return next((name for name in _NATIVE_FORMATS if name in serde.lower()), serde)
 
 
-def _name(table: str, partition: ScanPartition) -> str:
+def _partition_name(table: str, partition: ScanPartition) -> str:
     return f"partition {list(partition.values)} of {table}" if partition.values else table

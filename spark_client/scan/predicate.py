@@ -1,210 +1,233 @@
-"""Catalyst's filters as the metastore's predicate: the JSON of an expression in, nodes in postfix order out. Pure.
+"""Converts Spark's filters to the predicate tree of `metastore.domain.expression`.
 
-Sound rather than complete: what is not surely understood is UNKNOWN, which may be true, false or null.
+There is one tree, shared by client and server, and one conversion at each end of the wire:
+
+    Spark driver (JVM)                                        server
+    Catalyst expression                                       SQL conditions, skew directories
+         │  TreeNode.toJSON (HiveTableIndex.java)                  ▲
+         ▼                                                         │
+    parse_filters (this module)                               metastore.domain.expression.Expression
+         │                                                         ▲
+         ▼                                                         │  expression.from_postfix
+    metastore.domain.expression.Expression                         │
+         │                                                         │
+         └── metastore.client.predicates.encode_predicate ──► Thrift PredicateNode list
+
+Two other representations are needed, and neither is a tree that rules work on:
+
+- Catalyst's JSON. Spark's expressions are objects of the JVM; one JSON text costs one Py4J call, a walk costs hundreds.
+- Thrift's list of nodes in postfix order. It lets the server bound the depth before it builds a tree.
+
+While a comparison is read, its operands are `spark_client.scan.operands`. They never leave this module.
+
+The conversion is sound, not complete: an expression that is not certainly understood becomes UNKNOWN, which the server
+takes as "may be true, false or NULL". Spark applies the original filters to the rows in any case.
+
+Pure: no Spark, no metastore.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from metastore.domain.expression import (
+    FALSE,
+    MAX_DEPTH,
+    NULL,
+    TRUE,
+    UNKNOWN,
+    And,
+    Compare,
+    Constant,
+    Expression,
+    In,
+    IsNull,
+    Not,
+    NullSafeEqual,
+    Operator,
+    Or,
+    StartsWith,
+    TextIn,
+)
 from metastore.domain.partition_names import DEFAULT_PARTITION
-from spark_client.scan.operands import OTHER, Column, Constant, Operand, cast, column, comparable, constant, padded
+from spark_client.scan.operands import (
+    UNSUPPORTED,
+    ColumnRef,
+    LiteralValue,
+    Operand,
+    UnsupportedOperand,
+    comparable_text,
+    read_cast,
+    read_column,
+    read_literal,
+    read_padding,
+)
 
-MAX_DEPTH = 40  # of AND, OR and NOT by turns; the metastore takes some more
+# The server rejects a predicate of more than 10,000 nodes. A scan may have several filters.
 MAX_NODES = 5_000
 
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One node of thrift_idl/metastore.thrift's PredicateNode; `op` is the name of its operator."""
-
-    op: str
-    column: str | None = None
-    values: tuple[str, ...] | None = None
-    operands: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A predicate in postfix order; the last node is its root."""
-
-    nodes: tuple[Node, ...]
-    depth: int = 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it says all that the filter says."""
-        return all(node.op != "UNKNOWN" for node in self.nodes)
-
-
-_UNKNOWN, _TRUE, _FALSE, _NULL = (Term((Node(op),)) for op in ("UNKNOWN", "TRUE", "FALSE", "NULL"))
-_NOT = Node("NOT")
-_Value = Operand | Term
+_Value = Operand | Expression
+_OPERAND_TYPES = (ColumnRef, LiteralValue, UnsupportedOperand)
 _COMPARISONS = {
-    "EqualTo": ("EQUAL", "EQUAL"),
-    "LessThan": ("LESS", "GREATER"),
-    "LessThanOrEqual": ("LESS_OR_EQUAL", "GREATER_OR_EQUAL"),
-    "GreaterThan": ("GREATER", "LESS"),
-    "GreaterThanOrEqual": ("GREATER_OR_EQUAL", "LESS_OR_EQUAL"),
+    "EqualTo": Operator.EQUAL,
+    "LessThan": Operator.LESS,
+    "LessThanOrEqual": Operator.LESS_OR_EQUAL,
+    "GreaterThan": Operator.GREATER,
+    "GreaterThanOrEqual": Operator.GREATER_OR_EQUAL,
 }
 
 
-def terms(filters: Iterable[str | None], padded_columns: Collection[str] = ()) -> tuple[Term, ...]:
-    """Filters as predicates, each as TreeNode.toJSON writes it (None: not known).
+def parse_filters(filters: Iterable[str | None], char_columns: Collection[str] = ()) -> tuple[Expression, ...]:
+    """Returns each filter as a tree.
 
-    `padded_columns` are those of type char(n), whose padding is only Spark's.
+    A filter is the JSON text of Catalyst's TreeNode.toJSON, or None if Spark could not write it: that is UNKNOWN.
+    `char_columns` are the columns of type char(n), which Spark pads with blanks when it reads them and Hive does not.
     """
-    blank = frozenset(name.lower() for name in padded_columns)
-    return tuple(_UNKNOWN if text is None else _term(json.loads(text), blank) for text in filters)
+    folded = frozenset(name.lower() for name in char_columns)
+    return tuple(UNKNOWN if text is None else _parse(json.loads(text), folded) for text in filters)
 
 
-def texts_in(column: str, texts: Sequence[str]) -> Term:
-    """Returns the partitions whose text of the column is one of these."""
-    return Term((Node("TEXT_IN", column, tuple(texts)),))
+def conjunction(predicates: Iterable[Expression]) -> Expression | None:
+    """Returns the AND of the predicates, without those that are UNKNOWN. None if none is left."""
+    known = [predicate for predicate in predicates if predicate != UNKNOWN]
+    return _connect(And, known) if known else None
 
 
-def texts_not_in(column: str, texts: Sequence[str]) -> Term:
-    """Returns all other partitions."""
-    return _not(texts_in(column, texts))
+def values_predicate(column: str, values: Sequence[str], *, include: bool) -> Expression:
+    """Returns the predicate that the text of a partition column is one of the values, or (without `include`) is not."""
+    among = TextIn(column, tuple(values))
+    return among if include else Not(among)
 
 
-def partitions_having(values: Mapping[str, str]) -> list[Node]:
-    """Returns the predicate on partitions with these values, by column; nothing for none: all partitions."""
-    nodes = [
-        Node("IS_NULL", name) if value == DEFAULT_PARTITION else Node("EQUAL", name, (value,))
+def partition_predicate(values: Mapping[str, str]) -> Expression | None:
+    """Returns the predicate on partitions with these values, by partition column. None for no values."""
+    return conjunction(
+        IsNull(name) if value == DEFAULT_PARTITION else Compare(name, Operator.EQUAL, value)
         for name, value in values.items()
-    ]
-    return [*nodes, Node("AND", operands=len(nodes))] if len(nodes) > 1 else nodes
+    )
 
 
-def conjunction(operands: Iterable[Term]) -> tuple[Node, ...] | None:
-    """Joins all of them. None: nothing to tell."""
-    known = [term for term in operands if term is not _UNKNOWN]
-    return _join("AND", known).nodes if known else None
+def _parse(nodes: Sequence[Mapping[str, Any]], char_columns: Collection[str]) -> Expression:
+    """Reads Catalyst's list of nodes, which is in prefix order.
 
-
-def _term(expressions: Sequence[Mapping[str, Any]], blank: Collection[str]) -> Term:
-    """Reads the pre-order list from its end, so that children are ready before their parent: no recursion."""
-    if len(expressions) > MAX_NODES:
-        return _UNKNOWN
+    It is read from its end, so that the children of a node are ready before the node: deep filters need no recursion.
+    """
+    if len(nodes) > MAX_NODES:
+        return UNKNOWN
     stack: list[_Value] = []
-    for expression in reversed(expressions):
-        children = [stack.pop() for _ in range(expression["num-children"])]
-        stack.append(_value(expression, children, blank))
-    return _boolean(stack.pop())
+    for node in reversed(nodes):
+        children = [stack.pop() for _ in range(node["num-children"])]
+        stack.append(_visit(node, children, char_columns))
+    return _as_predicate(stack.pop())
 
 
-def _value(expression: Mapping[str, Any], children: list[_Value], blank: Collection[str]) -> _Value:
-    name = expression["class"].rpartition(".")[2]
+def _visit(node: Mapping[str, Any], children: list[_Value], char_columns: Collection[str]) -> _Value:
+    """Returns a node of Catalyst as an operand or a predicate, given its children."""
+    name = node["class"].rpartition(".")[2]
     if name in _OPERANDS:
-        return _OPERANDS[name](expression, children, blank)
+        return _OPERANDS[name](node, children, char_columns)
     if name in _COMPARISONS:
-        return _compare(*_COMPARISONS[name], *children)
-    return _PREDICATES[name](*children) if name in _PREDICATES else OTHER
+        return _compare(_COMPARISONS[name], *children)
+    return _PREDICATES[name](*children) if name in _PREDICATES else UNSUPPORTED
 
 
-def _compare(op: str, mirrored: str, left: _Value, right: _Value) -> Term:
-    if isinstance(left, Constant):
-        op, left, right = mirrored, right, left
-    if not isinstance(left, Column) or not isinstance(right, Constant):
-        return _UNKNOWN
+def _compare(operator: Operator, left: _Value, right: _Value) -> Expression:
+    if isinstance(left, LiteralValue):
+        operator, left, right = operator.mirrored, right, left
+    if not isinstance(left, ColumnRef) or not isinstance(right, LiteralValue):
+        return UNKNOWN
     if right.text is None:
-        return _NULL
-    text = comparable(left, right, ordered=op != "EQUAL")
-    return _UNKNOWN if text is None else _leaf(op, left, text)
+        return NULL
+    text = comparable_text(left, right, ordered=operator is not Operator.EQUAL)
+    return UNKNOWN if text is None else Compare(left.name, operator, text)
 
 
-def _null_safe(left: _Value, right: _Value) -> Term:
-    if isinstance(left, Constant):
+def _null_safe_equal(left: _Value, right: _Value) -> Expression:
+    if isinstance(left, LiteralValue):
         left, right = right, left
-    if not isinstance(left, Column) or not isinstance(right, Constant):
-        return _UNKNOWN
+    if not isinstance(left, ColumnRef) or not isinstance(right, LiteralValue):
+        return UNKNOWN
     if right.text is None:
-        return _leaf("IS_NULL", left)
-    text = comparable(left, right)
-    return _UNKNOWN if text is None else _leaf("NULL_SAFE_EQUAL", left, text)
+        return IsNull(left.name)
+    text = comparable_text(left, right)
+    return UNKNOWN if text is None else NullSafeEqual(left.name, text)
 
 
-def _in(left: _Value, *items: _Value) -> Term:
-    constants = [item for item in items if isinstance(item, Constant)]
-    if not isinstance(left, Column) or not items or len(constants) < len(items):
-        return _UNKNOWN
-    texts = [comparable(left, item) for item in constants if item.text is not None]
+def _in(column: _Value, *items: _Value) -> Expression:
+    literals = [item for item in items if isinstance(item, LiteralValue)]
+    if not isinstance(column, ColumnRef) or not items or len(literals) < len(items):
+        return UNKNOWN
+    texts = [comparable_text(column, item) for item in literals if item.text is not None]
     values = [text for text in texts if text is not None]
     if len(values) < len(texts):
-        return _UNKNOWN
-    found = _leaf("IN", left, *dict.fromkeys(values)) if values else _FALSE
-    if len(texts) == len(constants):
-        return found
-    return _join("OR", [found, _NULL]) if values else _NULL
+        return UNKNOWN
+    among: Expression = In(column.name, tuple(dict.fromkeys(values))) if values else FALSE
+    if len(texts) == len(literals):
+        return among
+    # `x IN (1, NULL)` is true for 1 and NULL for any other value.
+    return Or((among, NULL)) if values else NULL
 
 
-def _starts_with(left: _Value, right: _Value) -> Term:
-    if not isinstance(left, Column) or not isinstance(right, Constant):
-        return _UNKNOWN
-    if right.text is None:
-        return _NULL
-    prefix = comparable(left, right, ordered=True)
-    return _leaf("STARTS_WITH", left, prefix) if prefix is not None and left.kind == "string" else _UNKNOWN
+def _starts_with(column: _Value, literal: _Value) -> Expression:
+    if not isinstance(column, ColumnRef) or not isinstance(literal, LiteralValue):
+        return UNKNOWN
+    if literal.text is None:
+        return NULL
+    prefix = comparable_text(column, literal, ordered=True)
+    return StartsWith(column.name, prefix) if prefix is not None and column.kind == "string" else UNKNOWN
 
 
-def _is_null(child: _Value) -> Term:
-    if isinstance(child, Constant):
-        return _TRUE if child.text is None else _FALSE
-    return _leaf("IS_NULL", child) if isinstance(child, Column) else _UNKNOWN
+def _is_null(child: _Value) -> Expression:
+    if isinstance(child, LiteralValue):
+        return TRUE if child.text is None else FALSE
+    return IsNull(child.name) if isinstance(child, ColumnRef) else UNKNOWN
 
 
-def _not(child: _Value) -> Term:
-    term = _boolean(child)
-    if term is _UNKNOWN or term.depth >= MAX_DEPTH:
-        return _UNKNOWN
-    return Term((*term.nodes, _NOT), term.depth + 1)
+def _not(child: _Value) -> Expression:
+    predicate = _as_predicate(child)
+    if isinstance(predicate, Not):
+        return predicate.child
+    return UNKNOWN if predicate == UNKNOWN or predicate.depth >= MAX_DEPTH else Not(predicate)
 
 
-def _boolean(value: _Value) -> Term:
-    """Returns a column or constant of type boolean as a predicate."""
-    if isinstance(value, Term):
+def _connect(connective: type[And] | type[Or], children: Sequence[_Value]) -> Expression:
+    """Returns the AND or OR of predicates. Children that would make the tree too deep become UNKNOWN."""
+    predicates = [_as_predicate(child) for child in children]
+    if len(predicates) == 1:
+        return predicates[0]
+    # A child of the same kind is flattened into the new node, which is then no deeper than the child.
+    too_deep = [child.depth >= MAX_DEPTH and not isinstance(child, connective) for child in predicates]
+    return connective(tuple(UNKNOWN if deep else child for deep, child in zip(too_deep, predicates, strict=True)))
+
+
+def _as_predicate(value: _Value) -> Expression:
+    """Returns a predicate as it is, and a boolean column or literal as a predicate."""
+    if not isinstance(value, _OPERAND_TYPES):
         return value
-    if isinstance(value, Constant) and value.kind == "boolean":
-        return _NULL if value.text is None else _TRUE if value.text == "true" else _FALSE
-    if isinstance(value, Column) and value.kind == "boolean":
-        return _leaf("EQUAL", value, "true")
-    return _UNKNOWN
+    if isinstance(value, LiteralValue) and value.kind == "boolean":
+        return _boolean(value.text)
+    if isinstance(value, ColumnRef) and value.kind == "boolean":
+        return Compare(value.name, Operator.EQUAL, "true")
+    return UNKNOWN
 
 
-def _join(op: str, terms: Sequence[Term]) -> Term:
-    """AND or OR of terms; those that are the same themselves are taken apart, for Catalyst nests chains deeply."""
-    nodes: list[Node] = []
-    count, depth = 0, 0
-    for term in terms:
-        root = term.nodes[-1]
-        same = root.op == op
-        nodes.extend(term.nodes[:-1] if same else term.nodes)
-        count += (root.operands or 0) if same else 1
-        depth = max(depth, term.depth if same else term.depth + 1)
-    if count == 1:
-        return Term(tuple(nodes), depth - 1)
-    return _UNKNOWN if depth > MAX_DEPTH else Term((*nodes, Node(op, operands=count)), depth)
+def _boolean(text: str | None) -> Constant:
+    return NULL if text is None else TRUE if text == "true" else FALSE
 
 
-def _leaf(op: str, left: Column, *values: str) -> Term:
-    return Term((Node(op, left.name, values or None),))
-
-
-_OPERANDS: Mapping[str, Callable[[Mapping[str, Any], list[Any], Collection[str]], _Value]] = {
-    "AttributeReference": lambda expression, _, blank: column(expression, blank),
-    "Literal": lambda expression, _, __: constant(expression),
-    "Cast": lambda expression, children, _: cast(expression, *children),
-    "StaticInvoke": lambda expression, children, _: padded(expression, *children),
+_OPERANDS: Mapping[str, Callable[[Mapping[str, Any], list[Any], Collection[str]], Operand]] = {
+    "AttributeReference": lambda node, _, char_columns: read_column(node, char_columns),
+    "Literal": lambda node, _, __: read_literal(node),
+    "Cast": lambda node, children, _: read_cast(node, *children),
+    "StaticInvoke": lambda node, children, _: read_padding(node, *children),
 }
-_PREDICATES: Mapping[str, Callable[..., _Value]] = {
-    "And": lambda *children: _join("AND", [_boolean(child) for child in children]),
-    "Or": lambda *children: _join("OR", [_boolean(child) for child in children]),
+_PREDICATES: Mapping[str, Callable[..., Expression]] = {
+    "And": lambda *children: _connect(And, children),
+    "Or": lambda *children: _connect(Or, children),
     "Not": _not,
-    "EqualNullSafe": _null_safe,
+    "EqualNullSafe": _null_safe_equal,
     "In": _in,
     "IsNull": _is_null,
     "IsNotNull": lambda child: _not(_is_null(child)),

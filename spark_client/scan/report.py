@@ -1,4 +1,4 @@
-"""What a query reads of Hive tables: kept of total, without running it."""
+"""Reports what a query reads of Hive tables, compared with the whole tables, without running it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 @dataclass(frozen=True, slots=True)
 class ScanStatistics:
-    """How much there is to read. `directories` that do not exist, or are empty, count; so do buckets."""
+    """The amount of data of a scan. Directories that are empty or do not exist are counted; so are such buckets."""
 
     partitions: int
     directories: int
@@ -34,7 +34,7 @@ class ScanStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """One scan of a table: what is read, and what a scan of the whole table would read."""
+    """One scan of a table: what it reads (`kept`), and what a scan of the whole table would read (`total`)."""
 
     table: str
     kept: ScanStatistics
@@ -53,57 +53,59 @@ class TableScan:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """All scans of tables of Parquet and ORC in a query, in the order of its plan; a table read twice is there twice.
+    """The scans of Parquet and ORC tables in a query, in the order of its plan. A table that is read twice has two
+    scans.
 
-    `dependents`: what is read through dependent tables, whatever their bases are.
+    `dependents` are the dependent tables of the query, whatever the formats of their base tables are.
     """
 
     scans: tuple[TableScan, ...]
     dependents: tuple[DependentScan, ...] = ()
 
     def __str__(self) -> str:
-        """Returns a line for each scan; for each dependent table its partitions, and a line for each of its bases."""
-        return "\n".join(map(str, (*self.scans, *self.dependents))) or "no table of the metastore is read"
+        """Returns a line for each scan, then a line for each dependent table and each of its base tables."""
+        return "\n".join(map(str, (*self.scans, *self.dependents))) or "the query reads no table of the metastore"
 
 
-# Of a TableScan as a row.
+# The columns of a TableScan as a row.
 SCAN_COLUMNS = ", ".join(["table string", *(f"{name} bigint, all_{name} bigint" for name in _COUNTS)])
 
 
 def scan_row(scan: TableScan) -> tuple[object, ...]:
-    """Returns the values of these columns."""
+    """Returns a scan as a row of SCAN_COLUMNS."""
     counts = [(getattr(scan.kept, name), getattr(scan.total, name)) for name in _COUNTS]
     return (scan.table, *(count for pair in counts for count in pair))
 
 
 def scan_report(df: DataFrame) -> ScanReport:
-    """Plans the query and lists the files it would read, and those of the whole tables; runs nothing of it.
+    """Plans the query and lists the files that it would read, and those of the whole tables. Runs nothing.
 
-    What depends on the data (dynamic partition pruning) is not known before the query runs, and counts as read;
-    of a cached DataFrame nothing is read. A client of Spark Connect asks its server, and hears of the scans alone.
-    Raises what planning the query raises, and SessionError where that server is not one of ours.
+    Dynamic partition pruning depends on data that is known only when the query runs, so its partitions count as read. A
+    cached DataFrame reads nothing. A client of Spark Connect asks its server and gets no dependent tables.
+
+    Raises the errors of planning the query, and SessionError if that server does not run this library.
     """
     if is_remote(df):
-        return _asked(df)
+        return _ask_server(df)
     return report_of(df.sparkSession, query_execution(df))
 
 
 def report_of(spark: SparkSession, execution: Any) -> ScanReport:
-    """Returns the report of Spark's QueryExecution, as `scan_report`."""
-    nodes = [_in_any_order(node) for node in nodes_and_subqueries(execution.executedPlan())]
-    scans = tuple(_scan(node) for node in nodes if _reads_ours(node))
+    """Returns the report of a Spark QueryExecution. See `scan_report`."""
+    nodes = [_file_scan(node) for node in nodes_and_subqueries(execution.executedPlan())]
+    scans = tuple(_scan(node) for node in nodes if _reads_hive_table(node))
     return ScanReport(scans, dependent_scans(spark, execution.analyzed(), nodes))
 
 
-def _asked(df: DataFrame) -> ScanReport:
+def _ask_server(df: DataFrame) -> ScanReport:
     name = f"scan_report_{uuid4().hex}"
     df.createTempView(name)
     try:
-        rows = df.sparkSession.sql(f"SHOW SCANS OF SELECT * FROM {name}").collect()  # noqa: S608 - our own name
+        rows = df.sparkSession.sql(f"SHOW SCANS OF SELECT * FROM {name}").collect()  # noqa: S608 - the name is our own
     except ParseException:
         raise SessionError(
-            "scan_report asks the server of Spark Connect, and this one does not know this library: "
-            "`metastore spark serve --connect 15002` starts one that does"
+            "scan_report asks the Spark Connect server, which does not run spark_client. Start a server with "
+            "`metastore spark serve --connect 15002`"
         ) from None
     finally:
         df.sparkSession.catalog.dropTempView(name)
@@ -117,14 +119,14 @@ def _asked(df: DataFrame) -> ScanReport:
     )
 
 
-def _in_any_order(node: Any) -> Any:
-    """Returns, of rows that are read by bucket, the scan behind them; any other node itself."""
+def _file_scan(node: Any) -> Any:
+    """Returns the file scan behind rows that are read by bucket, and any other node as it is."""
     if kind(node) != "RDDScanExec" or node.outputPartitioning().getClass().getName() != _BY_BUCKET:
         return node
     return node.outputPartitioning().scan()
 
 
-def _reads_ours(node: Any) -> bool:
+def _reads_hive_table(node: Any) -> bool:
     return kind(node) == "FileSourceScanExec" and node.relation().location().getClass().getName() == _INDEX
 
 
@@ -142,7 +144,7 @@ def _statistics(measured: Mapping[str, int]) -> ScanStatistics:
 
 
 def readable_size(size: int) -> str:
-    """Bytes in the largest unit that leaves a number of at least 1: `1.5 MiB`."""
+    """Returns the bytes in the largest unit of which there is at least one: `1.5 MiB`."""
     value, unit = float(size), 0
     while value >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1

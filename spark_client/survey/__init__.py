@@ -1,1 +1,1 @@
-"""Looks into tables: which values are heavy, and whether files and rows of bucketed tables are in order."""
+"""Examines tables: their heavy values, and the files and rows of bucketed tables."""

@@ -1,4 +1,4 @@
-"""Whether files of a bucketed table are named as its buckets are declared, and whether rows lie in their buckets."""
+"""Checks that the files of a bucketed table are named by its buckets, and that rows are in the right buckets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, ScanPlan, Table, VisibleWrites
@@ -21,7 +21,7 @@ from spark_client.errors import InvalidInsertError, UnreadableTableError
 from spark_client.jvm.columns import file_schema
 from spark_client.jvm.files import Files
 from spark_client.scan.buckets import buckets_of
-from spark_client.table.bucket_rules import MEND, readable_buckets, refuse_directory
+from spark_client.table.bucket_rules import IGNORE_BUCKETS_HINT, directory_error, readable_buckets
 from spark_client.table.paths import name_of, parent
 from spark_client.write.bucket_hash import bucket_number
 from spark_client.write.staging import file_format
@@ -31,14 +31,14 @@ _FILE_SYSTEM = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?")
 
 @dataclass(frozen=True, slots=True)
 class BucketProblem:
-    """What is wrong with a partition, or with the one place of a table without partitions."""
+    """A problem of a partition, or of a table without partitions."""
 
     partition: str
     problem: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PartitionDirectory:
     partition: str
     location: str
     buckets: Buckets
@@ -47,36 +47,40 @@ class _Place:
 
 
 def check_buckets(spark: Any, table: str, *, rows: bool = False) -> tuple[BucketProblem, ...]:
-    """Returns what is wrong with the names of the files of `table` (`db.t`); empty: nothing.
+    """Returns the problems with the file names of a bucketed table, `db.t`. Empty if there are none.
 
-    `rows`: all rows are read as well, and each is looked for in its bucket. `spark` is a session of this library's.
-    Raises InvalidInsertError for a table that has no buckets, or whose hashes nobody can compute.
+    Args:
+        spark: A session of this library.
+        table: The table's name.
+        rows: Also read all rows and check that each is in the bucket of its file.
+
+    Raises InvalidInsertError for a table without buckets, or one whose hash this library cannot compute.
     """
     reject_remote(spark, "check_buckets", "SHOW BUCKET PROBLEMS IN table")
-    metastore = context_of(spark, "there is no metastore: start a session with spark_client.session(…)").metastore
+    metastore = context_of(spark, "no metastore: start a session with spark_client.session(…)").metastore
     return problems_of(spark, metastore, table, rows=rows)
 
 
 def problems_of(
     spark: SparkSession, metastore: MetastoreClient, table: str, *, rows: bool
 ) -> tuple[BucketProblem, ...]:
-    """Finds them as `check_buckets` does."""
+    """Returns the problems of a table. See `check_buckets`."""
     database, _, name = table.rpartition(".")
     target = metastore.get_table(database or spark.catalog.currentDatabase(), name)
     if not target.buckets.count:
-        raise InvalidInsertError(f"{target.full_name} has no buckets to check: it is not CLUSTERED BY")
+        raise InvalidInsertError(f"{target.full_name} is not CLUSTERED BY: it has no buckets to check")
     plan = metastore.plan_scan(target.database, target.name)
     files = Files(spark)
     problems: list[BucketProblem] = []
     numbers: dict[tuple[int, tuple[Column, ...], str], dict[str, tuple[int, str]]] = {}
-    for place in _places(target, plan):
+    for directory in _partition_directories(target, plan):
         try:
-            found = _numbers(files, target, place, plan.writes)
+            numbers_of_files = _numbers(files, target, directory, plan.writes)
         except UnreadableTableError as error:
-            problems.append(BucketProblem(place.partition, str(error).removesuffix(MEND)))
+            problems.append(BucketProblem(directory.partition, str(error).removesuffix(IGNORE_BUCKETS_HINT)))
         else:
-            known = numbers.setdefault((place.buckets.count, place.columns, place.input_format), {})
-            known |= {_path(file): (number, place.partition) for file, number in found.items()}
+            by_file = numbers.setdefault((directory.buckets.count, directory.columns, directory.input_format), {})
+            by_file |= {_path(file): (number, directory.partition) for file, number in numbers_of_files.items()}
     for (count, columns, input_format), by_file in numbers.items() if rows else ():
         own = replace(target.storage, input_format=input_format)
         of_partition = replace(target, buckets=replace(target.buckets, count=count), columns=columns, storage=own)
@@ -84,31 +88,37 @@ def problems_of(
     return tuple(sorted(problems, key=lambda problem: (problem.partition, problem.problem)))
 
 
-def _places(table: Table, plan: ScanPlan) -> Iterator[_Place]:
+def _partition_directories(table: Table, plan: ScanPlan) -> Iterator[_PartitionDirectory]:
     keys = [column.name for column in table.partition_columns]
     for partition in plan.partitions:
         name = value_path(keys, partition.values) or UNPARTITIONED
-        place = _Place(name, partition.location, table.buckets, table.columns, table.storage.input_format)
+        directory = _PartitionDirectory(
+            name, partition.location, table.buckets, table.columns, table.storage.input_format
+        )
         if keys and partition.storage is not None:
-            own = plan.storages[partition.storage]
-            place = replace(place, buckets=buckets_of(own), columns=own.columns, input_format=own.input_format)
-        yield place
+            storage = plan.storages[partition.storage]
+            directory = replace(
+                directory, buckets=buckets_of(storage), columns=storage.columns, input_format=storage.input_format
+            )
+        yield directory
 
 
-def _numbers(files: Files, table: Table, place: _Place, writes: VisibleWrites) -> Mapping[str, int]:
-    """Location → bucket, of the visible files of a partition. Raises UnreadableTableError."""
-    if text := bucketing_mismatch(table.full_name, table.buckets, place.partition, place.buckets):
+def _numbers(files: Files, table: Table, directory: _PartitionDirectory, writes: VisibleWrites) -> Mapping[str, int]:
+    """Returns the bucket of each visible file of a partition, by location. Raises UnreadableTableError."""
+    if text := bucketing_mismatch(table.full_name, table.buckets, directory.partition, directory.buckets):
         raise UnreadableTableError(text)
-    inside, directories = files.inside(place.location)
+    inside, directories = files.inside(directory.location)
     if directories:
-        raise refuse_directory(table.full_name, place.partition, name_of(directories[0]))
-    seen = [file for file in inside if not is_hidden(name_of(file), writes.token, writes.highest, writes.open)]
-    numbers = readable_buckets(table.full_name, place.partition, [name_of(file) for file in seen], place.buckets.count)
-    return dict(zip(seen, numbers, strict=True))
+        raise directory_error(table.full_name, directory.partition, name_of(directories[0]))
+    visible = [file for file in inside if not is_hidden(name_of(file), writes.token, writes.highest, writes.open)]
+    numbers = readable_buckets(
+        table.full_name, directory.partition, [name_of(file) for file in visible], directory.buckets.count
+    )
+    return dict(zip(visible, numbers, strict=True))
 
 
 def _wrong_rows(spark: SparkSession, table: Table, by_file: Mapping[str, tuple[int, str]]) -> Iterable[BucketProblem]:
-    """Yields, by one job over all files, which buckets the rows of each are of."""
+    """Yields the files that contain rows of another bucket. One Spark job reads all files."""
     if not by_file:
         return
     format_ = file_format(table.storage, table.full_name)
@@ -117,15 +127,15 @@ def _wrong_rows(spark: SparkSession, table: Table, by_file: Mapping[str, tuple[i
     number = bucket_number(table, data).alias("bucket")
     for url, bucket, count in data.groupBy(F.col("_metadata.file_path"), number).count().collect():
         file = _path(unquote(url))
-        wanted, partition = by_file.get(file, (bucket, ""))
-        if bucket != wanted:
+        expected, partition = by_file.get(file, (bucket, ""))
+        if bucket != expected:
             yield BucketProblem(
                 partition,
-                f"Hive table is corrupt. File '{file}' is for bucket {wanted}, but contains {count} rows for bucket "
+                f"Hive table is corrupt. File '{file}' is for bucket {expected}, but contains {count} rows for bucket "
                 f"{bucket}.",
             )
 
 
 def _path(location: str) -> str:
-    """Without the file system's name, which has several spellings."""
+    """Returns the path of a location without the file system, of which there are several spellings."""
     return _FILE_SYSTEM.sub("", location)

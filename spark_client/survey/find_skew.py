@@ -1,4 +1,4 @@
-"""find_skew: which values of a table's columns are heavy enough for a directory of their own."""
+"""Finds the values of a table's columns that are heavy enough for directories of their own."""
 
 from __future__ import annotations
 
@@ -17,38 +17,53 @@ from spark_client.table.sketch import DEFAULT_SHARE, Sketch
 from spark_client.table.skew_keys import is_simple
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
 
-_MEND = f"{MAX_VALUES} of the table, or {MAX_VALUES_SETTING} of the session, says how many"
+_LIMIT_HINT = f"set by {MAX_VALUES} of the table, or {MAX_VALUES_SETTING} of the session"
 
 
 def find_skew(
-    data: DataFrame | str, columns: str | Sequence[str], *, share: float = DEFAULT_SHARE, limit: int | None = None
+    data: DataFrame | str,
+    columns: str | Sequence[str],
+    *,
+    share: float = DEFAULT_SHARE,
+    limit: int | None = None,
+    spark: SparkSession | None = None,
 ) -> SkewSuggestion:
-    """Returns the values of `columns` (several: taken together) that have at least `share` of the rows of a frame or
-    table.
+    """Returns the values of a column that have at least `share` of the rows of a DataFrame or table.
 
-    Every such value is found, and none that has 3 % less. The data are read once. `limit`: only the heaviest so many.
+    Every such value is returned, and no value with a share that is more than 3 % smaller. The data is read once.
+
+    Args:
+        data: A DataFrame, or the name of a table or view as in SQL.
+        columns: One column, or several columns whose values are counted in combination.
+        share: The smallest share of the rows, from 0.0001 to 1.
+        limit: Return only this many of the heaviest values.
+        spark: The session that resolves the name. Required for a name: its database and views depend on the session.
 
     Raises:
-        InvalidStatementError: a column is not there, or of a type without a text; or more values are heavy than a
-            table may have (`skew.max.values`) and no `limit` is given.
+        InvalidStatementError: A column does not exist or has a type without a text form; `data` is a name and `spark`
+            is missing; or more values are heavy than a table may have (`skew.max.values`) and there is no `limit`.
     """
-    source = _source(data)
+    source = _source(data, spark)
     names = [columns] if isinstance(columns, str) else list(columns)
     return _find(source, [source.fields(names)], share, limit)[0]
 
 
 def survey_skew(
-    data: DataFrame | str, *, share: float = DEFAULT_SHARE, limit: int | None = None
+    data: DataFrame | str,
+    *,
+    share: float = DEFAULT_SHARE,
+    limit: int | None = None,
+    spark: SparkSession | None = None,
 ) -> tuple[SkewSuggestion, ...]:
-    """find_skew of each column for itself, in one pass: what prunes most is first. Raises as it does."""
-    source = _source(data)
+    """Runs find_skew on each column, in one pass over the data. The column that prunes most comes first."""
+    source = _source(data, spark)
     suggestions = _find(source, [[field] for field in source.data if is_simple(field)], share, limit)
     return tuple(sorted(suggestions, key=lambda suggestion: -suggestion.pruned))
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Rows, and what is known of the table that they are of."""
+    """The rows to count, and the table that they belong to, if any."""
 
     frame: DataFrame
     table: str | None = None
@@ -61,36 +76,39 @@ class _Source:
         return [field for field in self.frame.schema.fields if field.name.lower() not in self.keys]
 
     def fields(self, names: Sequence[str]) -> list[StructField]:
-        """Returns the columns of these names. Raises InvalidStatementError."""
+        """Returns the columns with these names. Raises InvalidStatementError for a name that cannot be skewed."""
         of = f" of {self.table}" if self.table else ""
-        own = {field.name.lower(): field for field in self.data}
-        wanted = [name.lower() for name in names]
-        if not names or len(set(wanted)) < len(names):
-            raise InvalidStatementError(f"name one or more columns{of}, each once: ({', '.join(names)})")
-        for name in wanted:
+        columns = {field.name.lower(): field for field in self.data}
+        folded = [name.lower() for name in names]
+        if not names or len(set(folded)) < len(names):
+            raise InvalidStatementError(f"list one or more columns{of}, each only once: ({', '.join(names)})")
+        for name in folded:
             if name in self.keys:
-                raise InvalidStatementError(f"{name} is a partition column{of}: each of its values has a directory")
-            if name not in own:
+                raise InvalidStatementError(
+                    f"{name} is a partition column{of}: each of its values already has a directory"
+                )
+            if name not in columns:
                 known = ", ".join(field.name for field in self.data)
-                raise InvalidStatementError(f"{name} is no column{of}; its columns are {known}")
-            if not is_simple(own[name]):
-                type_ = own[name].dataType.simpleString()
-                raise InvalidStatementError(f"{name}{of} is of type {type_}: nothing is skewed by that")
-        return [own[name] for name in wanted]
+                raise InvalidStatementError(f"no column {name}{of}; the columns are {known}")
+            if not is_simple(columns[name]):
+                type_ = columns[name].dataType.simpleString()
+                raise InvalidStatementError(f"{name}{of} has type {type_}, which cannot be a skewed column")
+        return [columns[name] for name in folded]
 
     def most(self) -> int:
-        """Tells how many heavy values the table may have."""
+        """Returns the maximum number of heavy values that the table may have."""
         setting = self.frame.sparkSession.conf.get(MAX_VALUES_SETTING, None)
         return max_values(self.properties or {}, setting)
 
 
-def _source(data: DataFrame | str) -> _Source:
-    reject_remote(data, "find_skew", "SHOW SKEW IN table (column), or of each column: SHOW SKEW IN table")
-    if isinstance(data, DataFrame):
+def _source(data: DataFrame | str, spark: SparkSession | None) -> _Source:
+    reject_remote(spark or data, "find_skew", "SHOW SKEW IN table (column), or SHOW SKEW IN table for every column")
+    if not isinstance(data, str):
         return _Source(data)
-    spark = SparkSession.getActiveSession()
     if spark is None:
-        raise InvalidStatementError(f"no session is active to read {data} in: make one with spark_client.session")
+        raise InvalidStatementError(
+            f"find_skew needs the session that knows {data}: pass spark=, or spark.table('{data}')"
+        )
     frame = spark.table(data)
     facts = relation_metadata(spark, data)
     return _Source(frame, data, facts.partition_columns, facts.properties)
@@ -101,22 +119,24 @@ def _find(
 ) -> list[SkewSuggestion]:
     allowed = source.most()
     if limit is not None and not 1 <= limit <= allowed:
-        raise InvalidStatementError(f"a limit of {limit:,}: a table may have 1 to {allowed:,} heavy values ({_MEND})")
+        raise InvalidStatementError(
+            f"a limit of {limit:,}: it must be from 1 to {allowed:,}, the maximum of the table ({_LIMIT_HINT})"
+        )
     sketch = Sketch(share, (limit or allowed) + 1)
     ((_, rows, counted),) = sketch.count(source.frame, (), combinations)
-    found = []
+    suggestions = []
     for fields, top in zip(combinations, counted, strict=True):
         values = tuple(HeavyValue(texts, count, count / rows) for texts, count in sketch.heavy(top, fields, rows))
         names = tuple(field.name for field in fields)
-        found.append(SkewSuggestion(source.table, names, values[:limit], rows, sketch.error(rows)))
-    return found if limit else [_checked(suggestion, allowed) for suggestion in found]
+        suggestions.append(SkewSuggestion(source.table, names, values[:limit], rows, sketch.error(rows)))
+    return suggestions if limit else [_checked(suggestion, allowed) for suggestion in suggestions]
 
 
-def _checked(found: SkewSuggestion, allowed: int) -> SkewSuggestion:
-    if len(found.values) > allowed:
-        name = f"{', '.join(found.columns)}{f' of {found.table}' if found.table else ''}"
+def _checked(suggestion: SkewSuggestion, allowed: int) -> SkewSuggestion:
+    if len(suggestion.values) > allowed:
+        name = f"{', '.join(suggestion.columns)}{f' of {suggestion.table}' if suggestion.table else ''}"
         raise InvalidStatementError(
-            f"more than {allowed:,} values of {name} have that share of the rows; ask for a larger share, or with a "
-            f"limit ({_MEND})"
+            f"more than {allowed:,} values of {name} have that share of the rows; use a larger share or a limit "
+            f"({_LIMIT_HINT})"
         )
-    return found
+    return suggestion

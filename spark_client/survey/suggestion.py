@@ -1,4 +1,4 @@
-"""What find_skew says: the heavy values of some columns, and what their directories would save. Pure."""
+"""The results of find_skew: heavy values, and the savings of directories for them. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class HeavyValue:
-    """A value (a text per column, null by Hive's name for it) and its rows. `share`: of all rows, 0 to 1."""
+    """A heavy value: one text per column, NULL as Hive's default partition name. `share` is its part of all rows, 0 to
+    1.
+    """
 
     values: tuple[str, ...]
     rows: int
@@ -19,7 +21,7 @@ class HeavyValue:
 
     @property
     def pruned(self) -> float:
-        """The share of all rows that a query for this value would not read."""
+        """The share of the rows that a query for this value does not read."""
         return 1 - self.share
 
 
@@ -27,7 +29,7 @@ class HeavyValue:
 class SkewSuggestion:
     """The heavy values of `columns`, heaviest first. Counts are never too low, and at most `error` rows too high.
 
-    `table`: its name, if it was found in one. `rows` is the number of all.
+    `table` is the name of the table, if a name was given. `rows` is the total number of rows.
     """
 
     table: str | None
@@ -38,17 +40,19 @@ class SkewSuggestion:
 
     @property
     def rest(self) -> float:
-        """The share of the rows that would stay in the default directory: what a query for a rare value reads."""
+        """The share of the rows that stay in the default directory, which a query for a rare value reads."""
         return max(0.0, 1 - sum(value.share for value in self.values))
 
     @property
     def pruned(self) -> float:
-        """The share of the rows that is not read, on average, if each row's value is asked for alike."""
+        """The average share of the rows that a query does not read, if queries ask for each row's value equally
+        often.
+        """
         return 1 - self.rest**2 - sum(value.share**2 for value in self.values)
 
     @property
     def clause(self) -> str:
-        """SKEWED BY … for CREATE TABLE or ALTER TABLE; empty where no value is heavy."""
+        """The clause SKEWED BY … of CREATE TABLE or ALTER TABLE. Empty if no value is heavy."""
         if not self.values:
             return ""
         columns = ", ".join(map(quote, self.columns))
@@ -57,7 +61,7 @@ class SkewSuggestion:
         return f"SKEWED BY ({columns}) ON ({values}) STORED AS DIRECTORIES"
 
     def __str__(self) -> str:
-        """Returns a line for each of the heaviest values, and one for the rest."""
+        """Returns a line for each of the heaviest values, and one for all other values."""
         name = ", ".join(self.columns)
         if not self.values:
             return f"{name}: no value is heavy in {self.rows:,} rows"
@@ -67,5 +71,7 @@ class SkewSuggestion:
         ]
         if len(self.values) > _SHOWN:
             lines.append(f"and {len(self.values) - _SHOWN:,} more")
-        total = f"any other: {self.rest:.2%}; prunes {1 - self.rest:.2%}. On average, {self.pruned:.2%} is not read"
+        total = (
+            f"other values: {self.rest:.2%}; prunes {1 - self.rest:.2%}. On average, a query skips {self.pruned:.2%}"
+        )
         return "\n".join([f"{name}: {len(self.values):,} heavy values in {self.rows:,} rows", *lines, total])

@@ -1,1 +1,1 @@
-"""Rules of one table: names of directories, skew, buckets, limits, PARTITION clauses, settings."""
+"""The rules of a single table: directory names, skew, buckets, limits, PARTITION clauses, settings."""

@@ -1,7 +1,8 @@
-"""Tables of Spark's own kind, USING parquet or orc: Spark keeps their columns in properties, with the case of names.
+"""Datasource tables: USING parquet or USING orc. Spark stores their schema in the table's parameters.
 
-Where Hive does not know a type (TIMESTAMP_NTZ), it has another column altogether, and another format
-(HiveExternalCatalog).
+That schema keeps the case of column names. The descriptor in the metastore is for Hive. If Hive lacks a type
+(TIMESTAMP_NTZ, VARIANT), Spark writes a placeholder there: one column `col` and the format SequenceFile
+(HiveExternalCatalog). The descriptors of the partitions have the same placeholder.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from pyspark.sql.types import StructField
 
-from metastore.client.structs import Column, Table
+from metastore.client.structs import Column, Partition, Table
 from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.table.settings import PROVIDER
 
@@ -26,13 +27,13 @@ DATASOURCE_FORMATS = frozenset(_SERDES)
 
 
 def datasource_format(table: Table) -> str | None:
-    """Returns parquet or orc, for a table of that kind; None for others."""
+    """Returns parquet or orc for a datasource table, and None for any other table."""
     provider = table.parameters.get(PROVIDER, "").lower()
     return provider if provider in _SERDES else None
 
 
 def with_spark_schema(table: Table) -> Table:
-    """Returns a table of Spark's own kind with the columns and the serde that Spark has; any other as it is."""
+    """Returns a datasource table with the columns and serde that Spark has recorded, and any other table as it is."""
     provider = datasource_format(table)
     if provider is None:
         return table
@@ -45,9 +46,19 @@ def with_spark_schema(table: Table) -> Table:
     return replace(table, columns=tuple(columns) or table.columns, storage=storage)
 
 
+def partition_with_spark_schema(table: Table, partition: Partition) -> Partition:
+    """Returns a partition of a datasource table with the columns and serde of the table; any other as it is.
+
+    `table` is the result of `with_spark_schema`. Spark reads and writes all partitions of a datasource table by the
+    schema in the table's properties. Where Hive lacks a type, the descriptors of partitions hold a placeholder, too.
+    """
+    if datasource_format(table) is None:
+        return partition
+    return replace(partition, columns=table.columns, storage=replace(partition.storage, serde=table.storage.serde))
+
+
 def partition_directory_keys(table: Table) -> Sequence[str]:
-    """Returns the names of the partition columns as their directories have them: Spark's with their case, Hive's in
-    small letters."""
+    """Returns the partition columns' names as directories have them: Spark's with their case, Hive's in lower case."""
     declared = (
         {str(field["name"]).lower(): str(field["name"]) for field in schema_fields(table)}
         if datasource_format(table)
@@ -66,7 +77,9 @@ def _columns(table: Table) -> Iterator[Column]:
 
 
 def schema_fields(table: Table) -> Sequence[Mapping[str, Any]]:
-    """Returns the columns that Spark has written into the parameters of a table, as JSON; none where it has not."""
+    """Returns the columns of the schema that Spark has recorded in a table's parameters, as JSON. Empty if there is
+    none.
+    """
     parts = int(table.parameters.get(f"{_SCHEMA}.numParts", "0"))
     pieces = [table.parameters.get(f"{_SCHEMA}.part.{number}", "") for number in range(parts)]
     text = "".join(pieces) or table.parameters.get(_SCHEMA, "")

@@ -1,18 +1,18 @@
-"""Which tables are dependent: to Spark they are views, and have no files."""
+"""Recognizes dependent tables. To Spark they are views: they have no files."""
 
 from __future__ import annotations
 
 from metastore.client.structs import Table
 
-# Properties of theirs: that they are some, and on which tables they depend.
+# Table parameters: that a table is dependent, and the tables on which it depends.
 MARK, BASES = "dependent.table", "dependent.on"
 
 
 def is_dependent(table: Table) -> bool:
-    """Tells whether its partitions are those of others."""
+    """Tells whether a table is dependent: its partitions are those of other tables."""
     return table.parameters.get(MARK) == "true"
 
 
 def has_no_data(table: Table) -> str:
-    """Returns why a dependent table is not written to, in one line."""
+    """Returns the error message for a write to a dependent table."""
     return f"{table.full_name} is a dependent table and has no data of its own; write to {table.parameters[BASES]}"

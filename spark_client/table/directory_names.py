@@ -1,8 +1,8 @@
-"""From the value of a partition to the name of its directory: Hive's rule, or a function that the table names.
+"""Names the directory of a partition by its values: by Hive's rule, or by a function that the table selects.
 
-Readers take locations from the metastore, so the name matters to who looks at the directories, and to file systems
-that do not take every name (Hive's design of dynamic partitions, question 3). The function is recorded on the table,
-so that all writers of this library agree; the name of the partition itself is always Hive's.
+Readers take locations from the metastore, so the name matters only to people who look at directories, and to file
+systems that do not accept every name (question 3 of Hive's design of dynamic partitions). The function is a property of
+the table, so that all writers of this library agree. The name of the partition itself always follows Hive's rule.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from spark_client.errors import InvalidInsertError
 
 FUNCTION = "partition.directory.function"
 HIVE = "hive"
-# Bytes that file systems take in one name: ext4, XFS, HDFS by default, and every other that is common.
+# Maximum length of a file name, in bytes: the limit of ext4, XFS, HDFS (by default) and every other common file system.
 MAX_NAME = 255
-# What `short` leaves as it is, in bytes: a column's name may have 128 characters, and the sign between has one.
+# Longest value that `short` leaves unchanged, in bytes. A column name may take 128 and the equals sign one byte.
 _SHORT = 120
 _HASH_LENGTH = 16
 
@@ -26,7 +26,7 @@ DirectoryFunction = Callable[[str], str]
 
 
 def _short(value: str) -> str:
-    """Returns the value, or the beginning of a long one and its hash."""
+    """Returns the value, or for a long value its beginning and its hash."""
     if len(escape(value).encode()) <= _SHORT:
         return value
     room, kept = _SHORT - _HASH_LENGTH - 1, ""
@@ -39,7 +39,7 @@ def _short(value: str) -> str:
 
 
 def _hash_prefix(value: str) -> str:
-    """Four digits of its hash before the value: object stores spread keys by their beginning."""
+    """Returns the value after four digits of its hash. Object stores distribute keys by their prefix."""
     return f"{_hash(value)[:4]}-{value}"
 
 
@@ -51,53 +51,53 @@ _FUNCTIONS: dict[str, DirectoryFunction] = {HIVE: str, "short": _short, "hash-pr
 
 
 def register_directory_function(name: str, function: DirectoryFunction) -> None:
-    """Makes a function known that a table may name in its property `partition.directory.function`.
+    """Registers a function that tables may select by their property `partition.directory.function`.
 
-    It gets the text of a partition's value and gives the text that the directory shows instead, which is escaped as
-    Hive escapes; it must give the same for the same value, always, and different texts for different values. Raises
-    ValueError for the name of another function.
+    The function maps the text of a partition value to the text in the directory's name, which is then escaped as Hive
+    escapes it. It must always return the same text for the same value, and different texts for different values.
+
+    Raises ValueError if the name belongs to another function.
     """
     if _FUNCTIONS.setdefault(name.lower(), function) is not function:
-        raise ValueError(f"{name} is the name of another directory function; choose one of your own")
+        raise ValueError(f"directory function {name} is already registered; choose another name")
 
 
 def has_own_names(table: Table) -> bool:
-    """True if directories are not named as partitions are. Raises InvalidInsertError for an unknown function."""
+    """Tells whether directories are not named by Hive's rule. Raises InvalidInsertError for an unknown function."""
     return _function_name(table) != HIVE
 
 
 def directory_path(table: Table, values: Sequence[str], names: Sequence[str] = ()) -> str:
-    """`c1=v1/c2=v2`, below the table's directory, for the values of its first partition columns.
+    """Returns the path `c1=v1/c2=v2` below the table's directory for the values of the first partition columns.
 
-    `names`: of the partition columns, where directories have others than the catalog.
+    `names` are the names of the partition columns in directories, if they differ from the catalog's.
 
-    Raises InvalidInsertError for an unknown function, and for a name that is too long.
+    Raises InvalidInsertError for an unknown function and for a name that is too long.
     """
     function = _FUNCTIONS[_function_name(table)]
     parts = []
     keys = names or [column.name.lower() for column in table.partition_columns]
     for key, value in zip(keys, values, strict=False):
-        shown = value if value == DEFAULT_PARTITION else str(function(value))
-        part = f"{escape(key)}={escape(shown)}"
+        text = value if value == DEFAULT_PARTITION else str(function(value))
+        part = f"{escape(key)}={escape(text)}"
         if len(part.encode()) > MAX_NAME:
             raise InvalidInsertError(
-                f"{table.full_name}: the directory of {key} = '{value[:40]}…' would have a name of "
-                f"{len(part.encode())} bytes, and file systems take {MAX_NAME}; give the table the property "
-                f"'{FUNCTION}' = 'short'"
+                f"{table.full_name}: the directory name of {key} = '{value[:40]}…' has {len(part.encode())} bytes, and "
+                f"file systems allow {MAX_NAME}; set the table property '{FUNCTION}' = 'short'"
             )
         parts.append(part)
     return "/".join(parts)
 
 
 def check_distinct(table: Table, partitions: Iterable[Sequence[str]]) -> None:
-    """Raises InvalidInsertError if two partitions would be in one directory."""
+    """Raises InvalidInsertError if two partitions would share a directory."""
     taken: dict[str, Sequence[str]] = {}
     for values in partitions:
         path = directory_path(table, values)
         if taken.setdefault(path, values) is not values:
             raise InvalidInsertError(
-                f"{table.full_name}: partitions {list(taken[path])} and {list(values)} would both be in {path}; "
-                f"the function '{_function_name(table)}' must give different names to different values"
+                f"{table.full_name}: partitions {list(taken[path])} and {list(values)} would share the directory "
+                f"{path}; the function '{_function_name(table)}' must return different names for different values"
             )
 
 
@@ -105,7 +105,7 @@ def _function_name(table: Table) -> str:
     name = table.parameters.get(FUNCTION, HIVE).lower()
     if name not in _FUNCTIONS:
         raise InvalidInsertError(
-            f"{table.full_name} names its directories by the function '{name}', which is not known here (known: "
-            f"{', '.join(sorted(_FUNCTIONS))}); spark_client.register_directory_function('{name}', …) makes it so"
+            f"{table.full_name} names its directories by the function '{name}', which is not registered (registered: "
+            f"{', '.join(sorted(_FUNCTIONS))}); call spark_client.register_directory_function('{name}', …)"
         )
     return name

@@ -1,4 +1,4 @@
-"""What Spark's writers of Parquet and ORC are told for a table."""
+"""The options of a table for Spark's writers of Parquet and ORC."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from pyspark.sql import SparkSession
 from metastore.client.structs import Table
 from spark_client.jvm.sessions import explicit_setting
 
-# Where a table says it, Hive's name first; then Spark's, which Doris' CREATE TABLE has as well.
+# The properties that select the codec, in order of preference: Hive's, then Spark's, which Doris also uses.
 _PROPERTIES = {"parquet": ("parquet.compression", "compression"), "orc": ("orc.compress", "compression")}
 _SETTINGS = {"parquet": "spark.sql.parquet.compression.codec", "orc": "spark.sql.orc.compression.codec"}
-# Hive's own, and Doris'; Spark's own for ORC is zstd.
+# The default codecs of Hive and Doris. Spark's default for ORC is zstd.
 _DEFAULTS = {"parquet": "snappy", "orc": "zlib"}
 _PLAIN = {"parquet": "uncompressed", "orc": "none"}
 
 
 def file_options(spark: SparkSession, table: Table, format_: str) -> Mapping[str, str]:
-    """Returns the table's own `parquet.…` and `orc.…` properties (block size, bloom filters …), and how to compress.
+    """Returns the table's own `parquet.…` and `orc.…` properties (block size, bloom filters …) and the compression.
 
-    The table's compression wins over the session's, if that was set, and this over the default. `plain` is none.
+    The table's codec overrides a codec that the session sets explicitly, which overrides the default. `plain` means no
+    compression.
     """
     properties = {**table.parameters, **table.storage.serde_parameters}
     own = {name: value for name, value in properties.items() if name.startswith(f"{format_}.")}
     lower = {name.lower(): value for name, value in properties.items()}
-    wanted = [lower[name] for name in _PROPERTIES[format_] if name in lower]
-    codec = (wanted or [_session_codec(spark, format_) or _DEFAULTS[format_]])[0].lower()
+    declared = [lower[name] for name in _PROPERTIES[format_] if name in lower]
+    codec = (declared or [_session_codec(spark, format_) or _DEFAULTS[format_]])[0].lower()
     return {**own, "compression": _PLAIN[format_] if codec == "plain" else codec}
 
 
 def _session_codec(spark: SparkSession, format_: str) -> str | None:
-    """Returns what somebody has set; Spark's own default is none of the user's wishes."""
+    """Returns the codec that the session sets explicitly. Spark's default does not count."""
     return explicit_setting(spark, _SETTINGS[format_])

@@ -1,4 +1,4 @@
-"""Hive's settings, looked for in the session (SET, `conf`) under the names that HiveConf gives them."""
+"""Reads Hive's settings from the session (SET, `conf`), by their names in HiveConf."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ _MODE = "hive.exec.dynamic.partition.mode"
 
 
 def dynamic_partitions(spark: SparkSession) -> DynamicPartitions:
-    """Returns what the session allows. Raises InvalidInsertError for a mode that Hive does not know."""
+    """Returns the session's settings of dynamic partitions. Raises InvalidInsertError for a mode that Hive does not
+    know.
+    """
     mode = setting(spark, _MODE, "nonstrict").lower()
     if mode not in ("strict", "nonstrict"):
-        raise InvalidInsertError(f"{_MODE} is {mode!r}; it can be strict or nonstrict")
+        raise InvalidInsertError(f"{_MODE} is {mode!r}; it must be strict or nonstrict")
     return DynamicPartitions(enabled=is_true(spark, _ENABLED, "true"), strict=mode == "strict")
 
 
@@ -32,4 +34,4 @@ def number(spark: SparkSession, name: str, default: int) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InvalidInsertError(f"{name} is {text!r}, which is no number") from None
+        raise InvalidInsertError(f"{name} is {text!r}; it must be an integer") from None

@@ -1,4 +1,4 @@
-"""The PARTITION clause of an INSERT: what is fixed, what comes with the rows, and what Hive refuses. Pure."""
+"""The PARTITION clause of an INSERT: static values, dynamic columns, and the clauses that Hive rejects. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidInsertError
 
-# What Hive keeps for its own (ReservedPartitionValue): its archives, and a lock of ZooKeeper's.
+# Texts that Hive reserves (ReservedPartitionValue): names of its archives, and of a ZooKeeper lock.
 _RESERVED = (
     "__HIVE_DEFAULT_ZOOKEEPER_PARTITION__",
     "_INTERMEDIATE_ORIGINAL",
@@ -19,7 +19,9 @@ _RESERVED = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """`static` values (texts as given) of the first partition columns; the `dynamic` ones follow, in table order."""
+    """The `static` values (texts as given) of the first partition columns, and the `dynamic` columns, in the table's
+    order.
+    """
 
     static: Mapping[str, str]
     dynamic: tuple[str, ...]
@@ -27,7 +29,7 @@ class PartitionSpec:
 
 @dataclass(frozen=True, slots=True)
 class DynamicPartitions:
-    """`hive.exec.dynamic.partition`, and whether `hive.exec.dynamic.partition.mode` is strict."""
+    """The settings `hive.exec.dynamic.partition` and whether `hive.exec.dynamic.partition.mode` is strict."""
 
     enabled: bool = True
     strict: bool = False
@@ -41,22 +43,24 @@ def resolve_partition(
     if_not_exists: bool,
     dynamic: DynamicPartitions = DynamicPartitions(),
 ) -> PartitionSpec:
-    """Returns the clause in the table's order, whatever its own; without a clause everything is dynamic (Hive 4).
+    """Returns the clause in the order of the table's partition columns. Without a clause, all are dynamic (Hive 4).
 
-    `clause` maps a column to its text, or to None where it is dynamic. Raises InvalidInsertError with Hive's codes and
-    texts (ErrorMsg, SemanticAnalyzer, BaseSemanticAnalyzer.TableSpec).
+    `clause` maps a column to its value, or to None if it is dynamic.
+
+    Raises InvalidInsertError with the codes and texts of Hive (ErrorMsg, SemanticAnalyzer,
+    BaseSemanticAnalyzer.TableSpec).
     """
-    given = {name.lower(): value for name, value in clause.items()}
-    shown = "{" + ", ".join(f"{name}={'null' if value is None else value}" for name, value in given.items()) + "}"
-    if given and not columns:
+    values = {name.lower(): value for name, value in clause.items()}
+    shown = "{" + ", ".join(f"{name}={'null' if value is None else value}" for name, value in values.items()) + "}"
+    if values and not columns:
         raise InvalidInsertError(f"{table}: table is not partitioned but partition spec exists: {shown}")
-    if not given.keys() <= set(columns):
+    if not values.keys() <= set(columns):
         raise InvalidInsertError(f"{table}: Partition spec {shown} contains non-partition columns")
-    static = {name: given[name] or DEFAULT_PARTITION for name in columns if given.get(name) is not None}
+    static = {name: values[name] or DEFAULT_PARTITION for name in columns if values.get(name) is not None}
     spec = PartitionSpec(static, tuple(name for name in columns if name not in static))
-    _check_dynamic(table, spec, shown, dynamic, has_clause=bool(given))
-    if given and len(given) < len(columns):
-        code = 10094 if None in given.values() else 10006
+    _check_dynamic(table, spec, shown, dynamic, has_clause=bool(values))
+    if values and len(values) < len(columns):
+        code = 10094 if None in values.values() else 10006
         raise InvalidInsertError(
             f"[Error {code}]: {table}: Partition spec {shown} doesn't contain all ({len(columns)}) partition columns"
         )
@@ -76,7 +80,9 @@ def resolve_partition(
 def _check_dynamic(
     table: str, spec: PartitionSpec, shown: str, dynamic: DynamicPartitions, *, has_clause: bool
 ) -> None:
-    """Checks whether rows may decide. Without a PARTITION clause strict mode does not matter, as in Hive 4."""
+    """Checks whether dynamic partitions are allowed. As in Hive 4, strict mode does not apply without a PARTITION
+    clause.
+    """
     if spec.dynamic and not dynamic.enabled:
         raise InvalidInsertError(
             f"[Error 10095]: {table}: Dynamic partition is disabled. Either enable it by setting "
@@ -100,7 +106,7 @@ def _check_values(table: str, static: Mapping[str, str]) -> None:
 
 
 def check_count(table: str, expected: int, count: int) -> None:
-    """Raises InvalidInsertError unless the query has as many columns as are wanted."""
+    """Raises InvalidInsertError unless the query has the expected number of columns."""
     if expected != count:
         raise InvalidInsertError(
             "[Error 10044]: Cannot insert into target table because column number/types are different: "
@@ -111,18 +117,24 @@ def check_count(table: str, expected: int, count: int) -> None:
 def place_columns(
     table: str, targets: Sequence[str], static: Mapping[str, str], listed: Sequence[str] | None, count: int
 ) -> list[int | None]:
-    """Tells which of the query's `count` columns (by position) goes to each target column; None is NULL.
+    """Returns, for each target column, the position of the query's column that supplies it. None means NULL.
 
-    `targets` are the data columns and, behind them, the dynamic partition columns; `listed` is the column list of
-    the INSERT. Raises InvalidInsertError.
+    Args:
+        table: The table's name, for messages.
+        targets: The data columns, followed by the dynamic partition columns.
+        static: The static partition values.
+        listed: The column list of the INSERT, or None.
+        count: The number of columns of the query.
+
+    Raises InvalidInsertError for a column list that does not fit the table.
     """
     names = list(targets) if listed is None else [name.lower() for name in listed]
     for name in names:
         if name in static:
-            raise InvalidInsertError(f"{table}: static partition column '{name}' cannot be in the column list")
+            raise InvalidInsertError(f"{table}: static partition column '{name}' must not be in the column list")
         if name not in targets:
             raise InvalidInsertError(f"{table}: '{name}' in the column list is not a column of the table")
         if names.count(name) > 1:
-            raise InvalidInsertError(f"{table}: '{name}' is twice in the column list")
+            raise InvalidInsertError(f"{table}: '{name}' is listed twice in the column list")
     check_count(table, len(names), count)
     return [names.index(target) if target in names else None for target in targets]

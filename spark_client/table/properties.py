@@ -1,4 +1,4 @@
-"""The properties of a table that this library knows: a name that is nearly one of them is a slip. Pure."""
+"""The table properties of this library. A name that is nearly one of them is treated as a typing error. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from spark_client.table.settings import IN_PLACE, LEASE, MAX_FILE_SIZE, MODE, VE
 from spark_client.table.skew_layout import LAYOUT, layout_problem
 
 AUTO, AUTO_COLUMNS, AUTO_SHARE = "skew.auto", "skew.auto.columns", "skew.auto.share"
-# Names that columns have had which were dropped, with commas between: files may still have them.
+# Names of dropped columns, separated by commas. Existing files may still contain these columns.
 DROPPED = "columns.dropped"
 _CODECS = ("plain", "none", "uncompressed", "snappy", "gzip", "zlib", "lzo", "brotli", "lz4", "lz4_raw", "zstd")
 _COMPRESSION = "compression"
-# In any case of letters.
+# Values are compared without regard to case.
 _VALUES: Mapping[str, tuple[str, ...]] = {
     MODE: (VERSIONS, IN_PLACE),
     AUTO: ("true", "false"),
@@ -34,29 +34,29 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     ),
     "orc.compress": ("plain", "none", "uncompressed", "snappy", "zlib", "lzo", "lz4", "zstd", "brotli"),
 }
-# What these must be is said where they are read.
+# The values of the other properties are checked where they are read.
 _KNOWN = (*_VALUES, LAYOUT, AUTO_COLUMNS, AUTO_SHARE, MAX_VALUES, LEASE, MAX_FILE_SIZE, FUNCTION, DROPPED)
-# `csv.compression` is no slip.
+# `csv.compression` is not a misspelt `compression`.
 _NAMES = [name for name in _KNOWN if name != _COMPRESSION]
-# Of names, and of their first words: `avro.compression` is no slip of `orc.compress`.
+# Similarity of whole names, and of their first words: `avro.compression` is not a misspelt `orc.compress`.
 _LIKENESS, _LIKENESS_OF_FIRST = 0.8, 0.6
 
 
 def problem_of(properties: Mapping[str, str]) -> str:
-    """Returns what is wrong with the first of them that is not right, and the mend; nothing where all are right.
+    """Returns the error message for the first wrong property, or an empty text.
 
-    Properties of others are right, unless their names are nearly those of ours.
+    Unknown properties are accepted unless their names are nearly those of this library.
     """
-    found = (_problem(name, value) for name, value in properties.items())
-    return next(filter(None, found), "")
+    problems = (_problem(name, value) for name, value in properties.items())
+    return next(filter(None, problems), "")
 
 
 def auto_problem(table: str, *, partitioned: bool, bucketed: bool) -> str:
-    """Returns why loads of such a table cannot pick heavy values (`skew.auto`); nothing where they can."""
+    """Returns why loads of the table cannot choose heavy values (`skew.auto`), or an empty text if they can."""
     if partitioned and not bucketed:
         return ""
     kind = "CLUSTERED BY" if bucketed else "not partitioned"
-    return f"{table} is {kind}: {AUTO} gives each new partition directories of its own"
+    return f"{table} is {kind}, but {AUTO} needs a partitioned table without buckets"
 
 
 def _problem(name: str, value: str) -> str:
@@ -65,9 +65,9 @@ def _problem(name: str, value: str) -> str:
     if name in _VALUES:
         choices = _VALUES[name]
         listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
-        return "" if value.lower() in choices else f"{name} is {value!r}; it can be {listed}"
+        return "" if value.lower() in choices else f"{name} is {value!r}; it must be {listed}"
     nearest = None if name in _KNOWN else _nearest(name.lower())
-    return f"there is no property {name!r}; is it {nearest!r}?" if nearest else ""
+    return f"unknown property {name!r}; did you mean {nearest!r}?" if nearest else ""
 
 
 def _nearest(name: str) -> str | None:

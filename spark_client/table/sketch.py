@@ -1,7 +1,8 @@
-"""Counting heavy values in one pass with bounded memory.
+"""Counts heavy values in one pass with bounded memory.
 
-Each task counts in a sketch of fixed size (Misra and Gries' algorithm, as DataSketches and Spark's `approx_top_k` have
-it), and sketches are merged: memory depends on the share that is looked for, not on the number of values.
+Each task counts in a sketch of fixed size, and the sketches are merged: the algorithm of Misra and Gries, as in
+DataSketches and Spark's `approx_top_k`. The memory depends on the share that is searched for, not on the number of
+values.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from pyspark.sql.types import StructField
 
 from spark_client.errors import InvalidStatementError
@@ -21,34 +22,41 @@ from spark_client.jvm.sql_text import quote
 from spark_client.table.skew_keys import key_of, values_of
 
 DEFAULT_SHARE, SMALLEST_SHARE = 0.01, 0.0001
-# A sketch of n places counts at most 3.5 / n of all rows too many (DataSketches' ItemsSketch), and surely holds what
-# has twice that. A hundred places for each value that can have the share keep it below 3 % of the share.
-_PLACES, _ERROR, _LOAD = 100, 3.5, 0.75
+# A sketch with n entries counts at most 3.5 / n of all rows too many, and certainly contains every value with twice
+# that share (DataSketches' ItemsSketch). 100 entries for each value that can have the share keep the error below 3 % of
+# it.
+_ENTRIES, _ERROR, _LOAD = 100, 3.5, 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Looks for the values that have at least `share` of the rows, and keeps the heaviest `most`."""
+    """Finds the values that have at least `share` of the rows, and keeps at most the `most` heaviest of them."""
 
     share: float
     most: int
 
     def __post_init__(self) -> None:
         if not SMALLEST_SHARE <= self.share <= 1:
-            raise InvalidStatementError(f"a share of {self.share:g}: it is a part of all rows, {SMALLEST_SHARE} to 1")
+            raise InvalidStatementError(f"a share of {self.share:g}: it must be from {SMALLEST_SHARE} to 1")
 
     def count(
         self, rows: DataFrame, groups: Sequence[SparkColumn], keys: Sequence[Sequence[StructField]]
     ) -> Iterator[tuple[tuple[str, ...], int, list[list[tuple[str, int]]]]]:
-        """Yields each group, its rows, and for each of `keys`, columns taken together, (key, rows), heaviest first.
+        """Yields, for each group, its values, its number of rows, and for each of `keys` its heaviest (key, rows)
+        pairs.
 
-        `groups`: texts, with names of their own. The rows are read once; before Spark 4.1, whose sketch this is, keys
-        are counted one by one, all of their values.
+        Args:
+            rows: The rows to count.
+            groups: Named text columns to group by.
+            keys: Lists of columns. The columns of a list are counted in combination.
+
+        The rows are read once with Spark 4.1 or newer, which has `approx_top_k`. Older Sparks count all values of one
+        key after the other.
         """
         if not versions.COUNTS_TOP_K:
             yield from self._count_all(rows, groups, keys)
             return
-        tops = [F.call_function("approx_top_k", key_of(key), F.lit(self.most), F.lit(self._places)) for key in keys]
+        tops = [F.call_function("approx_top_k", key_of(key), F.lit(self.most), F.lit(self._entries)) for key in keys]
         columns = [top.alias(f"top_{number}") for number, top in enumerate(tops)]
         for row in rows.groupBy(*groups).agg(F.count(F.lit(1)), *columns).collect():
             yield tuple(row[: len(groups)]), row[len(groups)], [list(top or ()) for top in row[len(groups) + 1 :]]
@@ -58,37 +66,39 @@ class Sketch:
     ) -> Iterator[tuple[tuple[str, ...], int, list[list[tuple[str, int]]]]]:
         totals = rows.groupBy(*groups).agg(F.count(F.lit(1)).alias("total"))
         names = totals.columns[:-1]
-        found: dict[tuple[str, ...], tuple[int, list[list[tuple[str, int]]]]] = {
+        results: dict[tuple[str, ...], tuple[int, list[list[tuple[str, int]]]]] = {
             tuple(row[:-1]): (row[-1], [[] for _ in keys]) for row in totals.collect()
         }
-        enough = rows.sparkSession.createDataFrame(
-            [(*group, self.share * total) for group, (total, _) in found.items()],
-            ", ".join([*(f"{quote(name)} string" for name in names), "enough double"]),
+        thresholds = rows.sparkSession.createDataFrame(
+            [(*group, self.share * total) for group, (total, _) in results.items()],
+            ", ".join([*(f"{quote(name)} string" for name in names), "threshold double"]),
         )
         for number, key in enumerate(keys):
             counted = rows.groupBy(*groups, key_of(key).alias("item")).agg(F.count(F.lit(1)).alias("total"))
-            joined = counted.join(F.broadcast(enough), names) if names else counted.crossJoin(F.broadcast(enough))
-            heavy = joined.where("total >= enough").select(*map(quote, names), "item", "total")
+            joined = (
+                counted.join(F.broadcast(thresholds), names) if names else counted.crossJoin(F.broadcast(thresholds))
+            )
+            heavy = joined.where("total >= thresholds").select(*map(quote, names), "item", "total")
             for *group, item, total in heavy.orderBy(F.desc("total"), "item").collect():
-                top = found[tuple(group)][1][number]
+                top = results[tuple(group)][1][number]
                 if len(top) < self.most:
                     top.append((item, total))
-        yield from ((group, total, tops) for group, (total, tops) in found.items())
+        yield from ((group, total, tops) for group, (total, tops) in results.items())
 
     def heavy(
         self, counted: Iterable[tuple[str, int]], fields: Sequence[StructField], rows: int
     ) -> tuple[tuple[tuple[str, ...], int], ...]:
-        """Returns the values, and the rows of each, of an aggregate over so many rows that have the share."""
-        found = ((values_of(key, fields), count) for key, count in counted if count >= self.share * rows)
-        return tuple((values, count) for values, count in found if values is not None)
+        """Returns the values whose count is at least the share of `rows`, and their counts."""
+        candidates = ((values_of(key, fields), count) for key, count in counted if count >= self.share * rows)
+        return tuple((values, count) for values, count in candidates if values is not None)
 
     def error(self, rows: int) -> int:
-        """Tells how many rows too many may be counted of so many."""
+        """Returns the largest number of rows by which a count of so many rows can be too high."""
         if not versions.COUNTS_TOP_K:
             return 0
-        places = 1 << math.ceil(math.log2(self._places / _LOAD))
-        return math.floor(_ERROR * rows / places)
+        entries = 1 << math.ceil(math.log2(self._entries / _LOAD))
+        return math.floor(_ERROR * rows / entries)
 
     @property
-    def _places(self) -> int:
-        return max(self.most, math.ceil(_PLACES / self.share))
+    def _entries(self) -> int:
+        return max(self.most, math.ceil(_ENTRIES / self.share))

@@ -1,11 +1,11 @@
-"""One text for the values of several columns, so that one sketch counts them together; and back."""
+"""Encodes the values of several columns as one text, so that one sketch counts their combinations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from pyspark.sql.types import StructField
 
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
@@ -13,33 +13,33 @@ from metastore.domain.skew_values import canonical_text
 from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.jvm.sql_text import quote
 
-# Of a name on most file systems. A longer value can have no directory, so it need not be told from others like it.
+# Maximum length of a file name. Longer values cannot have a directory, so they need not be distinguished.
 _MAX_BYTES = 255
 _NULL, _TOO_LONG = "-", "!"
-# Beginnings of the names of types by whose values nothing is skewed.
+# Prefixes of the names of types whose values cannot be skewed values.
 _COMPLEX = ("array", "map", "struct", "binary", "void", "variant", "interval")
 
 
 def is_simple(field: StructField) -> bool:
-    """Tells whether its values have texts, of which directories can be named."""
+    """Tells whether the values of a column have a text form, which a directory name needs."""
     return not field.dataType.typeName().startswith(_COMPLEX)
 
 
 def key_of(fields: Sequence[StructField]) -> SparkColumn:
-    """Returns the values as texts with their lengths, so that no two are alike."""
+    """Returns the values of the columns as one text. Each value follows its length, so different values differ."""
     return F.concat(*map(_part, fields))
 
 
 def _part(field: StructField) -> SparkColumn:
     text = F.col(quote(field.name)).cast("string")
     if field.metadata.get(CHAR_TYPE, "").startswith("char("):
-        text = F.rtrim(text)  # the padding is only Spark's
+        text = F.rtrim(text)  # Spark adds the padding when it reads
     whole = F.concat(F.length(text).cast("string"), F.lit(":"), text)
     return F.when(text.isNull(), _NULL).when(F.octet_length(text) > _MAX_BYTES, _TOO_LONG).otherwise(whole)
 
 
 def values_of(key: str, fields: Sequence[StructField]) -> tuple[str, ...] | None:
-    """Returns the texts of a key, null by Hive's name for it; None where they can be the name of no directory."""
+    """Returns the values of a key, NULL as Hive's default partition name, or None if they cannot name a directory."""
     values: list[str] = []
     rest = key
     for field in fields:

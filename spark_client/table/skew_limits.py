@@ -1,4 +1,4 @@
-"""How many heavy values a table may have, by its property and the session's setting. Pure."""
+"""The maximum number of heavy values of a table, from its property and the session's setting. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_VALUES_SETTING = f"spark.{MAX_VALUES}"
 
 
 def max_values(parameters: Mapping[str, str], setting: str | None) -> int:
-    """Returns what the table's property says, else the session's setting, else 100. Raises InvalidStatementError."""
+    """Returns the table's property, or else the session's setting, or else 100. Raises InvalidStatementError."""
     for name, text in ((MAX_VALUES, parameters.get(MAX_VALUES)), (MAX_VALUES_SETTING, setting)):
         if text is not None:
             try:
@@ -24,12 +24,12 @@ def max_values(parameters: Mapping[str, str], setting: str | None) -> int:
 
 
 def check_count(table: str, count: int, limit: int) -> None:
-    """Raises InvalidStatementError where more values are declared than may be."""
-    mend = (
-        f", for each is a directory of every partition; keep the heaviest, or raise {MAX_VALUES} (table) or "
-        f"{MAX_VALUES_SETTING} (session)"
+    """Raises InvalidStatementError if more values are declared than the limit allows."""
+    hint = (
+        f", since each value adds a directory to every partition. Declare only the heaviest values, or raise "
+        f"{MAX_VALUES} (table) or {MAX_VALUES_SETTING} (session)"
     )
     try:
-        check_limit(count, limit, table, mend)
+        check_limit(count, limit, table, hint)
     except InvalidObjectError as error:
         raise InvalidStatementError(str(error)) from None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from pyspark import SparkContext
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
 
@@ -14,7 +13,7 @@ from metastore.client import MetastoreClient
 from metastore.client.structs import Column, Storage, Table
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
-from spark_client.jvm import Handlers, sessions
+from spark_client.jvm import Handlers
 from spark_client.jvm.catalog import name_of, pop_property, refresh, table_definition, table_exists, with_schema
 from spark_client.jvm.objects import members
 from spark_client.jvm.plans import elements, frame_of, kind
@@ -34,11 +33,10 @@ _REPLACES, _OR_CREATES = "spark_client.replaces", "or creates"
 
 
 class WriteHandlers:
-    """Each is about the session that is active in the thread that asks."""
+    """Handlers of the requests about writes. The JVM sends the session of the statement with each request."""
 
-    def __init__(self, spark: SparkContext, metastore: MetastoreClient, session: Callable[[Any], SparkSession]) -> None:
+    def __init__(self, metastore: MetastoreClient, session: Callable[[Any], SparkSession]) -> None:
         """`session` makes PySpark's session of the JVM's."""
-        self._spark = spark
         self._metastore = metastore
         self._session = session
 
@@ -52,9 +50,9 @@ class WriteHandlers:
             ChangeRows: self._change,
         }
 
-    def _check(self, request: CheckInsert, _: Any) -> None:
+    def _check(self, request: CheckInsert, session: Any) -> None:
         """Refuses in Hive's words what Spark would refuse in its own, or do."""
-        context = self._context()
+        context = self._context(session)
         keys = tuple(Column(name, type_) for name, type_ in request.partition_columns)
         table = Table(request.database, request.table, (), keys, None, Storage("", "", ""))
         spec = resolve_partition(
@@ -68,8 +66,9 @@ class WriteHandlers:
         if request.count is not None:
             check_count(table.full_name, request.columns + len(spec.dynamic), request.count)
 
-    def _insert(self, request: InsertAll, queries: Any) -> None:
-        context = self._context()
+    def _insert(self, request: InsertAll, objects: Any) -> None:
+        session, queries = objects
+        context = self._context(session)
         inserts = [
             Insert(
                 f"{insert.database}.{insert.table}",
@@ -87,17 +86,18 @@ class WriteHandlers:
             for insert in request.inserts:
                 refresh(context.spark, insert.database, insert.table)
 
-    def _truncate(self, request: Truncate, _: Any) -> None:
-        context = self._context()
+    def _truncate(self, request: Truncate, objects: Any) -> None:
+        context = self._context(objects[0])
         check_no_file_sink(context, request.database, request.table)
         try:
             truncate(context, request.database, request.table, request.partition)
         finally:
             refresh(context.spark, request.database, request.table)
 
-    def _change(self, request: ChangeRows, subject: Any) -> None:
-        """Carries out a change of rows; its frames and expressions come with the subject."""
-        context = self._context()
+    def _change(self, request: ChangeRows, objects: Any) -> None:
+        """Changes rows. The objects are the session and the plans and expressions of the statement."""
+        session, subject = objects
+        context = self._context(session)
         target, source, on, expressions = members(subject)
         clauses = [
             Clause(clause.when, _column(context, values[0]), _values(context, clause, values))
@@ -115,9 +115,10 @@ class WriteHandlers:
         finally:
             refresh(context.spark, request.database, request.table)
 
-    def _create(self, request: CreateAsSelect, command: Any) -> None:
+    def _create(self, request: CreateAsSelect, objects: Any) -> None:
         """Spark's command. With saveAsTable the table may be there, and mode Append or Overwrite."""
-        context = self._context()
+        session, command = objects
+        context = self._context(session)
         table = command.tableDesc() if kind(command) == "CreateHiveTableAsSelectCommand" else command.table()
         definition, mode = table_definition(table), str(command.mode().name())
         if request.dropped and mode == "Overwrite":
@@ -139,8 +140,8 @@ class WriteHandlers:
             whole = with_schema(definition, data)
             create_as_select(context, whole, data, if_not_exists=mode == "Ignore", replace_existing=mode == "Overwrite")
 
-    def _context(self) -> Context:
-        return Context(self._session(sessions.active(self._spark)), self._metastore)
+    def _context(self, session: Any) -> Context:
+        return Context(self._session(session), self._metastore)
 
 
 def _column(context: Context, expression: Any) -> SparkColumn | None:

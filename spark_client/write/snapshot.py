@@ -12,7 +12,8 @@ from metastore.client.structs import Column, Partition, PublishPartition, Skew, 
 from metastore.domain.buckets import Buckets
 from metastore.domain.skew_directories import existing_directories
 from spark_client.jvm.files import Files
-from spark_client.scan.predicate import partitions_having
+from spark_client.scan.predicate import partition_predicate
+from spark_client.table.datasource_tables import partition_with_spark_schema
 from spark_client.table.paths import name_of
 from spark_client.table.skew_layout import FLAT, LAYOUT
 
@@ -57,8 +58,8 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
     Versions are read first: a partition that changes afterwards has a newer one, and publishing meets a conflict.
     """
     keys = [column.name for column in table.partition_columns]
-    predicate = partitions_having({key: static[key] for key in keys if key in static})
-    plan = metastore.plan_scan(table.database, table.name, predicate or None)
+    predicate = partition_predicate({key: static[key] for key in keys if key in static})
+    plan = metastore.plan_scan(table.database, table.name, predicate)
     of_table = Existing(
         "", None, table.skew, table.storage, table.parameters, table.buckets, table.columns, plan.writes
     )
@@ -70,7 +71,8 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
     if not keys or not with_skew:
         return found
     prefix = tuple(static[key] for key in keys if key in static)
-    own = {partition.values: partition for partition in metastore.get_partitions(table.database, table.name, prefix)}
+    partitions = metastore.get_partitions(table.database, table.name, prefix)
+    own = {partition.values: partition_with_spark_schema(table, partition) for partition in partitions}
     return {values: _own(own[values], existing) for values, existing in found.items() if values in own}
 
 

@@ -79,7 +79,7 @@ def main(partitions: int, rows: int, values: int, rounds: int, write: bool) -> N
     console = Console(width=150)
     with session() as spark:
         make_rows(spark, partitions, rows, values)
-        skew = find_skew("rows", "x", share=0.01, limit=HEAVY)
+        skew = find_skew("rows", "x", share=0.01, limit=HEAVY, spark=spark)
         console.print(str(skew))
         every = layouts(skew.clause)
         for layout in every:

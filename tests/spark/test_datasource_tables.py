@@ -240,3 +240,38 @@ def test_what_another_session_has_put_in_its_place_is_read_and_written(
         assert spark.table(table_name).select(*names).collect() == [row]
         assert other.table(table_name).select(*names).collect() == [row]
         assert spark.sql(f"SELECT * FROM {table_name}").columns == other.table(table_name).columns
+
+
+TYPES_UNKNOWN_TO_HIVE = [
+    ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ'2024-01-31 12:00:00'"),
+    pytest.param("VARIANT", "parse_json('1')", marks=since("4.0", "VARIANT")),
+]
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+@pytest.mark.parametrize(("type_", "value"), TYPES_UNKNOWN_TO_HIVE)
+def test_partitions_with_types_that_hive_lacks_are_appended_to_and_changed(
+    spark: SparkSession, table_name: str, format_: str, type_: str, value: str
+) -> None:
+    if (format_, type_) == ("orc", "VARIANT"):
+        pytest.skip("Spark does not write VARIANT to ORC")
+    spark.sql(f"CREATE TABLE {table_name} (id INT, v {type_}, ds STRING) USING {format_} PARTITIONED BY (ds)")
+    spark.sql(f"INSERT INTO {table_name} SELECT 1, {value}, 'a'")
+    spark.sql(f"INSERT INTO {table_name} SELECT 2, {value}, 'a'")
+    spark.sql(f"ALTER TABLE {table_name} ADD PARTITION (ds = 'b')")
+    spark.sql(f"INSERT INTO {table_name} PARTITION (ds = 'b') SELECT 3, {value}")
+    frame = spark.sql(f"SELECT 4 AS id, {value} AS v, 'b' AS ds")
+    frame.write.insertInto(table_name)
+    frame.withColumn("id", frame.id + 1).writeTo(table_name).append()
+    frame.withColumn("id", frame.id + 2).write.mode("append").format(format_).partitionBy("ds").saveAsTable(table_name)
+    spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (ds = 'c') SELECT 7, {value}")
+    spark.sql(
+        f"MERGE INTO {table_name} t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = 10 "
+        f"WHEN NOT MATCHED BY SOURCE AND t.id = 2 THEN DELETE"
+    )
+    spark.sql(f"UPDATE {table_name} SET id = 30 WHERE id = 3")
+    spark.sql(f"DELETE FROM {table_name} WHERE id = 7")
+    found = spark.sql(f"SELECT id, ds, v IS NOT NULL AS known FROM {table_name} ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [
+        (4, "b", True), (5, "b", True), (6, "b", True), (10, "a", True), (30, "b", True)
+    ]  # fmt: skip

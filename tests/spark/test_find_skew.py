@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 
@@ -74,7 +75,7 @@ def test_what_is_saved(spark: Session) -> None:
         "x: 2 heavy values in 100 rows",
         "a: 60.00% of the rows (60); prunes 40.00%",
         "b: 20.00% of the rows (20); prunes 80.00%",
-        "any other: 20.00%; prunes 80.00%. On average, 56.00% is not read",
+        "other values: 20.00%; prunes 80.00%. On average, a query skips 56.00%",
     ]
 
 
@@ -101,7 +102,7 @@ def test_the_clause_makes_a_table_that_prunes(spark: Session, table_name: str) -
     frame.selectExpr("*", "1 AS p").write.insertInto(table_name)
     (partition,) = spark.metastore.get_partitions("default", table_name)
     assert len(partition.skew.locations) == 5
-    again = find_skew(table_name, ["s", "d"], share=0.1)
+    again = find_skew(table_name, ["s", "d"], share=0.1, spark=spark)
     assert {value.values for value in again.values} == {value.values for value in found.values}
 
 
@@ -110,9 +111,9 @@ def test_types_are_texts_as_the_writer_has_them(spark: Session, table_name: str)
     spark.createDataFrame(
         [("ab", date(2020, 1, 31), True, [1], 1)] * 3, "c string, t date, b boolean, l array<int>, p int"
     ).write.insertInto(table_name)
-    found = find_skew(table_name, ["c", "t", "b"])
+    found = find_skew(table_name, ["c", "t", "b"], spark=spark)
     assert [value.values for value in found.values] == [("ab", "2020-01-31", "true")]
-    assert [suggestion.columns for suggestion in survey_skew(table_name)] == [("c",), ("t",), ("b",)]
+    assert [suggestion.columns for suggestion in survey_skew(table_name, spark=spark)] == [("c",), ("t",), ("b",)]
 
 
 def test_a_survey_begins_with_what_saves_most(spark: Session) -> None:
@@ -132,11 +133,11 @@ def test_never_more_values_than_a_table_may_have(spark: Session, table_name: str
     with pytest.raises(InvalidStatementError, match=r"more than 100 values of x have that share .*skew\.max\.values"):
         find_skew(frame, "x", share=0.001)
     assert len(find_skew(frame, "x", share=0.001, limit=20).values) == 20
-    with pytest.raises(InvalidStatementError, match="a limit of 101: a table may have 1 to 100"):
+    with pytest.raises(InvalidStatementError, match="a limit of 101: it must be from 1 to 100"):
         find_skew(frame, "x", limit=101)
     spark.sql(f"CREATE TABLE {table_name} (x BIGINT) PARTITIONED BY (p INT) TBLPROPERTIES ('{MAX_VALUES}'='150')")
     frame.write.insertInto(table_name)
-    assert len(find_skew(table_name, "x", share=0.001).values) == 150
+    assert len(find_skew(table_name, "x", share=0.001, spark=spark).values) == 150
 
 
 def test_the_session_says_how_many_values_there_may_be(spark: Session) -> None:
@@ -165,25 +166,25 @@ def test_what_the_session_allows_is_written_down_for_the_metastore(spark: Sessio
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda table: find_skew(table, "z"), "z is no column of .*; its columns are a, b"),
-        (lambda table: find_skew(table, "p"), "p is a partition column of .*"),
-        (lambda table: find_skew(table, "b"), "b of .* is of type array<int>"),
-        (lambda table: find_skew(table, []), "name one or more columns"),
-        (lambda table: find_skew(table, ["a", "A"]), "each once"),
-        (lambda table: find_skew(table, "a", share=0), "a share of 0"),
+        (lambda spark, table: find_skew(table, "z", spark=spark), "no column z of .*; the columns are a, b"),
+        (lambda spark, table: find_skew(table, "p", spark=spark), "p is a partition column of .*"),
+        (lambda spark, table: find_skew(table, "b", spark=spark), "b of .* has type array<int>"),
+        (lambda spark, table: find_skew(table, [], spark=spark), "list one or more columns"),
+        (lambda spark, table: find_skew(table, ["a", "A"], spark=spark), "each only once"),
+        (lambda spark, table: find_skew(table, "a", share=0, spark=spark), "a share of 0"),
     ],
 )
 def test_refusals_name_what_is_wrong(
-    spark: Session, table_name: str, ask: Callable[[str], object], message: str
+    spark: Session, table_name: str, ask: Callable[[Session, str], object], message: str
 ) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT, b ARRAY<INT>) PARTITIONED BY (p INT) STORED AS PARQUET")
     with pytest.raises(InvalidStatementError, match=message):
-        ask(table_name)
+        ask(spark, table_name)
 
 
 def test_a_view_is_a_table_like_any_other(spark: Session, table_name: str) -> None:
     spark.range(10).selectExpr("id % 2 AS x").createOrReplaceTempView(table_name)
-    counts = Counter({value.values: value.rows for value in find_skew(table_name, "x").values})
+    counts = Counter({value.values: value.rows for value in find_skew(table_name, "x", spark=spark).values})
     spark.catalog.dropTempView(table_name)
     assert counts == {("0",): 5, ("1",): 5}
 
@@ -192,7 +193,10 @@ def test_the_command_has_it_as_json(
     spark: Session, table_name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Kept:
-        """A session that others still need."""
+        """A session that other tests still use: it is not stopped."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(spark, name)
 
         def stop(self) -> None: ...
 
@@ -206,5 +210,33 @@ def test_the_command_has_it_as_json(
     assert command.main(asked) == 0
     assert [load["columns"] for load in json.loads(capsys.readouterr().out)["suggestions"]] == [["x"], ["id"]]
     assert command.main([*asked, "--columns=z"]) == 1
-    assert json.loads(capsys.readouterr().out) == {"error": f"z is no column of {table_name}; its columns are x, id"}
+    assert json.loads(capsys.readouterr().out) == {"error": f"no column z of {table_name}; the columns are x, id"}
     spark.catalog.dropTempView(table_name)
+
+
+def test_each_session_reads_its_own_table(spark: Session, table_name: str) -> None:
+    other = spark.newSession()
+    for session, value in ((spark, "here"), (other, "there")):
+        session.range(4).selectExpr(f"'{value}' AS x").createOrReplaceTempView(table_name)
+    for session, value in ((spark, "here"), (other, "there"), (spark, "here")):
+        assert [row.value for row in session.sql(f"SHOW SKEW IN {table_name}").collect()] == [value]
+        assert [row.value for row in session.sql(f"SHOW SKEW IN {table_name} (x)").collect()] == [value]
+        assert find_skew(table_name, "x", spark=session).values[0].values == (value,)
+    spark.catalog.dropTempView(table_name)
+
+
+def test_a_thread_without_an_active_session_finds_skew_and_writes(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (x STRING) STORED AS PARQUET")
+
+    def work() -> list[tuple[str, ...]]:
+        spark.sql(f"INSERT INTO {table_name} VALUES ('a'), ('a')")
+        assert [row.value for row in spark.sql(f"SHOW SKEW IN {table_name}").collect()] == ["a"]
+        return [value.values for value in find_skew(table_name, "x", spark=spark).values]
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result() == [("a",)]
+
+
+def test_a_name_needs_a_session() -> None:
+    with pytest.raises(InvalidStatementError, match=r"find_skew needs the session that knows t: pass spark="):
+        find_skew("t", "x")

@@ -244,10 +244,10 @@ def test_an_external_table_without_a_place_lies_where_one_of_hives_would(
 @pytest.mark.parametrize(
     ("properties", "mend"),
     [
-        ("'skew.layuot' = 'flat'", "'skew.layuot'; is it 'skew.layout'"),
-        ("'skew.auto' = 'yes'", "skew.auto is 'yes'; it can be true or false"),
-        ("write.mode = 'inplace'", "write.mode is 'inplace'; it can be versions or in-place"),
-        ("'orc.compress' = 'zip'", "orc.compress is 'zip'; it can be"),
+        ("'skew.layuot' = 'flat'", "'skew.layuot'; did you mean 'skew.layout'"),
+        ("'skew.auto' = 'yes'", "skew.auto is 'yes'; it must be true or false"),
+        ("write.mode = 'inplace'", "write.mode is 'inplace'; it must be versions or in-place"),
+        ("'orc.compress' = 'zip'", "orc.compress is 'zip'; it must be"),
     ],
 )
 def test_misspelt_properties_are_refused(spark: SparkSession, table_name: str, properties: str, mend: str) -> None:

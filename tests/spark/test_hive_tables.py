@@ -210,7 +210,7 @@ def test_directories_named_by_a_function(spark: Session, context: Context, db: s
     assert re.fullmatch(r"p=ä%2Fä.*~[0-9a-f]{16}/q=1", shown[2][0])
     assert shown[2][1] == 2
     spark.sql(f"ALTER TABLE {db}.t SET TBLPROPERTIES ('partition.directory.function' = 'nobody knows')")
-    with pytest.raises((SparkClientError, PySparkException), match="'nobody knows', which is not known here"):
+    with pytest.raises((SparkClientError, PySparkException), match="'nobody knows', which is not registered"):
         spark.sql(f"INSERT INTO {db}.t SELECT 1, 'x', 1")
 
 

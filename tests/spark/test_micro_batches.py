@@ -229,7 +229,7 @@ def test_a_stream_makes_its_table(
     (checkpoint / "commits" / "0").unlink()  # as if it had been killed when its rows were there
     (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
     assert run(3) == [1, 2, 3]
-    with pytest.raises(InvalidInsertError, match="needs a place that stays"):
+    with pytest.raises(InvalidInsertError, match="needs a checkpoint location"):
         spark.readStream.format("rate").load().writeStream.toTable(f"{table_name}_2")
     assert not spark.catalog.tableExists(f"{table_name}_2")
 
@@ -269,9 +269,9 @@ def test_streams_that_cannot_be_say_so(spark: SparkSession, table_name: str) -> 
     with pytest.raises(InvalidInsertError, match="has no column timestamp"):
         rate.writeStream.toTable(table_name, checkpointLocation="x")
     rows = rate.selectExpr("value AS a", "1 AS p")
-    with pytest.raises(InvalidInsertError, match="needs a place that stays"):
+    with pytest.raises(InvalidInsertError, match="needs a checkpoint location"):
         rows.writeStream.toTable(table_name)
     with pytest.raises(InvalidInsertError, match="outputMode is complete: use foreachBatch"):
         rows.writeStream.toTable(table_name, outputMode="complete", checkpointLocation="x")
-    with pytest.raises(InvalidInsertError, match="is partitioned by p, which the rows"):
+    with pytest.raises(InvalidInsertError, match="is partitioned by p, but the stream has no such column"):
         rows.drop("p").writeStream.toTable(table_name, checkpointLocation="x")

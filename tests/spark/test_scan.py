@@ -210,7 +210,7 @@ def test_a_report_counts_each_scan_and_reads_well(spark: Session, flights: str) 
     assert sorted((scan.kept.partitions, scan.kept.directories) for scan in report.scans) == [(1, 1), (1, 2)]
     assert {(scan.table, scan.total.directories) for scan in report.scans} == {("default.flights", 7)}
     assert "default.flights: 1 of 3 partitions, 2 of 7 directories, 2 of 7 files" in str(report)
-    assert str(scan_report(spark.range(3))) == "no table of the metastore is read"
+    assert str(scan_report(spark.range(3))) == "the query reads no table of the metastore"
 
 
 def test_input_files_and_the_plan_name_the_table(spark: Session, flights: str) -> None:

@@ -113,7 +113,7 @@ def test_another_session_shares_the_metastore_and_has_settings_of_its_own(
 
 
 def test_another_metastore_is_refused_while_spark_runs(spark: Session) -> None:
-    with pytest.raises(SessionError, match=r"already runs on the metastore thrift://.*stop\(\)"):
+    with pytest.raises(SessionError, match=r"already runs with the metastore thrift://.*stop\(\)"):
         spark_client.session("thrift://127.0.0.1:1")
     with pytest.raises(InvalidAddressError, match="thrift://host:9083"):
         spark_client.session("http://somewhere")
@@ -123,10 +123,10 @@ def test_a_cell_that_starts_a_session_may_run_again(spark: Session, metastore_se
     same = spark.conf.get("spark.driver.memory")
     again = spark_client.session(metastore_server.uri, conf={"spark.driver.memory": same, "spark.ui.enabled": False})
     assert again.conf.get("spark.ui.enabled") == "false"
-    with pytest.raises(SessionError, match=rf"^spark.driver.memory was fixed as {same} when Spark started; stop\(\) "):
+    with pytest.raises(SessionError, match=rf"^spark.driver.memory was fixed to {same} when Spark started; stop\(\) "):
         spark_client.session(metastore_server.uri, conf={"spark.driver.memory": "77g"})
     spark_client.session(metastore_server.uri, master="local[2]")
-    with pytest.raises(SessionError, match=r"^warehouse was fixed as /.* when Spark started; stop\(\) that session "):
+    with pytest.raises(SessionError, match=r"^warehouse was fixed to /.* when Spark started; stop\(\) that session "):
         spark_client.session(metastore_server.uri, warehouse="/elsewhere")
 
 
@@ -140,7 +140,7 @@ def test_a_session_of_others_is_attached_to(metastore_server: Server, tmp_path: 
     assert run.returncode == 0, run.stderr
     needs = "spark.sql.catalogImplementation=hive (enableHiveSupport()), spark.hadoop.hive.metastore.uris="
     assert run.stdout.splitlines() == [
-        f"attach needs what must be set before Spark starts: {needs}thrift://host:9083",
+        f"attach needs settings that must be made before Spark starts: {needs}thrift://host:9083",
         "5 2 1",
         "same rules",
     ]
@@ -162,7 +162,7 @@ REMOTE = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})(
     ],
 )
 def test_what_cannot_work_in_a_client_of_spark_connect_names_what_can(ask: Callable[[Any], Any], instead: str) -> None:
-    with pytest.raises(SessionError, match=rf"^\w+ works in a driver, not in a client of Spark Connect; .*{instead}"):
+    with pytest.raises(SessionError, match=rf"^\w+ works in a driver, not in a client of Spark Connect\. .*{instead}"):
         ask(REMOTE)
 
 
@@ -181,13 +181,16 @@ def test_a_server_of_spark_connect_that_is_not_ours_is_told_of() -> None:
         def sql(self, _: str) -> None:
             raise ParseException("[PARSE_SYNTAX_ERROR] Syntax error at or near 'SCANS'")
 
-    with pytest.raises(SessionError, match=r"^scan_report asks the server .*`metastore spark serve --connect 15002` "):
+    with pytest.raises(
+        SessionError,
+        match=r"^scan_report asks the Spark Connect server, .*`metastore spark serve --connect 15002`",
+    ):
         spark_client.scan_report(Remote())  # type: ignore[arg-type]
 
 
 def test_a_client_of_spark_connect_starts_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
-    with pytest.raises(SessionError, match=r"SPARK_REMOTE makes this a client of Spark Connect: unset it; or let"):
+    with pytest.raises(SessionError, match=r"SPARK_REMOTE makes this process a client of Spark Connect: unset it, or"):
         spark_client.session("thrift://127.0.0.1:1")
 
 

@@ -226,12 +226,18 @@ def test_the_table_may_be_named_or_lie_below(spark: Session, skewed: str, names:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda left, right: skew_join(right, left, "x"), r"no skewed values are recorded of what the left side reads"),
+        (
+            lambda left, right: skew_join(right, left, "x"),
+            r"no skewed values are recorded for the tables of the left side",
+        ),
         (lambda left, right: skew_join(left, right, "x", "cross"), r"skew_join needs columns that are compared"),
         (lambda left, right: skew_join(left, right, left["id"] < right["x"]), r"skew_join needs columns"),
         (lambda left, right: skew_join(left, right, left["id"] == right["x"]), r"the heavy values are of x, of which"),
         (lambda left, right: skew_join(left, right, left["x"] == right["x"], values=[1]), r"columns=…"),
-        (lambda left, right: skew_join(left, right, "x", values=[(1, 2)]), r"\(1, 2\) is no value of x: it needs 1"),
+        (
+            lambda left, right: skew_join(left, right, "x", values=[(1, 2)]),
+            r"\(1, 2\) is not a value of \(x\): it needs 1",
+        ),
     ],
 )
 def test_refusals_say_what_is_missing(spark: Session, skewed: str, names: DataFrame, ask: Any, message: str) -> None:

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from metastore.client.structs import Partition, Skew, Table
+from metastore.domain.expression import FALSE
 from metastore.domain.skew_directories import is_flat, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.files import Files
 from spark_client.jvm.parser import literal_value
 from spark_client.jvm.sql_text import stored_literal
-from spark_client.scan.predicate import Node, partitions_having
+from spark_client.scan.predicate import partition_predicate
 from spark_client.statements.grammar.skewed_tables import SetSkewedLocation
 from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.skew_rules import DEFAULT_KEY, check_own_format, typed
@@ -38,7 +39,7 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
     table = context.metastore.get_table(database, name)
     check_own_format(table)
     if statement.partition is None:
-        version = context.metastore.plan_scan(database, name, [Node("FALSE")]).table_version
+        version = context.metastore.plan_scan(database, name, FALSE).table_version
         table = context.metastore.get_table(database, name)
         skew = _with_locations(context, table.full_name, table, table.location or "", statement)
         context.metastore.alter_table(replace(table, skew=skew), expected_version=version)
@@ -46,7 +47,7 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
     values = typed_values(context, table, statement.table, statement.partition)
     what = f"{table.full_name} partition {list(values)}"
     own = dict(zip((column.name for column in table.partition_columns), values, strict=True))
-    scanned = context.metastore.plan_scan(database, name, partitions_having(own)).partitions
+    scanned = context.metastore.plan_scan(database, name, partition_predicate(own)).partitions
     found = context.metastore.get_partition(database, name, values)
     if found is None or not scanned:
         raise NoSuchPartitionError(f"{what} is not there")

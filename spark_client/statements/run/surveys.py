@@ -38,9 +38,9 @@ def _rows(context: Context, statement: Statement) -> Iterable[tuple[object, ...]
         table = ".".join(resolve_table(context, statement.table))
         return map(astuple, problems_of(context.spark, context.metastore, table, rows=statement.rows))
     if statement.columns:
-        suggestions = [find_skew(statement.table, statement.columns)]
+        suggestions = [find_skew(statement.table, statement.columns, spark=context.spark)]
     else:
-        suggestions = [*survey_skew(statement.table)]
+        suggestions = [*survey_skew(statement.table, spark=context.spark)]
     return [
         (", ".join(found.columns), ", ".join(value.values), value.rows, value.share, found.clause)
         for found in suggestions

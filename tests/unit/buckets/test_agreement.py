@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metastore.domain.buckets import bucket_numbers, layout_problem
 from spark_client.errors import UnreadableTableError
-from spark_client.table.bucket_rules import MEND, readable_buckets, refuse_directory
+from spark_client.table.bucket_rules import IGNORE_BUCKETS_HINT, directory_error, readable_buckets
 
 FILES = st.one_of(
     st.from_regex(r"0?\d{1,3}_\d(_copy_1|\.gz|)", fullmatch=True),
@@ -27,9 +27,9 @@ def test_of_directories(files: list[str], count: int) -> None:
     else:
         with pytest.raises(UnreadableTableError) as raised:
             readable_buckets("d.t", "p=1", files, count)
-        assert str(raised.value) == f"{problem}{MEND}"
+        assert str(raised.value) == f"{problem}{IGNORE_BUCKETS_HINT}"
 
 
 def test_of_directories_within() -> None:
-    text = str(refuse_directory("d.t", "p=1", "x")).removesuffix(MEND)
+    text = str(directory_error("d.t", "p=1", "x")).removesuffix(IGNORE_BUCKETS_HINT)
     assert layout_problem("d.t", "p=1", [], ["x", "y"], 2) == text

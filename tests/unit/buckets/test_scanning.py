@@ -6,7 +6,7 @@ import pytest
 
 from metastore.client.structs import Column, ScanBuckets, ScanPartition
 from spark_client.jvm.requests import ChooseBucketFiles, ListedDirectory, PartitionBuckets
-from spark_client.scan.buckets import bucketing, chosen_files
+from spark_client.scan.buckets import choose_files, partition_buckets
 
 OURS, SPARKS = "000001_0_query-7-00000.parquet", "00001_0_part-00000-1c5d-4b_00001.c000.snappy.parquet"
 
@@ -14,7 +14,7 @@ OURS, SPARKS = "000001_0_query-7-00000.parquet", "00001_0_part-00000-1c5d-4b_000
 def partition(kind: str, version: str | None) -> PartitionBuckets:
     """Of a table without partitions, of four buckets by one column of this type."""
     declared = ScanBuckets((Column("a", kind),), 4, version)
-    known = bucketing("d.t", declared, [], ScanPartition((), "file:/t", (), 1, 0), [])
+    known = partition_buckets("d.t", declared, [], ScanPartition((), "file:/t", (), 1, 0), [])
     assert known is not None
     return known
 
@@ -33,12 +33,12 @@ def test_files_of_sparks_own_are_believed_where_its_hash_is_hives(
     kind: str, version: str | None, *, believed: bool
 ) -> None:
     directory = ListedDirectory(partition(kind, version), [OURS, SPARKS])
-    found = chosen_files(ChooseBucketFiles("d", "t", [directory], [2], 4))
+    found = choose_files(ChooseBucketFiles("d", "t", [directory], [2], 4))
     assert (found.exact, found.keep, found.buckets) == ((True, [[]], 1) if believed else (False, [[0, 1]], 2))
-    assert chosen_files(ChooseBucketFiles("d", "t", [directory], [5], 4)).keep == [[0, 1]]
+    assert choose_files(ChooseBucketFiles("d", "t", [directory], [5], 4)).keep == [[0, 1]]
 
 
 def test_without_hashes_all_is_read() -> None:
     directory = ListedDirectory(partition("int", "2"), [OURS])
-    found = chosen_files(ChooseBucketFiles("d", "t", [directory], None, 4))
+    found = choose_files(ChooseBucketFiles("d", "t", [directory], None, 4))
     assert (found.keep, found.numbers, found.buckets, found.exact) == ([], [[1]], 4, True)

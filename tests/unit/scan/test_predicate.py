@@ -10,19 +10,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_client.scan.predicate import MAX_DEPTH, Node, conjunction, partitions_having, terms, texts_in, texts_not_in
+from metastore.client.predicates import encode_predicate
+from metastore.domain import expression as tree
+from metastore.domain.expression import (
+    FALSE,
+    MAX_DEPTH,
+    NULL,
+    UNKNOWN,
+    And,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    NullSafeEqual,
+    Operator,
+    Or,
+    StartsWith,
+    TextIn,
+    from_postfix,
+    has_unknown,
+)
+from spark_client.scan.predicate import conjunction, parse_filters, partition_predicate, values_predicate
 from tests.unit.scan.catalyst import Expression, attribute, literal, node, text
 
 A, S, B = attribute("A"), attribute("s", "string"), attribute("b", "boolean")
-UNKNOWN = None
 
 
-def _nodes(*expressions: Expression) -> tuple[Node, ...] | None:
-    return conjunction(terms([text(expression) for expression in expressions]))
+def _predicate(*expressions: Expression) -> tree.Expression | None:
+    return conjunction(parse_filters([text(expression) for expression in expressions]))
 
 
-def _leaf(op: str, column: str, *values: str) -> tuple[Node, ...]:
-    return (Node(op, column, values or None),)
+def _equal(column: str, value: str) -> Compare:
+    return Compare(column, Operator.EQUAL, value)
 
 
 def _cast(child: Expression, data_type: str) -> Expression:
@@ -32,39 +53,39 @@ def _cast(child: Expression, data_type: str) -> Expression:
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        (node("EqualTo", A, literal("5")), _leaf("EQUAL", "a", "5")),
-        (node("LessThan", literal("5"), A), _leaf("GREATER", "a", "5")),
-        (node("GreaterThanOrEqual", S, literal("x", "string")), _leaf("GREATER_OR_EQUAL", "s", "x")),
-        (node("EqualNullSafe", A, literal("5")), _leaf("NULL_SAFE_EQUAL", "a", "5")),
-        (node("EqualNullSafe", literal(None), A), _leaf("IS_NULL", "a")),
-        (node("EqualTo", A, literal(None)), (Node("NULL"),)),
-        (node("In", S, literal("x", "string"), literal("y", "string")), _leaf("IN", "s", "x", "y")),
+        (node("EqualTo", A, literal("5")), _equal("a", "5")),
+        (node("LessThan", literal("5"), A), Compare("a", Operator.GREATER, "5")),
+        (node("GreaterThanOrEqual", S, literal("x", "string")), Compare("s", Operator.GREATER_OR_EQUAL, "x")),
+        (node("EqualNullSafe", A, literal("5")), NullSafeEqual("a", "5")),
+        (node("EqualNullSafe", literal(None), A), IsNull("a")),
+        (node("EqualTo", A, literal(None)), NULL),
+        (node("In", S, literal("x", "string"), literal("y", "string")), In("s", ("x", "y"))),
         (
             node("In", A, literal("1"), literal(None), literal("1")),
-            (*_leaf("IN", "a", "1"), Node("NULL"), Node("OR", operands=2)),
+            Or((In("a", ("1",)), NULL)),
         ),
-        (node("In", A, literal(None)), (Node("NULL"),)),
-        (node("IsNotNull", A), (*_leaf("IS_NULL", "a"), Node("NOT"))),
-        (node("Not", B), (*_leaf("EQUAL", "b", "true"), Node("NOT"))),
-        (node("StartsWith", S, literal("x", "string")), _leaf("STARTS_WITH", "s", "x")),
-        (literal("false", "boolean"), (Node("FALSE"),)),
-        (literal(None, "boolean"), (Node("NULL"),)),
-        (node("EqualTo", attribute("d", "date"), literal("2020-01-31", "date")), _leaf("EQUAL", "d", "2020-01-31")),
+        (node("In", A, literal(None)), NULL),
+        (node("IsNotNull", A), Not(IsNull("a"))),
+        (node("Not", B), Not(_equal("b", "true"))),
+        (node("StartsWith", S, literal("x", "string")), StartsWith("s", "x")),
+        (literal("false", "boolean"), FALSE),
+        (literal(None, "boolean"), NULL),
+        (node("EqualTo", attribute("d", "date"), literal("2020-01-31", "date")), _equal("d", "2020-01-31")),
         (
             node("EqualTo", attribute("m", "decimal(10,2)"), literal("1E+3", "decimal(10,2)")),
-            _leaf("EQUAL", "m", "1000"),
+            _equal("m", "1000"),
         ),
-        (node("LessThan", attribute("f", "double"), literal("1.5", "double")), _leaf("LESS", "f", "1.5")),
-        (node("EqualTo", _cast(A, "long"), literal("5", "long")), _leaf("EQUAL", "a", "5")),
-        (node("EqualTo", _cast(A, "decimal(12,2)"), literal("5.00", "decimal(12,2)")), _leaf("EQUAL", "a", "5")),
+        (node("LessThan", attribute("f", "double"), literal("1.5", "double")), Compare("f", Operator.LESS, "1.5")),
+        (node("EqualTo", _cast(A, "long"), literal("5", "long")), _equal("a", "5")),
+        (node("EqualTo", _cast(A, "decimal(12,2)"), literal("5.00", "decimal(12,2)")), _equal("a", "5")),
         (
             node("EqualTo", _cast(attribute("m", "decimal(5,2)"), "decimal(7,3)"), literal("1.505", "decimal(7,3)")),
-            _leaf("EQUAL", "m", "1.505"),
+            _equal("m", "1.505"),
         ),
     ],
 )
-def test_understood(expression: Expression, expected: tuple[Node, ...]) -> None:
-    assert _nodes(expression) == expected
+def test_understood(expression: Expression, expected: tree.Expression) -> None:
+    assert _predicate(expression) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,61 +114,52 @@ def test_understood(expression: Expression, expected: tuple[Node, ...]) -> None:
     ],
 )
 def test_not_understood_is_nothing_to_tell(expression: Expression) -> None:
-    found = _nodes(expression)
-    assert found is UNKNOWN or found == (Node("UNKNOWN"),)
+    assert _predicate(expression) in (None, Not(UNKNOWN))
 
 
 def test_what_is_not_understood_does_not_spoil_its_neighbours() -> None:
     odd = node("EqualTo", A, A)
-    assert _nodes(node("Or", odd, B)) == (Node("UNKNOWN"), *_leaf("EQUAL", "b", "true"), Node("OR", operands=2))
-    assert _nodes(odd, B) == _leaf("EQUAL", "b", "true")
-    assert conjunction(terms([None, text(B)])) == _leaf("EQUAL", "b", "true")
-    assert conjunction(terms([None])) is None
-    assert conjunction(terms([])) is None
+    assert _predicate(node("Or", odd, B)) == Or((UNKNOWN, _equal("b", "true")))
+    assert _predicate(odd, B) == _equal("b", "true")
+    assert conjunction(parse_filters([None, text(B)])) == _equal("b", "true")
+    assert conjunction(parse_filters([None])) is None
+    assert conjunction(parse_filters([])) is None
 
 
 def test_padded_columns_equal_as_their_texts_without_blanks_do_and_are_not_ordered() -> None:
     column = attribute("c", "string")
     read = node("StaticInvoke", column, literal("3"), functionName="readSidePadding", dataType="string")
 
-    def found(expression: Expression) -> tuple[Node, ...] | None:
-        return conjunction(terms([text(expression)], ["C"]))
+    def predicate(expression: Expression) -> tree.Expression | None:
+        return conjunction(parse_filters([text(expression)], ["C"]))
 
-    assert found(node("EqualTo", read, literal("a  ", "string"))) == _leaf("EQUAL", "c", "a")
-    assert found(node("In", read, literal("abc", "string"))) == _leaf("IN", "c", "abc")
-    assert found(node("IsNull", column)) == _leaf("IS_NULL", "c")
-    assert found(node("EqualTo", read, literal("a", "string"))) is UNKNOWN  # never true in Spark
-    assert found(node("EqualTo", column, literal("a", "string"))) is UNKNOWN
-    assert found(node("LessThan", read, literal("a  ", "string"))) is UNKNOWN
-    assert found(node("StartsWith", read, literal("a  ", "string"))) is UNKNOWN
+    assert predicate(node("EqualTo", read, literal("a  ", "string"))) == _equal("c", "a")
+    assert predicate(node("In", read, literal("abc", "string"))) == In("c", ("abc",))
+    assert predicate(node("IsNull", column)) == IsNull("c")
+    assert predicate(node("EqualTo", read, literal("a", "string"))) is None  # never true in Spark
+    assert predicate(node("EqualTo", column, literal("a", "string"))) is None
+    assert predicate(node("LessThan", read, literal("a  ", "string"))) is None
+    assert predicate(node("StartsWith", read, literal("a  ", "string"))) is None
 
 
 def test_long_chains_are_one_node_and_deep_nesting_is_given_up() -> None:
     chain = node("EqualTo", A, literal("0"))
     for number in range(1, 1000):
         chain = node("Or", chain, node("EqualTo", A, literal(str(number))))
-    nodes = _nodes(chain)
-    assert nodes is not None
-    assert nodes[-1] == Node("OR", operands=1000)
-    assert len(nodes) == 1001
+    found = _predicate(chain)
+    assert isinstance(found, Or)
+    assert len(found.children) == 1000
     deep = B
     for _ in range(MAX_DEPTH):
         deep = node("And", node("Or", deep, B), B)
-    found = _nodes(deep)
+    found = _predicate(deep)
     assert found is not None
-    assert _depth(found) <= MAX_DEPTH + 1
+    assert found.depth == MAX_DEPTH
+    assert _predicate(deep, deep) is not None
+    assert from_postfix(encode_predicate(found)) == found
 
 
-def _depth(nodes: tuple[Node, ...]) -> int:
-    stack: list[int] = []
-    for item in nodes:
-        count = item.operands or (1 if item.op == "NOT" else 0)
-        below = [stack.pop() for _ in range(count)]
-        stack.append(1 + max(below, default=0))
-    return stack.pop()
-
-
-# ---- A reference: Catalyst's own three-valued logic, and the outcomes that the nodes allow.
+# ---- A reference: Catalyst's own three-valued logic, and the outcomes that the predicate allows.
 
 Value = bool | int | None
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -191,46 +203,47 @@ def _apply(item: dict[str, Any], args: list[Any], row: dict[str, Value]) -> Valu
     return not args[0] if name == "Not" else sum(args) if name == "Add" else _OPERATORS[name](*args)
 
 
-def _allowed(nodes: tuple[Node, ...], row: dict[str, Value]) -> set[Value]:
-    """What each node may be, for the row; UNKNOWN may be anything."""
-    stack: list[set[Value]] = []
-    for item in nodes:
-        count = item.operands or (1 if item.op == "NOT" else 0)
-        below = stack[len(stack) - count :]
-        del stack[len(stack) - count :]
-        stack.append(_possible(item, below, row))
-    (found,) = stack
-    return found
+def _allowed(predicate: tree.Expression, row: dict[str, Value]) -> set[Value]:
+    """The values that a predicate can have for the row; UNKNOWN may be anything."""
+    match predicate:
+        case Constant():
+            return (
+                {True, False, None}
+                if predicate == UNKNOWN
+                else {{tree.TRUE: True, FALSE: False, NULL: None}[predicate]}
+            )
+        case And(children=children) | Or(children=children):
+            short = isinstance(predicate, Or)
+            return {
+                short if short in combination else None if None in combination else not short
+                for combination in itertools.product(*(_allowed(child, row) for child in children))
+            }
+        case Not(child=child):
+            return {None if value is None else not value for value in _allowed(child, row)}
+        case IsNull(column=column):
+            return {row[column] is None}
+    return {_outcome(predicate, row)}
 
 
-def _possible(item: Node, below: list[set[Value]], row: dict[str, Value]) -> set[Value]:
-    if item.op == "UNKNOWN":
-        return {True, False, None}
-    if item.op in ("TRUE", "FALSE", "NULL"):
-        return {{"TRUE": True, "FALSE": False, "NULL": None}[item.op]}
-    if item.op in ("AND", "OR"):
-        short = item.op == "OR"
-        return {
-            short if short in combination else None if None in combination else not short
-            for combination in itertools.product(*below)
-        }
-    if item.op == "NOT":
-        return {None if value is None else not value for value in below[0]}
-    value = row[item.column or ""]
-    if item.op == "IS_NULL":
-        return {value is None}
+def _outcome(predicate: tree.Expression, row: dict[str, Value]) -> Value:
+    assert isinstance(predicate, Compare | NullSafeEqual | In)
+    value = row[predicate.column]
     if value is None:
-        return {False if item.op == "NULL_SAFE_EQUAL" else None}
-    values = [text == "true" if isinstance(value, bool) else int(text) for text in item.values or ()]
-    if item.op == "NULL_SAFE_EQUAL":
-        return {value == values[0]}
-    if item.op == "IN":
-        return {value in values}
-    compare = {"EQUAL": "EqualTo", "LESS": "LessThan", "LESS_OR_EQUAL": "LessThanOrEqual"}
-    compare |= {"GREATER": "GreaterThan", "GREATER_OR_EQUAL": "GreaterThanOrEqual"}
-    return {_OPERATORS[compare[item.op]](value, values[0])}
+        return False if isinstance(predicate, NullSafeEqual) else None
+    texts = predicate.values if isinstance(predicate, In) else (predicate.value,)
+    values = [text == "true" if isinstance(value, bool) else int(text) for text in texts]
+    if not isinstance(predicate, Compare):
+        return value in values
+    return _OPERATORS[_NAMES[predicate.operator]](value, values[0])
 
 
+_NAMES = {
+    Operator.EQUAL: "EqualTo",
+    Operator.LESS: "LessThan",
+    Operator.LESS_OR_EQUAL: "LessThanOrEqual",
+    Operator.GREATER: "GreaterThan",
+    Operator.GREATER_OR_EQUAL: "GreaterThanOrEqual",
+}
 _literals = st.one_of(st.none(), st.integers(-2, 2)).map(lambda value: literal(None if value is None else str(value)))
 _columns = st.sampled_from([attribute("a"), attribute("c", "byte")])
 _numbers = st.one_of(
@@ -262,34 +275,45 @@ _rows = st.fixed_dictionaries({"a": _small, "c": _small, "b": st.one_of(st.none(
 def test_what_a_row_makes_of_a_filter_is_among_what_its_predicate_allows(
     expression: Expression, row: dict[str, Value]
 ) -> None:
-    nodes = _nodes(expression)
-    assert nodes is UNKNOWN or _evaluate(expression, row) in _allowed(nodes, row)
+    predicate = _predicate(expression)
+    assert predicate is None or _evaluate(expression, row) in _allowed(predicate, row)
 
 
 @given(st.lists(_filters, max_size=3), _rows)
 def test_a_row_that_passes_all_filters_passes_the_predicate(filters: list[Expression], row: dict[str, Value]) -> None:
-    nodes = _nodes(*filters)
+    predicate = _predicate(*filters)
     passes = all(_evaluate(expression, row) is True for expression in filters)
-    assert nodes is UNKNOWN or not passes or True in _allowed(nodes, row)
+    assert predicate is None or not passes or True in _allowed(predicate, row)
+
+
+@given(st.lists(_filters, min_size=1, max_size=3))
+def test_the_server_decodes_the_tree_that_the_client_encodes(filters: list[Expression]) -> None:
+    predicate = _predicate(*filters)
+    assert predicate is None or from_postfix(encode_predicate(predicate)) == predicate
+
+
+def test_the_wire_has_neither_not_equal_nor_like() -> None:
+    assert from_postfix(encode_predicate(Compare("a", Operator.NOT_EQUAL, "1"))) == Not(_equal("a", "1"))
+    assert from_postfix(encode_predicate(Like("a", "x%"))) == UNKNOWN
+    among = TextIn("a", ("1", "2"))
+    assert from_postfix(encode_predicate(among)) == among
 
 
 def test_what_is_not_told_whole_is_known() -> None:
     """Those filters are Spark's to judge; the others need not be evaluated on the values that there are."""
     whole, unknown = node("EqualTo", A, literal("5")), node("EqualTo", node("Upper", S), literal("X", "string"))
     filters = [whole, unknown, node("Or", whole, unknown), node("Not", node("And", whole, unknown))]
-    told = terms([None, *map(text, filters)])
-    assert [term.is_whole for term in told] == [False, True, False, False, False]
-    assert conjunction([*told[:3], texts_in("hr", ["1"]), texts_not_in("ds", ["a", "b"])]) == (
-        *_leaf("EQUAL", "a", "5"),
-        Node("TEXT_IN", "hr", ("1",)),
-        Node("TEXT_IN", "ds", ("a", "b")),
-        Node("NOT"),
-        Node("AND", operands=3),
+    parsed = parse_filters([None, *map(text, filters)])
+    assert [has_unknown(predicate) for predicate in parsed] == [True, False, True, True, True]
+    hours, days = (values_predicate("hr", ["1"], include=True), values_predicate("ds", ["a", "b"], include=False))
+    assert conjunction([*parsed[:3], hours, days]) == And(
+        (_equal("a", "5"), TextIn("hr", ("1",)), Not(TextIn("ds", ("a", "b"))))
     )
 
 
-def test_partitions_are_told_by_their_values() -> None:
-    assert partitions_having({}) == []
-    assert partitions_having({"ds": "1"}) == [Node("EQUAL", "ds", ("1",))]
-    both = [Node("EQUAL", "ds", ("1",)), Node("IS_NULL", "hr"), Node("AND", operands=2)]
-    assert partitions_having({"ds": "1", "hr": "__HIVE_DEFAULT_PARTITION__"}) == both
+def test_partitions_are_selected_by_their_values() -> None:
+    assert partition_predicate({}) is None
+    assert partition_predicate({"ds": "1"}) == _equal("ds", "1")
+    assert partition_predicate({"ds": "1", "hr": "__HIVE_DEFAULT_PARTITION__"}) == And(
+        (_equal("ds", "1"), IsNull("hr"))
+    )

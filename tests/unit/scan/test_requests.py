@@ -21,14 +21,14 @@ from spark_client.jvm.requests import (
 )
 
 JAVA = Path(requests.__file__).parent / "java"
-BUCKETS = {"name": "ds=1", "count": 4, "mismatch": None, "retyped": False, "sparks": True}
+BUCKETS = {"name": "ds=1", "count": 4, "mismatch": None, "retyped": False, "spark_files_valid": True}
 
 
 def test_java_asks_for_these_and_no_others() -> None:
     sources = "\n".join(path.read_text() for path in JAVA.rglob("*.java"))
     asked = set(re.findall(r'(?:\bask\(|new Waiting\(python, |Waiting\(\s*python,\s*)"(\w+)"', sources))
     assert asked <= REQUESTS.keys()
-    assert asked >= {"scan", "buckets", "plain", "load", "check", "skew_join", "capability"}
+    assert asked >= {"scan", "buckets", "check_spark_reader", "check_load", "check_insert", "skew_join", "capability"}
 
 
 def test_what_is_nested_is_typed_too() -> None:
@@ -38,13 +38,13 @@ def test_what_is_nested_is_typed_too() -> None:
         "table": "t",
         "filters": [None],
         "columns": [["ds"]],
-        "padded": [],
+        "char_columns": [],
         "serde": "s",
         "bucketed": True,
         "keys": ["ds"],
-        "judged": [{"column": "ds", "texts": ["1"], "kept": True}],
+        "pushed_filters": [{"column": "ds", "values": ["1"], "include": True}],
     }
-    found = requests.read(json.dumps(sent))
+    found = requests.decode_request(json.dumps(sent))
     assert found == Scan("d", "t", [None], [["ds"]], [], "s", True, ["ds"], (PushedFilter("ds", ["1"], True),))
     sent = {
         "request": "buckets",
@@ -55,13 +55,13 @@ def test_what_is_nested_is_typed_too() -> None:
         "directories": [{"partition": BUCKETS, "names": ["f"], "directory": None}],
     }
     directory = ListedDirectory(PartitionBuckets("ds=1", 4, None, False, True), ["f"])
-    assert requests.read(json.dumps(sent)) == ChooseBucketFiles("d", "t", (directory,), None, 4)
+    assert requests.decode_request(json.dumps(sent)) == ChooseBucketFiles("d", "t", (directory,), None, 4)
 
 
 def test_answers_are_objects_of_their_fields() -> None:
     known = PartitionBuckets("ds=1", 4, None, False, True)
     answer = ScanAnswer([ScannedPartition(("1",), ["file:/t"], None, False, 0, known)], [()], {"token": None}, None)
-    assert json.loads(requests.written(answer)) == {
+    assert json.loads(requests.encode_answer(answer)) == {
         "partitions": [
             {
                 "values": ["1"],
@@ -76,13 +76,13 @@ def test_answers_are_objects_of_their_fields() -> None:
         "writes": {"token": None},
         "buckets": None,
     }
-    assert requests.written(None) == "{}"
+    assert requests.encode_answer(None) == "{}"
 
 
 def test_what_is_no_request_or_answer_is_refused() -> None:
     with pytest.raises(KeyError):
-        requests.read(json.dumps({"request": "nothing"}))
+        requests.decode_request(json.dumps({"request": "nothing"}))
     with pytest.raises(TypeError):
-        requests.read(json.dumps({"request": "plain", "database": "d"}))
-    with pytest.raises(TypeError, match="object is no answer"):
-        requests.written(object())
+        requests.decode_request(json.dumps({"request": "check_spark_reader", "database": "d"}))
+    with pytest.raises(TypeError, match="object is not a dataclass"):
+        requests.encode_answer(object())

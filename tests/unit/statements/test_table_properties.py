@@ -34,12 +34,12 @@ def test_what_a_statement_sets(text: str, expected: TableProperties | None) -> N
 
 @pytest.mark.parametrize("name", ["skew.layuot", "Skew.Layout", "write.modes", "orc.compres", "write.lease.second"])
 def test_a_name_that_is_nearly_ours_is_a_slip(name: str) -> None:
-    assert "is it '" in problem_of({"a": "b", name: "x"})
+    assert "did you mean '" in problem_of({"a": "b", name: "x"})
 
 
 def test_the_name_that_is_meant_is_of_the_same_format() -> None:
-    assert problem_of({"orc.compression": "x"}).endswith("is it 'orc.compress'?")
-    assert problem_of({"wirte.mode": "x"}).endswith("is it 'write.mode'?")
+    assert problem_of({"orc.compression": "x"}).endswith("did you mean 'orc.compress'?")
+    assert problem_of({"wirte.mode": "x"}).endswith("did you mean 'write.mode'?")
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_what_is_right_or_others_is_left_alone(properties: dict[str, str]) -> No
 
 @pytest.mark.parametrize("name", ["compression", "orc.compress", "parquet.compression"])
 def test_a_codec_that_there_is_not_is_refused(name: str) -> None:
-    assert problem_of({name: "lzx"}).startswith(f"{name} is 'lzx'; it can be plain, ")
+    assert problem_of({name: "lzx"}).startswith(f"{name} is 'lzx'; it must be plain, ")

@@ -49,9 +49,9 @@ def test_columns_are_placed_by_position_or_by_list() -> None:
     [
         (None, 2, "Table db.t has 3 columns, but query has 2 columns."),
         (["a"], 2, "Table db.t has 1 columns, but query has 2 columns."),
-        (["a", "A", "b"], 3, "'a' is twice in the column list"),
+        (["a", "A", "b"], 3, "'a' is listed twice in the column list"),
         (["a", "z"], 2, "'z' in the column list is not a column of the table"),
-        (["a", "hr"], 2, "static partition column 'hr' cannot be in the column list"),
+        (["a", "hr"], 2, "static partition column 'hr' must not be in the column list"),
     ],
 )
 def test_refused_column_lists(listed: list[str] | None, count: int, text: str) -> None:

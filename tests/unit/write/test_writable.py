@@ -29,7 +29,7 @@ def test_plain_and_bucketed_tables_are_written() -> None:
         (replace(TABLE, storage=Storage("…TextInputFormat", "", "")), "only Parquet and ORC can be written"),
         (replace(BUCKETED, parameters={FUNCTION: "short"}), "is CLUSTERED BY, so its directories cannot be named by"),
         (replace(BUCKETED, skew=Skew(("x",), (("1",),), directories=True)), "which STORED AS DIRECTORIES excludes"),
-        (replace(TABLE, parameters={FUNCTION: "nowhere"}), "'nowhere', which is not known here"),
+        (replace(TABLE, parameters={FUNCTION: "nowhere"}), "'nowhere', which is not registered"),
     ],
 )
 def test_what_cannot_be_written(table: Table, text: str) -> None:

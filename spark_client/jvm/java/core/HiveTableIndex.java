@@ -195,16 +195,16 @@ public final class HiveTableIndex implements FileIndex {
     Map<String, Object> request = new HashMap<>();
     request.put("filters", texts);
     request.put("columns", columns);
-    request.put("padded", padded());
+    request.put("char_columns", charColumns());
     request.put("serde", own == null ? table.storage().serde().get() : null);
     request.put("bucketed", bucketed());
     request.put("keys", Scala.list(table.partitionColumnNames()));
     JsonNode answer = python.ask("scan", table.identifier(), request, null);
-    while (answer.has("engine_filters")) {
+    while (answer.has("evaluate")) {
       String zone = session.sessionState().conf().sessionLocalTimeZone();
-      SparkEvaluatedFilters engineFilters = new SparkEvaluatedFilters(table, zone, !answer.get("state").isNull());
-      for (JsonNode question : answer.get("engine_filters")) engineFilters.judge(question, filters);
-      request.put("judged", engineFilters.judged());
+      SparkEvaluatedFilters evaluated = new SparkEvaluatedFilters(table, zone, !answer.get("state").isNull());
+      for (JsonNode question : answer.get("evaluate")) evaluated.evaluate(question, filters);
+      request.put("pushed_filters", evaluated.pushedFilters());
       request.put("state", answer.get("state"));
       answer = python.ask("scan", table.identifier(), request, null);
     }
@@ -271,7 +271,7 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   /** The columns of type char(n). */
-  private List padded() {
+  private List charColumns() {
     List<String> names = new ArrayList<>();
     for (StructField field : table.schema().fields()) {
       Option type = CharVarcharUtils.getRawType(field.metadata());

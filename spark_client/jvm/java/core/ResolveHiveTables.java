@@ -84,7 +84,7 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof LoadDataCommand) {
         Map<String, Object> request = new HashMap<>();
         request.put("strict", session.sessionState().conf().getConfString("hive.strict.checks.bucketing", "true"));
-        python.ask("load", table.identifier(), request, null);
+        python.ask("check_load", table.identifier(), request, null);
         return plan;
       }
       if (plan instanceof InsertIntoHiveTable) {
@@ -213,7 +213,7 @@ public final class ResolveHiveTables extends Rule {
         // Spark's reader of other formats is right as long as no partition has skew directories: Python refuses else.
         Map<String, Object> request = new HashMap<>();
         request.put("serde", serde(table));
-        python.ask("plain", table.identifier(), request, null);
+        python.ask("check_spark_reader", table.identifier(), request, null);
         return plan;
       }
       HiveTableIndex index = new HiveTableIndex(session, table, python, null);
@@ -244,7 +244,7 @@ public final class ResolveHiveTables extends Rule {
       request.put("columns", columns);
       request.put("partition_columns", columns(table.partitionSchema()));
       request.put("count", byPosition ? (Object) count : null);
-      python.ask("check", table.identifier(), request, null);
+      python.ask("check_insert", table.identifier(), request, session);
     }
 
     /** [name, type] of each. */
@@ -318,7 +318,10 @@ public final class ResolveHiveTables extends Rule {
     public List run(org.apache.spark.sql.SparkSession session) {
       Map<String, Object> request = new HashMap<>();
       request.put("inserts", requests);
-      python.ask("insert", (TableIdentifier) tables.get(0), request, queries);
+      List<Object> objects = new ArrayList<>();
+      objects.add(session);
+      objects.add(queries);
+      python.ask("insert", (TableIdentifier) tables.get(0), request, objects);
       return new ArrayList<>();
     }
 
@@ -350,7 +353,10 @@ public final class ResolveHiveTables extends Rule {
     }
 
     public List run(org.apache.spark.sql.SparkSession session) {
-      python.ask(what, table, request, subject);
+      List<Object> objects = new ArrayList<>();
+      objects.add(session);
+      objects.add(subject);
+      python.ask(what, table, request, objects);
       return new ArrayList<>();
     }
 

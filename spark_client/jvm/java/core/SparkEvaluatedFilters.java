@@ -21,7 +21,7 @@ public final class SparkEvaluatedFilters {
   private final CatalogTable table;
   private final String zone;
   private final boolean all;
-  private final List<Map> judged = new ArrayList<>();
+  private final List<Map> pushedFilters = new ArrayList<>();
 
   /** `all`: the values are all that there are. */
   public SparkEvaluatedFilters(CatalogTable table, String zone, boolean all) {
@@ -31,7 +31,7 @@ public final class SparkEvaluatedFilters {
   }
 
   /** `question`: {columns, filters: positions among `filters`, texts: of the columns, row by row, each ended by a NUL}. */
-  public void judge(JsonNode question, List filters) {
+  public void evaluate(JsonNode question, List filters) {
     // Nothing follows for one of several columns where combinations may be missing.
     if (!all && question.get("columns").size() > 1) return;
     StructType schema = schema(question.get("columns"));
@@ -63,8 +63,8 @@ public final class SparkEvaluatedFilters {
   }
 
   /** {column, texts, kept}: all filters can be true with none but these texts of the column, or with all but these. */
-  public List judged() {
-    return judged;
+  public List pushedFilters() {
+    return pushedFilters;
   }
 
   private void conclude(String column, Set seen, Set kept) {
@@ -73,9 +73,9 @@ public final class SparkEvaluatedFilters {
     if (!few) seen.removeAll(kept);
     Map<String, Object> conclusion = new HashMap<>();
     conclusion.put("column", column);
-    conclusion.put("texts", few ? kept : seen);
-    conclusion.put("kept", few);
-    judged.add(conclusion);
+    conclusion.put("values", few ? kept : seen);
+    conclusion.put("include", few);
+    pushedFilters.add(conclusion);
   }
 
   /** What cannot be evaluated is an error only of a partition that nothing else leaves out. */
