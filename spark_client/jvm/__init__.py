@@ -19,11 +19,12 @@ from pyspark.java_gateway import ensure_callback_server_started
 from spark_client.errors import SparkClientError
 from spark_client.jvm import origins, requests, versions
 from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.messages import Message
 from spark_client.jvm.objects import java_class, members
 
 _LOG = logging.getLogger(__name__)
 # By kind: a request and Java's objects that come beside it, to an answer. Any: each handler knows its own kind.
-Handlers = Mapping[type[requests.Message], Callable[[Any, Any], object]]
+Handlers = Mapping[type[Message], Callable[[Any, Any], object]]
 
 
 class Answers:

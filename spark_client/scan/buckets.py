@@ -8,7 +8,7 @@ from metastore.client.structs import Column, ScanBuckets, ScanPartition, ScanSto
 from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch, buckets, is_written_by_spark
 from metastore.domain.partition_names import value_path
 from spark_client.errors import UnreadableTableError
-from spark_client.jvm.requests import BucketFiles, ChooseBucketFiles, PartitionBuckets, TableBuckets
+from spark_client.jvm.scan_messages import BucketFiles, ChooseBucketFiles, PartitionBuckets, TableBuckets
 from spark_client.table.bucket_rules import IGNORE_BUCKETS_HINT, buckets_of_hashes, directory_error, readable_buckets
 
 # Types for which Spark's writer of bucketed Hive tables computes the same hash as Hive's bucketing version 1.

@@ -21,12 +21,11 @@ from metastore.client.structs import ScanPartition, ScanPlan, ScanStorage
 from metastore.domain.expression import Expression, has_unknown
 from spark_client.errors import InvalidStatementError, UnreadableTableError, ValuesChangedError
 from spark_client.jvm import Handlers
-from spark_client.jvm.requests import (
-    CheckLoadData,
+from spark_client.jvm.requests import CheckLoadData, MetastoreProbe
+from spark_client.jvm.scan_messages import (
     CheckSparkReader,
     ChooseBucketFiles,
     EvaluationRequest,
-    MetastoreProbe,
     PartitionBuckets,
     PushedFilter,
     Scan,

@@ -230,9 +230,9 @@ def test_the_table_may_be_named_or_lie_below(spark: Session, skewed: str, names:
             lambda left, right: skew_join(right, left, "x"),
             r"no skewed values are recorded for the tables of the left side",
         ),
-        (lambda left, right: skew_join(left, right, "x", "cross"), r"skew_join needs columns that are compared"),
+        (lambda left, right: skew_join(left, right, "x", "cross"), r"skew_join needs columns that the join compares"),
         (lambda left, right: skew_join(left, right, left["id"] < right["x"]), r"skew_join needs columns"),
-        (lambda left, right: skew_join(left, right, left["id"] == right["x"]), r"the heavy values are of x, of which"),
+        (lambda left, right: skew_join(left, right, left["id"] == right["x"]), r"the heavy values belong to x, but"),
         (lambda left, right: skew_join(left, right, left["x"] == right["x"], values=[1]), r"columns=…"),
         (
             lambda left, right: skew_join(left, right, "x", values=[(1, 2)]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metastore.client.structs import Column, ScanBuckets, ScanPartition
-from spark_client.jvm.requests import ChooseBucketFiles, ListedDirectory, PartitionBuckets
+from spark_client.jvm.scan_messages import ChooseBucketFiles, ListedDirectory, PartitionBuckets
 from spark_client.scan.buckets import choose_files, partition_buckets
 
 OURS, SPARKS = "000001_0_query-7-00000.parquet", "00001_0_part-00000-1c5d-4b_00001.c000.snappy.parquet"

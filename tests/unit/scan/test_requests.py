@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from spark_client.jvm import requests
-from spark_client.jvm.requests import (
-    REQUESTS,
+from spark_client.jvm.requests import REQUESTS
+from spark_client.jvm.scan_messages import (
     ChooseBucketFiles,
     ListedDirectory,
     PartitionBuckets,
