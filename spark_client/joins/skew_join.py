@@ -37,10 +37,7 @@ def skew_join(
     have these keys; all other rows are shuffled as usual. The broadcast rows must fit into the memory of each executor.
 
     Args:
-        left: The skewed side.
-        right: The other side.
         on: Column names or conditions, as in DataFrame.join.
-        how: The join type.
         table: Take the skewed values of this table (`database.table`) from the metastore. Default: the tables that
             `left` reads.
         values: The heavy values: constants for one key column, tuples for several.
