@@ -1,4 +1,4 @@
-"""The process of the HTTP port: whom it asks for figures, and how often."""
+"""The process of the HTTP port: connects the web application with the database, the files and the certificate."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.background.timer import Timer
 from metastore.errors import MetastoreError
-from metastore.monitoring.exposition import Gauges
-from metastore.monitoring.pages import Pages, ProbeError
+from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.settings import Settings
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
@@ -27,97 +26,105 @@ from metastore.storage.repositories.databases import Databases
 from metastore.transport.tls import Certificate
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.kinds import set_s3_timeout
+from metastore.web.application import Pages, make_application
+from metastore.web.probe import DatabaseProbe, ProbeError
+from metastore.web.server import serve
 from migrations import runner
 
 log = logging.getLogger("metastore.monitoring")
 
-_PATIENCE: Final = 2.0  # seconds that a statement of a page may take
-_LONG: Final = 30.0  # and one of those that nobody waits for
-_SELDOM: Final = 60.0  # seconds between these
-_SHARE: Final = 100  # at least so many times as long as they have taken
-_MEASURED: Final = 1000  # places whose bytes are counted at once
+_TIMEOUT: Final = 2.0  # seconds for a statement that an HTTP request waits for
+_SLOW_TIMEOUT: Final = 30.0  # seconds for a statement in the background
+_SLOW_INTERVAL: Final = 60.0  # seconds between two runs in the background, at least
+_SLOW_SHARE: Final = 100  # a pause is at least so many times as long as the run before it
+_MEASURED: Final = 1000  # locations whose sizes are read in one run
 
 
-def show(
+def run_http_port(
     settings: Settings,
     url: str,
     metrics: SharedMetrics,
     certificate: Certificate | None,
-    http: socket.socket,
+    token: str | None,
+    listener: socket.socket,
     lifeline: int,
 ) -> int:
-    """Serves the pages until `lifeline` can be read; returns the exit status."""
-    pool = ConnectionPool(
-        make_engine(settings, url, statement_timeout=_PATIENCE, application="metastore pages", size=1), 1, _PATIENCE
-    )
-    Timer("looking after PostgreSQL", Watch(_LONG).check, 1.0).start()
+    """Serves HTTP until the file descriptor `lifeline` becomes readable. Returns the exit status.
+
+    `url`: database URL. `token`: see `metastore.web.access`.
+    """
+    engine = make_engine(settings, url, statement_timeout=_TIMEOUT, application="metastore http", size=1)
+    pool = ConnectionPool(engine, 1, _TIMEOUT)
+    Timer("PostgreSQL watchdog", Watch(_SLOW_TIMEOUT).check, 1.0).start()
     slow = _SlowGauges(settings, url)
     slow.start()
 
-    def figures() -> Gauges:
-        with _told(), pool.connection() as connection:
-            found = read_figures(connection)
+    def database_gauges() -> Gauges:
+        with _one_line_errors(), pool.connection() as connection:
+            gauges = read_figures(connection)
             runner.check_schema(connection, url)
-        return found
+        return gauges
 
-    def others() -> Gauges:
-        left = certificate.seconds_left() if certificate else None
-        return slow.known if left is None else {**slow.known, "metastore_certificate_expiry_seconds": {"": left}}
+    def other_gauges() -> Gauges:
+        if certificate is None:
+            return slow.gauges
+        return {**slow.gauges, "metastore_certificate_expiry_seconds": {"": certificate.seconds_left()}}
 
-    private = settings.authorization != "off"
-    return Pages(metrics, figures, others, hive_names=settings.metrics_hive_names, private=private).serve(
-        http, lifeline
-    )
+    pages = Pages(metrics, DatabaseProbe(database_gauges), other_gauges, settings.metrics_hive_names)
+    allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
+    return serve(make_application(pages, token=token, allowed_hosts=allowed_hosts), listener, lifeline)
 
 
 class _SlowGauges:
-    """What takes long to find out: asked in the background, so seldom that it hardly costs anything."""
+    """Gauges that take long to read: a thread refreshes them so rarely that they cost at most one percent of a core."""
 
     def __init__(self, settings: Settings, url: str) -> None:
-        self.known: Gauges = {}
-        engine = make_engine(settings, url, statement_timeout=_LONG, application="metastore pages", size=1)
-        self._pool = ConnectionPool(engine, 1, _LONG)
+        self.gauges: Gauges = {}
+        engine = make_engine(settings, url, statement_timeout=_SLOW_TIMEOUT, application="metastore http", size=1)
+        self._pool = ConnectionPool(engine, 1, _SLOW_TIMEOUT)
         set_s3_timeout(settings.s3_timeout)
         self._warehouse = Warehouse(settings.warehouse, settings.roots)
-        self._bytes: dict[int, int] = {}  # of what waits for cleaning, by number
+        self._bytes: dict[int, int] = {}  # size of each replaced location, by the number of its file operation
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name="slow figures", daemon=True).start()
+        """Starts the thread."""
+        threading.Thread(target=self._run, name="slow gauges", daemon=True).start()
 
     def _run(self) -> None:
         while True:
-            began = time.monotonic()
+            started = time.monotonic()
             for read in (self._read_dependents, self._read_bytes):
                 try:
-                    with _told():
-                        self.known = {**self.known, **read()}
+                    with _one_line_errors():
+                        self.gauges = {**self.gauges, **read()}
                 except ProbeError as error:
-                    log.warning("some figures are old: %s", error)
-            time.sleep(max(_SELDOM, _SHARE * (time.monotonic() - began)))
+                    log.warning("Some gauges of /metrics are out of date: %s", error)
+            time.sleep(max(_SLOW_INTERVAL, _SLOW_SHARE * (time.monotonic() - started)))
 
     def _read_dependents(self) -> Gauges:
         with self._pool.connection() as connection:
             return read_dependents(connection)
 
     def _read_bytes(self) -> Gauges:
+        """Returns the total size of all replaced locations. Each location is measured once: its files do not change."""
         with self._pool.connection() as connection:
-            waiting = self._waiting(connection)
+            waiting = self._replaced_locations(connection)
         new = [number for number in waiting if number not in self._bytes][:_MEASURED]
-        found = self._warehouse.statistics([waiting[number] for number in new])
+        statistics = self._warehouse.statistics([waiting[number] for number in new])
         known = {number: size for number, size in self._bytes.items() if number in waiting}
-        counted = {number: found[waiting[number]].bytes if waiting[number] in found else 0 for number in new}
-        self._bytes = known | counted
+        measured = {number: statistics[waiting[number]].bytes if waiting[number] in statistics else 0 for number in new}
+        self._bytes = known | measured
         return {"metastore_bytes_waiting_for_cleaning": {"": float(sum(self._bytes.values()))}}
 
-    def _waiting(self, connection: Connection) -> dict[int, str]:
+    def _replaced_locations(self, connection: Connection) -> dict[int, str]:
         if not self._warehouse.roots.named:
             self._warehouse.roots.add(Databases(connection).locations())
         return read_replaced(connection)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Raises ProbeError, with one line, for what the database or the warehouse says."""
+def _one_line_errors() -> Iterator[None]:
+    """Turns errors of the database and of the warehouse into ProbeErrors with one line of text."""
     try:
         yield
     except (DBAPIError, MetastoreError) as error:

@@ -1,166 +1,187 @@
-"""The figures as Prometheus reads them, under our names and, if wanted, under Hive's."""
+"""Renders the metrics in Prometheus' text format, with the `prometheus_client` library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, TypeVar
 
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from metastore.monitoring.gauges import DATABASE_GAUGES, Gauges
 from metastore.monitoring.hive_names import hive_metrics
 from metastore.monitoring.shared_metrics import BYTES, DECLARED, OUTCOMES, SECONDS, MethodMetrics, SharedMetrics
-from metastore.monitoring.text_format import Sample, histogram, metric, one
 
 _K = TypeVar("_K")
-
-Gauges = Mapping[str, Mapping[str, float]]
-"""What the database and others say: metric → value by label, "" where the metric has none."""
-
-DATABASE_GAUGES: Final = {
-    # metric: (its label, what it is)
-    "metastore_objects": ("kind", "Objects in the catalog, as PostgreSQL estimates them"),
-    "metastore_event_last_id": ("", "Number of the newest event"),
-    "metastore_event_oldest_seconds": ("", "Age of the oldest event that is kept"),
-    "metastore_locks": ("state", "Locks, granted or waiting"),
-    "metastore_lock_oldest_seconds": ("", "Age of the lock that has been held longest"),
-    "metastore_transactions": ("state", "Transactions that are kept, by state"),
-    "metastore_transaction_oldest_seconds": ("", "Age of the oldest open transaction"),
-    "metastore_writes": ("state", "Registered writes, open or aborted"),
-    "metastore_write_oldest_seconds": ("", "Age of the oldest open write"),
-    "metastore_compactions": ("state", "Compactions that are kept, by state"),
-    "metastore_compaction_oldest_seconds": ("state", "Seconds since the oldest that is to be worked on was asked for"),
-    "metastore_files_waiting_for_cleaning": ("", "Places that were replaced, whose files stay for their grace time"),
-    "metastore_file_waiting_oldest_seconds": ("", "Age of the oldest of these"),
-    "metastore_bytes_waiting_for_cleaning": ("", "Bytes in these, as far as they have been measured"),
-    "metastore_dependents": ("state", "Partitions of dependent tables: fresh, stale, or without what they depend on"),
-    "metastore_dependent_oldest_stale_seconds": ("", "Age of the oldest change that a stale one does not know"),
-    "metastore_certificate_expiry_seconds": ("", "Seconds until the server's certificate is no longer accepted"),
-    "metastore_servers": ("revision", "Workers of all servers on the database, by the schema they were written for"),
-    "metastore_file_operations": ("kind", "Places that are to be made, moved or removed, and are not yet"),
-}
+_DATABASE: Final = 1  # indexes in SUMS
+_WAITING: Final = 2
+_STATEMENTS: Final = 3
+_PARTITIONS: Final = 4
 
 
-def render(board: SharedMetrics, figures: Gauges, *, up: bool, hive_names: bool) -> str:
-    """Returns the page. `figures`: of those in DATABASE_GAUGES; `up`: whether the database has answered."""
-    workers = list(board.workers())
-    lines = [*_calls(board), *_sizes(board)]
-    gauges = [worker.gauges() for worker in workers]
+def render(shared: SharedMetrics, gauges: Gauges, *, database_up: bool, hive_names: bool) -> bytes:
+    """Returns the text of /metrics.
 
-    def total(name: str) -> float:
-        return sum(gauge[name] for gauge in gauges)
-
-    lines += one("metastore_calls_in_flight", "gauge", "Calls that are worked on", total("calls_in_flight"))
-    lines += one("metastore_calls_waiting", "gauge", "Calls that wait for a thread or memory", total("calls_waiting"))
-    lines += metric(
-        "metastore_connections", "gauge", "Client connections", [("", {"state": "open"}, total("connections"))]
-    )
-    kinds = _sums(worker.connection_counts() for worker in workers)
-    lines += metric(
-        "metastore_connections_total",
-        "counter",
-        "Connections that made a call (over HTTP: calls): how they speak, what protects them, who it seems to be",
-        [
-            ("", {"protocol": wire_format, "security": security, "user_agent": client}, value)
-            for (wire_format, security, client), value in kinds.items()
-            if value
-        ],
-    )
-    events = _sums(worker.event_counts() for worker in workers)
-    written = [("", {"type": name}, value) for name, value in events.items() if value]
-    lines += metric("metastore_events_total", "counter", "Events that this server has written", written)
-    used, size = total("pool_used"), total("pool_size")
-    lines += metric(
-        "metastore_pool_connections",
-        "gauge",
-        "Connections to the database that may be open",
-        [("", {"state": "used"}, used), ("", {"state": "free"}, max(0.0, size - used))],
-    )
-    resident = [("", {"worker": str(number)}, gauge["resident_bytes"]) for number, gauge in enumerate(gauges)]
-    lines += metric("metastore_resident_bytes", "gauge", "Resident memory of a worker", resident)
-    lines += one("metastore_database_up", "gauge", "Whether the database answers", float(up))
-    for name, values in figures.items():
-        label, text = DATABASE_GAUGES[name]
-        samples = [("", {label: key} if label else {}, value) for key, value in values.items()]
-        lines += metric(name, "gauge", text, samples)
-    if hive_names:
-        lines += hive_metrics(_of_methods(board), events, figures, total("connections"))
-    return "\n".join(lines) + "\n"
+    `gauges`: values of DATABASE_GAUGES. `hive_names`: also export metrics under the names that Hive uses.
+    """
+    registry = CollectorRegistry()
+    registry.register(_Snapshot(shared, gauges, database_up=database_up, hive_names=hive_names))
+    return generate_latest(registry)
 
 
-def _calls(board: SharedMetrics) -> Iterator[str]:
-    calls = _of_methods(board)
-    counts: list[Sample] = []
-    buckets: list[Sample] = []
-    for name, of in calls.items():
-        told = sum(of.exceptions)
-        for outcome, value in zip(OUTCOMES, of.outcomes, strict=True):
-            left = value - told if outcome == DECLARED else value
-            counts.append(("", {"method": name, "outcome": outcome, "exception": ""}, left))
-        for exception, value in zip(board.layout.exceptions, of.exceptions, strict=True):
-            if value:
-                counts.append(("", {"method": name, "outcome": DECLARED, "exception": exception}, value))
-        buckets += histogram({"method": name}, SECONDS, of.seconds, of.sums[0])
-    yield from metric(
-        "metastore_calls_total",
-        "counter",
-        "Calls by method and outcome: ok, declared (which exception of the method's), refused, failed",
-        counts,
-    )
-    yield from metric("metastore_call_seconds", "histogram", "Time of a call", buckets)
-    yield from metric(
-        "metastore_call_database_seconds", "summary", "Time with a connection to the database", _summary(calls, 1)
-    )
-    queued = _sums(worker.totals() for worker in board.workers())
-    thread = {"resource": "thread"}
-    yield from metric(
-        "metastore_call_waiting_seconds",
-        "summary",
-        "Time that calls waited for a thread or memory, or for a connection to the database",
-        [
-            ("_count", thread, queued["queued_calls"]),
-            ("_sum", thread, queued["queued_seconds"]),
-            *((suffix, {**labels, "resource": "connection"}, value) for suffix, labels, value in _summary(calls, 2)),
-        ],
-    )
-    partitions = [("", {"method": name}, of.sums[4]) for name, of in calls.items() if of.sums[4]]
-    yield from metric(
-        "metastore_partitions_sent_total", "counter", "Partitions, or their names, in replies", partitions
-    )
-    statements = sum(of.sums[3] for of in calls.values())
-    yield from metric("metastore_statements_total", "counter", "SQL statements", [("", {}, statements)])
-    *counted, total = map(sum, zip(*(worker.statements() for worker in board.workers()), strict=True))
-    yield from metric(
-        "metastore_statement_seconds", "histogram", "Time of an SQL statement", histogram({}, SECONDS, counted, total)
-    )
+class _Snapshot(Collector):
+    """All metrics at one moment."""
+
+    def __init__(self, shared: SharedMetrics, gauges: Gauges, *, database_up: bool, hive_names: bool) -> None:
+        self._exceptions = list(shared.layout.exceptions)
+        self._workers = list(shared.workers())
+        self._worker_gauges = [worker.gauges() for worker in self._workers]
+        self._gauges = gauges
+        self._database_up = database_up
+        self._hive_names = hive_names
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields every metric. Called by the library."""
+        methods = self._methods()
+        yield from self._calls(methods)
+        yield from self._waiting(methods)
+        yield from self._messages_and_statements(methods)
+        yield from self._connections()
+        yield from self._processes()
+        yield from self._database()
+        events = _sum(worker.event_counts() for worker in self._workers)
+        written = {(name,): value for name, value in events.items() if value}
+        yield _counter("metastore_events", "Notification events that this server has written", ("type",), written)
+        if self._hive_names:
+            yield from hive_metrics(methods, events, self._gauges, self._total("connections"))
+
+    def _methods(self) -> dict[str, MethodMetrics]:
+        """Returns the metrics of each called method, summed over all workers."""
+        sums: dict[str, MethodMetrics] = {}
+        for worker in self._workers:
+            for name, method in worker.methods():
+                sums[name] = sums[name].plus(method) if name in sums else method
+        return sums
+
+    def _total(self, gauge: str) -> float:
+        return sum(gauges[gauge] for gauges in self._worker_gauges)
+
+    def _calls(self, methods: Mapping[str, MethodMetrics]) -> Iterator[Metric]:
+        counts: dict[tuple[str, ...], float] = {}
+        durations = HistogramMetricFamily("metastore_call_seconds", "Duration of a call", labels=["method"])
+        for name, method in methods.items():
+            for outcome, count in zip(OUTCOMES, method.outcomes, strict=True):
+                # Declared exceptions have samples of their own. The sample without a name counts the other ones.
+                named = sum(method.exceptions) if outcome == DECLARED else 0.0
+                counts[name, outcome, ""] = count - named
+            for exception, count in zip(self._exceptions, method.exceptions, strict=True):
+                if count:
+                    counts[name, DECLARED, exception] = count
+            durations.add_metric([name], _buckets(SECONDS, method.seconds), method.sums[0])
+        text = (
+            "Calls by method and outcome: ok, declared (an exception of the method's signature), rejected (a limit or "
+            "quota), unavailable (database or file system), failed (internal error)"
+        )
+        yield _counter("metastore_calls", text, ("method", "outcome", "exception"), counts)
+        yield durations
+        yield GaugeMetricFamily("metastore_calls_in_flight", "Calls in execution", self._total("calls_in_flight"))
+        waiting = self._total("calls_waiting")
+        yield GaugeMetricFamily("metastore_calls_waiting", "Calls queued for a thread or for memory", waiting)
+
+    def _waiting(self, methods: Mapping[str, MethodMetrics]) -> Iterator[Metric]:
+        database = SummaryMetricFamily(
+            "metastore_call_database_seconds", "Time for which a call holds a database connection", labels=["method"]
+        )
+        waiting = SummaryMetricFamily(
+            "metastore_call_waiting_seconds",
+            "Time for which calls wait for a thread or memory (resource thread), or for a database connection",
+            labels=["resource", "method"],
+        )
+        queued = _sum(worker.totals() for worker in self._workers)
+        waiting.add_metric(["thread", ""], queued["queued_calls"], queued["queued_seconds"])
+        for name, method in methods.items():
+            database.add_metric([name], sum(method.outcomes), method.sums[_DATABASE])
+            waiting.add_metric(["connection", name], sum(method.outcomes), method.sums[_WAITING])
+        yield database
+        yield waiting
+
+    def _messages_and_statements(self, methods: Mapping[str, MethodMetrics]) -> Iterator[Metric]:
+        partitions = {(name,): method.sums[_PARTITIONS] for name, method in methods.items() if method.sums[_PARTITIONS]}
+        yield _counter(
+            "metastore_partitions_sent", "Partitions and partition names in replies", ("method",), partitions
+        )
+        statements = sum(method.sums[_STATEMENTS] for method in methods.values())
+        yield CounterMetricFamily("metastore_statements", "SQL statements", value=statements)
+        for name, text, bounds, histograms in (
+            ("statement_seconds", "Duration of an SQL statement", SECONDS, [w.statements() for w in self._workers]),
+            ("request_bytes", "Size of a request", BYTES, [worker.requests() for worker in self._workers]),
+            ("reply_bytes", "Size of a reply", BYTES, [worker.replies() for worker in self._workers]),
+        ):
+            *counts, total = map(sum, zip(*histograms, strict=True))
+            buckets = _buckets(bounds, counts)
+            yield HistogramMetricFamily(f"metastore_{name}", text, buckets=buckets, sum_value=total)
+
+    def _connections(self) -> Iterator[Metric]:
+        kinds = _sum(worker.connection_counts() for worker in self._workers)
+        connections = GaugeMetricFamily("metastore_connections", "Client connections", labels=["state"])
+        connections.add_metric(["open"], self._total("connections"))
+        yield connections
+        yield _counter(
+            "metastore_connections",
+            "Connections that made a call (over HTTP: calls), by wire format, security and client program",
+            ("protocol", "security", "user_agent"),
+            {kind: value for kind, value in kinds.items() if value},
+        )
+
+    def _processes(self) -> Iterator[Metric]:
+        resident = GaugeMetricFamily("metastore_resident_bytes", "Resident memory of a worker", labels=["worker"])
+        for number, gauges in enumerate(self._worker_gauges):
+            resident.add_metric([str(number)], gauges["resident_bytes"])
+        yield resident
+
+    def _database(self) -> Iterator[Metric]:
+        used, size = self._total("pool_used"), self._total("pool_size")
+        pool = GaugeMetricFamily(
+            "metastore_pool_connections", "Database connections: in use, and free to open or reuse", labels=["state"]
+        )
+        pool.add_metric(["used"], used)
+        pool.add_metric(["free"], max(0.0, size - used))
+        yield pool
+        up = float(self._database_up)
+        yield GaugeMetricFamily("metastore_database_up", "1 if the database answers and its schema fits, else 0", up)
+        for name, values in self._gauges.items():
+            label, text = DATABASE_GAUGES[name]
+            family = GaugeMetricFamily(name, text, labels=[label] if label else [])
+            for key, value in values.items():
+                family.add_metric([key] if label else [], value)
+            yield family
 
 
-def _of_methods(board: SharedMetrics) -> dict[str, MethodMetrics]:
-    """Sums over all workers."""
-    found: dict[str, MethodMetrics] = {}
-    for worker in board.workers():
-        for name, of in worker.calls():
-            before = found.get(name)
-            found[name] = of if before is None else before.plus(of)
-    return found
+def _counter(name: str, text: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> Metric:
+    family = CounterMetricFamily(name, text, labels=labels)
+    for label_values, value in values.items():
+        family.add_metric(label_values, value)
+    return family
 
 
-def _sums(found: Iterable[Mapping[_K, float]]) -> dict[_K, float]:
-    """Returns those of all workers together."""
+def _buckets(bounds: Sequence[float], counts: Sequence[float]) -> list[tuple[str, float]]:
+    """Returns the cumulative buckets of a histogram. `counts` has one count more than there are `bounds`."""
+    labels = [*(f"{bound:g}" for bound in bounds), "+Inf"]
+    return list(zip(labels, accumulate(counts), strict=True))
+
+
+def _sum(workers: Iterable[Mapping[_K, float]]) -> dict[_K, float]:
+    """Adds up the values of all workers, key by key."""
     totals: dict[_K, float] = {}
-    for of_worker in found:
-        for key, value in of_worker.items():
+    for values in workers:
+        for key, value in values.items():
             totals[key] = totals.get(key, 0.0) + value
     return totals
-
-
-def _summary(calls: Mapping[str, MethodMetrics], number: int) -> Iterator[Sample]:
-    """Yields one of SUMS."""
-    for name, of in calls.items():
-        yield "_count", {"method": name}, sum(of.outcomes)
-        yield "_sum", {"method": name}, of.sums[number]
-
-
-def _sizes(board: SharedMetrics) -> Iterator[str]:
-    sizes = [worker.sizes() for worker in board.workers()]
-    for number, name in enumerate(("request", "reply")):
-        *counts, total = map(sum, zip(*(size[number] for size in sizes), strict=True))
-        samples = histogram({}, BYTES, counts, total)
-        yield from metric(f"metastore_{name}_bytes", "histogram", f"Size of a {name}", samples)

@@ -1,6 +1,7 @@
-"""The figures that Hive's metastore has, too, under its names, as a JMX exporter shows them.
+"""Metrics under the names of Hive's metastore, as a JMX exporter shows them, for existing dashboards.
 
-Names are those of its MetricsConstants and PerfLogger; what it counts otherwise is not among them.
+The names are those of Hive's `MetricsConstants` and `PerfLogger`. Metrics that Hive counts in a different way are left
+out.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from prometheus_client.core import GaugeMetricFamily, Metric, SummaryMetricFamily, UnknownMetricFamily
+
 from metastore.monitoring.shared_metrics import MethodMetrics
-from metastore.monitoring.text_format import Sample, metric, one
 
 GAUGES: Final = (
-    # Hive's name, our metric, its label
+    # Hive's name, our metric, value of its label
     ("num_open_transactions", "metastore_transactions", "open"),
     ("num_open_non_repl_transactions", "metastore_transactions", "open"),
     ("num_aborted_transactions", "metastore_transactions", "aborted"),
@@ -32,7 +34,7 @@ GAUGES: Final = (
     ("compaction_oldest_cleaning_age_in_sec", "metastore_compaction_oldest_seconds", "ready for cleaning"),
 )
 COUNTERS: Final = (
-    # Hive's name, type of event
+    # Hive's name, event type
     ("create_total_count_dbs", "CREATE_DATABASE"),
     ("create_total_count_tables", "CREATE_TABLE"),
     ("delete_total_count_dbs", "DROP_DATABASE"),
@@ -43,23 +45,27 @@ COUNTERS: Final = (
 
 
 def hive_metrics(
-    calls: Mapping[str, MethodMetrics],
+    methods: Mapping[str, MethodMetrics],
     events: Mapping[str, float],
-    figures: Mapping[str, Mapping[str, float]],
+    gauges: Mapping[str, Mapping[str, float]],
     connections: float,
-) -> Iterator[str]:
-    """Yields the lines. `events`: how many were written, by type; `figures`: as the exposition has them."""
-    for name, of in calls.items():
-        samples: list[Sample] = [("_count", {}, sum(of.outcomes)), ("_sum", {}, of.sums[0])]
-        yield from metric(f"api_{name}", "summary", f"Seconds of {name}", samples)
-        yield from one(f"active_calls_{name}", "gauge", f"Calls of {name} in flight", of.active)
-    total = sum(sum(of.outcomes) for of in calls.values())
-    yield from one("total_api_calls", "untyped", "All calls", total)
-    yield from one("open_connections", "gauge", "Client connections", connections)
-    for hive, kind in COUNTERS:
-        yield from one(hive, "untyped", f"Events {kind}", events.get(kind, 0.0))
-    for hive, ours, key in GAUGES:
-        if ours in figures:
-            yield from one(hive, "gauge", f"{ours} {key}".strip(), figures[ours].get(key, 0.0))
-    if "metastore_locks" in figures:
-        yield from one("num_locks", "gauge", "Locks", sum(figures["metastore_locks"].values()))
+) -> Iterator[Metric]:
+    """Yields the metrics.
+
+    `events`: number of written notification events, by type. `gauges`: as in `exposition.render`. `connections`: number
+    of open client connections.
+    """
+    for name, method in methods.items():
+        calls, seconds = sum(method.outcomes), method.sums[0]
+        yield SummaryMetricFamily(f"api_{name}", f"Duration of {name} in seconds", calls, seconds)
+        yield GaugeMetricFamily(f"active_calls_{name}", f"Calls of {name} in flight", method.active)
+    total = sum(sum(method.outcomes) for method in methods.values())
+    yield UnknownMetricFamily("total_api_calls", "Number of calls", total)
+    yield GaugeMetricFamily("open_connections", "Open client connections", connections)
+    for hive_name, event_type in COUNTERS:
+        yield UnknownMetricFamily(hive_name, f"Number of {event_type} events", events.get(event_type, 0.0))
+    for hive_name, metric, label in GAUGES:
+        if metric in gauges:
+            yield GaugeMetricFamily(hive_name, f"{metric} {label}".strip(), gauges[metric].get(label, 0.0))
+    if "metastore_locks" in gauges:
+        yield GaugeMetricFamily("num_locks", "Number of locks", sum(gauges["metastore_locks"].values()))

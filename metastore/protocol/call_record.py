@@ -15,7 +15,7 @@ from thrift.Thrift import TException, TType
 
 from metastore.context import Caller
 from metastore.domain.client_kinds import kind_of
-from metastore.errors import MetastoreError, QuotaExceededError
+from metastore.errors import MetastoreError, QuotaExceededError, UnavailableError
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
 from metastore.monitoring.shared_metrics import OUTCOMES, WorkerMetrics
 from metastore.protocol.exceptions import text_of, told_as
@@ -23,7 +23,7 @@ from metastore.protocol.methods import Method
 
 log = logging.getLogger("metastore.calls")
 
-OK, DECLARED, REFUSED, FAILED = range(len(OUTCOMES))
+OK, DECLARED, REJECTED, UNAVAILABLE, FAILED = range(len(OUTCOMES))
 _DATABASE: Final = ("dbName", "dbname", "db_name", "databaseName", "db", "dbNames")
 _TABLE: Final = ("tableName", "tblName", "tbl_name", "tablename", "tab_name", "table_name", "tbl", "name", "table")
 _MANY: Final = ("parts", "new_parts", "names", "part_names", "partNames", "partitions", "partitionNames", "part_vals")
@@ -138,7 +138,9 @@ def outcome_of(error: Exception | None) -> int:
     if error is None:
         return OK
     if isinstance(error, QuotaExceededError):
-        return REFUSED
+        return REJECTED
+    if isinstance(error, UnavailableError):
+        return UNAVAILABLE
     return DECLARED if isinstance(error, MetastoreError | TException | TExceptionBase) else FAILED
 
 

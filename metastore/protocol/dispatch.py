@@ -23,7 +23,7 @@ from metastore.errors import (
 )
 from metastore.identity import Identity
 from metastore.protocol.before_hive_4 import LEFT, answered_by, note_hive, refused_by
-from metastore.protocol.call_record import REFUSED, CallRecords, let_go, outcome_of, subject_of
+from metastore.protocol.call_record import REJECTED, CallRecords, let_go, outcome_of, subject_of
 from metastore.protocol.encoding import write_result
 from metastore.protocol.exceptions import Declared, undeclared
 from metastore.protocol.fb303 import FacebookHandlers
@@ -168,7 +168,7 @@ class Dispatcher:
             if answer is not None:
                 _write(oprot, name, sequence, answer)
         finally:  # before the reply leaves: who has it finds the line
-            outcome = outcome_of(error) if refusal is None else REFUSED
+            outcome = outcome_of(error) if refusal is None else REJECTED
             self._records.end(number, outcome, error, size, getattr(oprot.trans, "written", 0), answer)
             if error is not None:
                 let_go(error)
@@ -186,7 +186,7 @@ class Dispatcher:
         number = self._records.begin(peer, name, sequence, str, started)
         error = TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
         _write(oprot, name, sequence, error)
-        self._records.end(number, REFUSED, error, answer=error)
+        self._records.end(number, REJECTED, error, answer=error)
 
     def _result(self, call: Call, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:
         token = caller.set(peer)

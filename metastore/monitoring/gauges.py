@@ -1,0 +1,32 @@
+"""Gauges that are read from the database and from files when /metrics is scraped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+Gauges = Mapping[str, Mapping[str, float]]
+"""Metric name → label value → number. A metric without a label has the key ""."""
+
+DATABASE_GAUGES: Final = {
+    # metric: (label, or "", help text)
+    "metastore_objects": ("kind", "Objects in the catalog, as estimated by PostgreSQL"),
+    "metastore_event_last_id": ("", "ID of the newest notification event"),
+    "metastore_event_oldest_seconds": ("", "Age of the oldest notification event"),
+    "metastore_locks": ("state", "Locks: granted or waiting"),
+    "metastore_lock_oldest_seconds": ("", "Time since the oldest granted lock was granted"),
+    "metastore_transactions": ("state", "Transactions by state, including finished ones that are still recorded"),
+    "metastore_transaction_oldest_seconds": ("", "Age of the oldest open transaction"),
+    "metastore_writes": ("state", "Registered writes: open or aborted"),
+    "metastore_write_oldest_seconds": ("", "Age of the oldest open write"),
+    "metastore_compactions": ("state", "Compactions by state, including finished ones that are still recorded"),
+    "metastore_compaction_oldest_seconds": ("state", "Time since the oldest unfinished compaction was requested"),
+    "metastore_files_waiting_for_cleaning": ("", "Replaced directories and files that are kept for their grace period"),
+    "metastore_file_waiting_oldest_seconds": ("", "Age of the oldest replaced directory or file"),
+    "metastore_bytes_waiting_for_cleaning": ("", "Size of the replaced directories and files, as far as measured"),
+    "metastore_dependents": ("state", "Partitions of dependent tables: fresh, stale, or incomplete (bases missing)"),
+    "metastore_dependent_oldest_stale_seconds": ("", "Age of the oldest base change that a dependent partition lacks"),
+    "metastore_certificate_expiry_seconds": ("", "Seconds until the server's TLS certificate expires"),
+    "metastore_servers": ("revision", "Workers of all servers on the database, by schema revision of their version"),
+    "metastore_file_operations": ("kind", "Pending file operations: make, move, remove, or kept for undrop"),
+}

@@ -1,0 +1,4 @@
+"""The HTTP port: metrics, health checks and the calls of a server, as an ASGI application.
+
+Imported only by the process that serves the HTTP port: Starlette and uvicorn take time and memory to load.
+"""

@@ -1,0 +1,90 @@
+"""Runs the ASGI application with uvicorn, with limits against slow and stuck clients."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_MAX_CONNECTIONS: Final = 64
+_MAX_SECONDS: Final = 10.0  # a connection sends one request and reads one response in this time, or is closed
+_LOG_LEVEL: Final = logging.ERROR  # of uvicorn: its warnings are about malformed requests, which any client can send
+
+
+class _BoundedProtocol(H11Protocol):
+    """Bounds the number and the lifetime of connections, which uvicorn does not.
+
+    uvicorn's `limit_concurrency` would answer 503 to everybody while 64 clients are stuck. Here, the oldest connection
+    is closed instead: a healthy one ends within milliseconds.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
+        super().connection_made(transport)
+        self.opened_at = self.loop.time()
+        self._deadline = self.loop.call_later(_MAX_SECONDS, transport.abort)
+        if len(self.connections) > _MAX_CONNECTIONS:
+            bounded = (each for each in self.connections if isinstance(each, _BoundedProtocol))
+            min(bounded, key=lambda each: each.opened_at).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server in a process whose signals and listening socket belong to the supervisor."""
+
+    def __init__(self, config: uvicorn.Config, listener: socket.socket) -> None:
+        super().__init__(config)
+        self._listener = listener
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Installs no signal handlers."""
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stops listening at once, then waits for the requests in progress."""
+        for server in self.servers:
+            server.close()
+        # The supervisor has the socket open as well: without this, the kernel would keep accepting connections.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        await super().shutdown(sockets)
+
+
+def serve(application: ASGIApp, listener: socket.socket, lifeline: int) -> int:
+    """Serves until the file descriptor `lifeline` becomes readable. Returns the exit status."""
+    logging.getLogger("uvicorn.error").setLevel(_LOG_LEVEL)
+    config = uvicorn.Config(
+        application,
+        http=_BoundedProtocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        headers=[("Connection", "close"), ("X-Content-Type-Options", "nosniff")],
+    )
+    asyncio.run(_serve(_Server(config, listener), listener.dup(), lifeline))
+    return 0
+
+
+async def _serve(server: _Server, listener: socket.socket, lifeline: int) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        loop.remove_reader(lifeline)
+        server.should_exit = True
+
+    loop.add_reader(lifeline, stop)
+    await server.serve(sockets=[listener])
