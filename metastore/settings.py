@@ -85,6 +85,8 @@ class Settings:
         low=0,
         high=65535,
     )
+    http_allowed_hosts: str = _setting("", "Host names, separated by commas, under which clients may request /calls.")
+    http_token_file: Path | None = _file("File of the token for /calls. Unset: http.token in the data directory.")  # noqa: RUF009 - a field
     workers: int = _count(2, "Number of worker processes.", high=256)
     read_timeout: float = _seconds(
         30.0,

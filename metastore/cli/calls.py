@@ -1,35 +1,53 @@
-"""`metastore calls`: what the HTTP port of a running metastore tells of calls."""
+"""`metastore calls`: shows the slow calls, or the calls in flight, of a running server."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Final
-from urllib.error import URLError
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from metastore.cli.printing import print_table
 from metastore.errors import ConfigurationError, UnavailableError
+from metastore.settings import Settings
+from metastore.web.token_file import DEFAULT_NAME, load
 
 _COLUMNS: Final = (
     *("request", "address", "user", "client", "method", "object"),
     *("milliseconds", "database", "waiting", "rows", "outcome", "sql"),
 )
 _TIMEOUT: Final = 10  # seconds
+_MAX_TEXT: Final = 200  # characters of an error response
 
 
-def show_calls(url: str, which: str) -> None:
-    """Prints calls, the slowest first. `which`: slow or now. Raises ConfigurationError, UnavailableError."""
+def show_calls(settings: Settings, url: str, kind: str) -> None:
+    """Prints calls, the slowest first. `kind`: slow or now.
+
+    Sends the token of the server, from the file that `settings` name. Raises ConfigurationError, UnavailableError.
+    """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise ConfigurationError(f"{url} is no HTTP address; write http://host:port, as METASTORE_HTTP_PORT has it")
+        raise ConfigurationError(
+            f"{url!r} is not an HTTP URL. Write http://host:port, the address of METASTORE_HTTP_PORT."
+        )
+    token = load(settings.http_token_file or settings.data_dir / DEFAULT_NAME)
+    calls = _get(f"{url.rstrip('/')}/calls/{kind}", token)
+    calls.sort(key=lambda call: -call["milliseconds"])
+    columns = [name for name in _COLUMNS if any(call.get(name) is not None for call in calls)] or ["request"]
+    print_table("Calls", columns, [[_text(call.get(name)) for name in columns] for call in calls])
+
+
+def _get(url: str, token: str) -> list[dict[str, Any]]:
+    request = Request(url, headers={"Authorization": f"Bearer {token}"})  # noqa: S310 - the caller checks the scheme
     try:
-        with urlopen(f"{url.rstrip('/')}/calls/{which}", timeout=_TIMEOUT) as reply:  # noqa: S310 - the scheme is checked
-            found: list[dict[str, Any]] = json.load(reply)
-    except (URLError, OSError, ValueError) as error:
-        raise UnavailableError(f"{url} does not answer: {error}; has the server METASTORE_HTTP_PORT?") from error
-    found.sort(key=lambda call: -call["milliseconds"])
-    columns = [name for name in _COLUMNS if any(call.get(name) is not None for call in found)] or ["request"]
-    print_table("Calls", columns, [[_text(call.get(name)) for name in columns] for call in found])
+        with urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310 - the caller checks the scheme
+            calls: list[dict[str, Any]] = json.load(response)
+            return calls
+    except HTTPError as error:
+        text = error.read(_MAX_TEXT).decode(errors="replace").strip()
+        raise UnavailableError(f"{url} returns HTTP status {error.code}: {text}") from error
+    except (OSError, ValueError) as error:
+        raise UnavailableError(f"{url} does not answer: {error}. Does the server set METASTORE_HTTP_PORT?") from error
 
 
 def _text(value: object) -> str:

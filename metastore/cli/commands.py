@@ -154,21 +154,26 @@ def break_(context: click.Context, lock: int, uri: str | None) -> None:
 
 
 @metastore.command()
-@click.option("--slow", "which", flag_value="slow", default="slow", help="the last slow calls (default)")
-@click.option("--now", "which", flag_value="now", help="those in flight for a tenth of a second or more")
+@click.option("--slow", "kind", flag_value="slow", default="slow", help="The last slow calls. This is the default.")
+@click.option("--now", "kind", flag_value="now", help="Calls that have been in execution for at least 0.1 seconds.")
 @click.option(
     "--url",
     envvar=f"{PREFIX}HTTP_URL",
     default="http://127.0.0.1:9084",
     show_default=True,
     show_envvar=True,
-    help="the HTTP port of a running metastore (METASTORE_HTTP_PORT)",
+    help="URL of the HTTP port of a running server.",
 )
-def calls(which: str, url: str) -> None:
-    """List calls of a running metastore: slow ones, or those that are worked on now."""
+@settings_options("data_dir", "http_token_file")
+def calls(kind: str, url: str, **options: Any) -> None:
+    """Show the slow calls, or the calls in execution, of a running server.
+
+    The server must set METASTORE_HTTP_PORT. The command sends the token from the server's token file, so it must run as
+    the user of the server, or with a copy of that file.
+    """
     from metastore.cli.calls import show_calls
 
-    show_calls(url, which)
+    show_calls(Settings.from_environment(options), url, kind)
 
 
 @metastore.command()

@@ -66,9 +66,10 @@ def run_http_port(
         return gauges
 
     def other_gauges() -> Gauges:
-        if certificate is None:
+        seconds = certificate.seconds_left() if certificate else None
+        if seconds is None:
             return slow.gauges
-        return {**slow.gauges, "metastore_certificate_expiry_seconds": {"": certificate.seconds_left()}}
+        return {**slow.gauges, "metastore_certificate_expiry_seconds": {"": seconds}}
 
     pages = Pages(metrics, DatabaseProbe(database_gauges), other_gauges, settings.metrics_hive_names)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]

@@ -1,4 +1,4 @@
-"""`metastore serve`: settings → warehouse → database → workers."""
+"""`metastore serve`: checks the settings, the warehouse and the database, then starts the processes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import partial
 from importlib.metadata import version
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import click
 
 from metastore.app import make_application
 from metastore.cli.database import opened
-from metastore.cli.http_port import show
 from metastore.domain.events import EventType
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import ConfigurationError, UnavailableError
@@ -41,43 +40,42 @@ from metastore.transport.server import serve as serve_sockets
 from metastore.transport.supervisor import BackgroundProcess
 from metastore.transport.tls import Certificate, CertificateError
 from metastore.warehouse.filesystem import Warehouse
+from metastore.web.token_file import DEFAULT_NAME, load_or_create
 from migrations import runner
 
 log = logging.getLogger("metastore.serve")
 
-_PAUSE: Final = 0.5  # seconds between two looks whether the database answers
-_SECONDS_BETWEEN_WARNINGS: Final = 5.0
+_RETRY_INTERVAL: Final = 0.5  # seconds between two attempts to reach the database
+_WARNING_INTERVAL: Final = 5.0  # seconds between two warnings that the database does not answer
 
 
 def serve(settings: Settings) -> int:
-    """Serves until a signal; returns the exit status. Raises ConfigurationError or UnavailableError, one line each.
+    """Serves until a signal arrives. Returns the exit status. Raises ConfigurationError or UnavailableError.
 
-    The embedded database is ours, so its schema is made and upgraded here. A given database is somebody's: there, a
-    schema that does not fit is refused.
+    Creates and upgrades the schema of the embedded database. Other databases are never changed: if the schema of the
+    database at METASTORE_DATABASE_URL does not fit, the server does not start.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the sockets are there: as Ctrl-C, tidying up
+    # Until the supervisor handles signals, SIGTERM raises KeyboardInterrupt, as Ctrl-C does: `with` blocks clean up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     configure(settings.log_level, settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     transport = _transport(settings)
     parse_quotas(settings.quotas)
     if settings.traces_endpoint:
-        Spans(settings.traces_endpoint, version("metastore")).close()  # each worker has its own
+        Spans(settings.traces_endpoint, version("metastore")).close()  # a check: each worker makes its own
     Warehouse(settings.warehouse, settings.roots).check()
     with opened(settings, make=True) as (url, postgres):
         _wait_for_schema(settings, url)
-        background = [BackgroundProcess("keeper of PostgreSQL", postgres.keep_running)] if postgres else []
+        background = [BackgroundProcess("PostgreSQL", postgres.keep_running)] if postgres else []
         metrics = _shared_metrics(settings) if settings.http_port is not None else None
         application = partial(make_application, settings, url, metrics, _registration(settings))
         try:
-            with _http_port(settings) as http:
+            with _http_listener(settings) as http:
                 if http and metrics:
-                    certificate = next(
-                        (listener.certificate for listener in transport.listeners if listener.certificate), None
-                    )
-                    background.append(
-                        BackgroundProcess("HTTP port", partial(show, settings, url, metrics, certificate, http))
-                    )
-                ready = partial(_ready, settings, http)
+                    certificate = next((each.certificate for each in transport.listeners if each.certificate), None)
+                    run = partial(_run_http_port, settings, url, metrics, certificate, _http_token(settings), http)
+                    background.append(BackgroundProcess("HTTP port", run))
+                ready = partial(_print_ready, settings, http)
                 return serve_sockets(transport, application, ready, background)
         except BindError as error:
             raise ConfigurationError(str(error)) from error
@@ -85,24 +83,49 @@ def serve(settings: Settings) -> int:
 
 def _shared_metrics(settings: Settings) -> SharedMetrics:
     methods = served()
-    told = all_told(method.result for method in methods.values())
-    return SharedMetrics(sorted(methods), settings.workers, told, [kind.value for kind in EventType])
+    exceptions = all_told(method.result for method in methods.values())
+    return SharedMetrics(sorted(methods), settings.workers, exceptions, [kind.value for kind in EventType])
+
+
+def _run_http_port(*arguments: Any) -> int:
+    # Imported in the process of the HTTP port only: importing Starlette and uvicorn here would delay every start.
+    from metastore.cli.http_port import run_http_port
+
+    return run_http_port(*arguments)
+
+
+def _http_token(settings: Settings) -> str | None:
+    """Returns the token that protects `/calls`. Raises ConfigurationError if the configured file cannot be used.
+
+    Returns None, with a warning, if the file is not configured and the data directory cannot hold it: a server with a
+    read-only file system needs no data directory.
+    """
+    if settings.http_token_file:
+        return load_or_create(settings.http_token_file)
+    try:
+        return load_or_create(settings.data_dir / DEFAULT_NAME)
+    except ConfigurationError as error:
+        log.warning("%s. /calls on the HTTP port is disabled; set METASTORE_HTTP_TOKEN_FILE to enable it.", error)
+        return None
 
 
 def _registration(settings: Settings) -> Registration:
-    """Returns how this server makes itself known to those that share its database."""
+    """Returns the entry of this server in the list of servers on the database."""
     host, port = socket.gethostname(), settings.port
     return Registration(server=uuid4(), version=version("metastore"), revision=runner.head(), host=host, port=port)
 
 
-def _http_port(settings: Settings) -> AbstractContextManager[socket.socket | None]:
+def _http_listener(settings: Settings) -> AbstractContextManager[socket.socket | None]:
     return nullcontext() if settings.http_port is None else listen(settings.http_host, settings.http_port)
 
 
 def _wait_for_schema(settings: Settings, url: str) -> None:
-    """Makes or checks the schema, once the database answers; raises UnavailableError if it does not in time."""
+    """Upgrades the schema of the embedded database, or checks the schema of another one.
+
+    Waits until the database answers. Raises UnavailableError after METASTORE_DATABASE_STARTUP_TIMEOUT seconds.
+    """
     deadline = time.monotonic() + settings.database_startup_timeout
-    said = 0.0
+    next_warning = 0.0
     while True:
         try:
             if settings.embedded:
@@ -114,22 +137,22 @@ def _wait_for_schema(settings: Settings, url: str) -> None:
             now = time.monotonic()
             if now >= deadline:
                 raise
-            if now >= said:
-                log.warning("waiting for the database, %.0f s more: %s", deadline - now, error)
-                said = now + _SECONDS_BETWEEN_WARNINGS
-            time.sleep(min(_PAUSE, deadline - now))
+            if now >= next_warning:
+                log.warning("Waiting %.0f s more for the database: %s", deadline - now, error)
+                next_warning = now + _WARNING_INTERVAL
+            time.sleep(min(_RETRY_INTERVAL, deadline - now))
 
 
 def _upgrade(url: str) -> None:
     runner.upgrade(url)
     try:
         runner.finish(url)
-    except ConfigurationError as error:  # others share it
+    except ConfigurationError as error:  # servers of the previous version still use the database
         log.warning("%s", error)
 
 
 def _transport(settings: Settings) -> TransportOptions:
-    """Raises ConfigurationError."""
+    """Returns the options of the transport: the settings of the same names. Raises ConfigurationError."""
     shared = {field.name for field in fields(TransportOptions)} & {field.name for field in fields(Settings)} - {
         "listeners"
     }
@@ -137,16 +160,20 @@ def _transport(settings: Settings) -> TransportOptions:
 
 
 def _listeners(settings: Settings) -> tuple[Listener, ...]:
-    """Returns what is listened on. Raises ConfigurationError."""
-    found = listeners(settings)
-    for warning in warnings(found):
+    """Returns the listeners, with their certificate. Raises ConfigurationError."""
+    configured = listeners(settings)
+    for warning in warnings(configured):
         log.warning("%s", warning)
-    if settings.authorization != "off" and not all(listener.authentication for listener in found):
-        log.warning("rights are asked of whatever name a client says: set METASTORE_AUTHENTICATION, too")
-    make_authenticator(settings, _no_token)  # the workers make theirs: what is wrong with them is told now
+    if settings.authorization != "off" and not all(listener.authentication for listener in configured):
+        log.warning(
+            "METASTORE_AUTHORIZATION checks privileges of user names that clients can choose freely. "
+            "Set METASTORE_AUTHENTICATION."
+        )
+    # A check: each worker makes its own authenticator, but configuration errors must prevent the start.
+    make_authenticator(settings, _reject_token)
     ProxyUsers(settings.proxy_users, Groups(settings).of)
     certificate = None
-    if settings.tls_certificate and any(listener.tls != "off" for listener in found):
+    if settings.tls_certificate and any(listener.tls != "off" for listener in configured):
         try:
             certificate = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
         except CertificateError as error:
@@ -160,22 +187,22 @@ def _listeners(settings: Settings) -> tuple[Listener, ...]:
             client_certificates=listener.tls_client_certificates,
             certificate=certificate if listener.tls != "off" else None,
         )
-        for listener in found
+        for listener in configured
     )
 
 
-def _no_token(_: bytes) -> tuple[bytes, Identity]:
-    raise AuthenticationFailedError("no token is shown before the start")
+def _reject_token(_: bytes) -> tuple[bytes, Identity]:
+    raise AuthenticationFailedError("tokens are not accepted before the server has started")
 
 
-def _ready(settings: Settings, http: socket.socket | None, found: Sequence[tuple[str, int]]) -> None:
-    pages = f", figures on http://{_address(*http.getsockname()[:2])}/metrics" if http else ""
-    uris = ",".join(f"thrift://{_address(*row)}" for row in found)
+def _print_ready(settings: Settings, http: socket.socket | None, addresses: Sequence[tuple[str, int]]) -> None:
+    uris = ",".join(f"thrift://{_authority(*address)}" for address in addresses)
+    metrics = f", metrics on http://{_authority(*http.getsockname()[:2])}/metrics" if http else ""
     click.echo(
         f"metastore is ready on {uris} with {settings.workers} workers, "
-        f"database {settings.safe_url}, warehouse {settings.warehouse}{pages}"
+        f"database {settings.safe_url}, warehouse {settings.warehouse}{metrics}"
     )
 
 
-def _address(host: str, port: int) -> str:
+def _authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -58,7 +58,7 @@ class _Snapshot(Collector):
         yield from self._processes()
         yield from self._database()
         events = _sum(worker.event_counts() for worker in self._workers)
-        written = {(name,): value for name, value in events.items() if value}
+        written: dict[tuple[str, ...], float] = {(name,): value for name, value in events.items() if value}
         yield _counter("metastore_events", "Notification events that this server has written", ("type",), written)
         if self._hive_names:
             yield from hive_metrics(methods, events, self._gauges, self._total("connections"))
@@ -106,15 +106,18 @@ class _Snapshot(Collector):
             labels=["resource", "method"],
         )
         queued = _sum(worker.totals() for worker in self._workers)
-        waiting.add_metric(["thread", ""], queued["queued_calls"], queued["queued_seconds"])
+        waiting.add_metric(["thread", ""], int(queued["queued_calls"]), queued["queued_seconds"])
         for name, method in methods.items():
-            database.add_metric([name], sum(method.outcomes), method.sums[_DATABASE])
-            waiting.add_metric(["connection", name], sum(method.outcomes), method.sums[_WAITING])
+            calls = int(sum(method.outcomes))
+            database.add_metric([name], calls, method.sums[_DATABASE])
+            waiting.add_metric(["connection", name], calls, method.sums[_WAITING])
         yield database
         yield waiting
 
     def _messages_and_statements(self, methods: Mapping[str, MethodMetrics]) -> Iterator[Metric]:
-        partitions = {(name,): method.sums[_PARTITIONS] for name, method in methods.items() if method.sums[_PARTITIONS]}
+        partitions: dict[tuple[str, ...], float] = {
+            (name,): method.sums[_PARTITIONS] for name, method in methods.items() if method.sums[_PARTITIONS]
+        }
         yield _counter(
             "metastore_partitions_sent", "Partitions and partition names in replies", ("method",), partitions
         )

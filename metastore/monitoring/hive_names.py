@@ -56,7 +56,7 @@ def hive_metrics(
     of open client connections.
     """
     for name, method in methods.items():
-        calls, seconds = sum(method.outcomes), method.sums[0]
+        calls, seconds = int(sum(method.outcomes)), method.sums[0]
         yield SummaryMetricFamily(f"api_{name}", f"Duration of {name} in seconds", calls, seconds)
         yield GaugeMetricFamily(f"active_calls_{name}", f"Calls of {name} in flight", method.active)
     total = sum(sum(method.outcomes) for method in methods.values())

@@ -119,8 +119,8 @@ class _Layout:
         self.method_size = sum(lengths)
         # Each histogram has one bucket more than it has bounds, and the sum of all values behind the buckets.
         seconds, size = len(SECONDS) + 2, len(BYTES) + 2
-        lengths = len(GAUGES), len(TOTALS), len(CONNECTION_KINDS), len(events), seconds, size, size
-        starts = itertools.accumulate((*lengths, len(methods) * self.method_size))
+        sizes = len(GAUGES), len(TOTALS), len(CONNECTION_KINDS), len(events), seconds, size, size
+        starts = itertools.accumulate((*sizes, len(methods) * self.method_size))
         self.totals, self.kinds, self.committed, self.statements = itertools.islice(starts, 4)
         self.requests, self.replies, self.calls, self.size = starts
 

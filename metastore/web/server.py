@@ -31,7 +31,9 @@ class _BoundedProtocol(H11Protocol):
         self._deadline = self.loop.call_later(_MAX_SECONDS, transport.abort)
         if len(self.connections) > _MAX_CONNECTIONS:
             bounded = (each for each in self.connections if isinstance(each, _BoundedProtocol))
-            min(bounded, key=lambda each: each.opened_at).transport.abort()
+            oldest = min(bounded, key=lambda each: each.opened_at)
+            self.connections.discard(oldest)  # at once: `connection_lost` follows after other connections were accepted
+            oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadline.cancel()

@@ -10,6 +10,8 @@ from typing import Final
 
 from metastore.errors import ConfigurationError
 
+DEFAULT_NAME: Final = "http.token"
+"""Name of the file in the data directory, unless METASTORE_HTTP_TOKEN_FILE is set."""
 _TOKEN_BYTES: Final = 32
 _MAX_BYTES: Final = 4096  # of a token file
 

@@ -1,4 +1,4 @@
-"""What operators see of a running server: pages that parse, names that dashboards use, calls that are slow."""
+"""The HTTP port of a running server: metrics, health, and the calls of the server."""
 
 from __future__ import annotations
 
@@ -6,32 +6,36 @@ import json
 import re
 import socket
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 import trustme
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import create_engine, text
 from thrift.Thrift import TApplicationException
 
 from metastore.cli.calls import show_calls
 from metastore.monitoring import hive_names
-from metastore.monitoring.exposition import DATABASE_GAUGES
+from metastore.monitoring.gauges import DATABASE_GAUGES
+from metastore.settings import Settings
 from migrations import runner
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_table, partition
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
-from thrift_idl.gen.hive_metastore.ttypes import NoSuchObjectException
+from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 
 MONITORING = Path(__file__).parents[3] / "metastore" / "monitoring"
 Start = Callable[..., Server]
-HTTP = re.compile(r"figures on (http://\S+)/metrics")
+HTTP = re.compile(r"metrics on (http://\S+)/metrics")
 
 
 @pytest.fixture
@@ -39,16 +43,35 @@ def seen(database_url: str, start_metastore: Start, tmp_path: Path) -> tuple[Ser
     """A server with two workers, a certificate, and its HTTP port; a millisecond is slow there."""
     certificate = tmp_path / "certificate.pem"
     trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
-    options = ["--http-port", "0", "--slow-call-threshold", "0.001", "--metrics-hive-names", "true", "--tls", "allowed"]
+    options = [
+        "--http-port",
+        "0",
+        "--slow-call-threshold",
+        "0.001",
+        "--metrics-hive-names",
+        "true",
+        "--tls",
+        "allowed",
+        "--http-token-file",
+        str(tmp_path / "http.token"),
+    ]
     server = start_metastore(database_url, "--workers", "2", "--tls-certificate", str(certificate), *options)
     found = HTTP.search(server.ready)
     assert found
     return server, found[1]
 
 
-def page(url: str) -> str:
-    with urlopen(url, timeout=20) as reply:
+def page(url: str, **headers: str) -> str:
+    with urlopen(Request(url, headers=headers), timeout=20) as reply:
         return str(reply.read().decode())
+
+
+def status(url: str, **headers: str) -> int:
+    try:
+        page(url, **headers)
+    except HTTPError as error:
+        return error.code
+    return 200
 
 
 def refusal(url: str) -> str:
@@ -71,6 +94,14 @@ def is_refused(url: str) -> bool:
     return False
 
 
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server has closed the connection: with or without reading what was sent."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
 def samples(url: str) -> dict[str, list[Any]]:
     """All samples by their name; the parser refuses what is no exposition."""
     found: dict[str, list[Any]] = {}
@@ -81,7 +112,7 @@ def samples(url: str) -> dict[str, list[Any]]:
 
 
 def total(found: dict[str, list[Any]], name: str, **labels: str) -> float:
-    return sum(each.value for each in found[name] if labels.items() <= each.labels.items())
+    return sum(each.value for each in found.get(name, []) if labels.items() <= each.labels.items())
 
 
 def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> None:
@@ -153,9 +184,9 @@ def test_nothing_is_labelled_with_names_of_clients(seen: tuple[Server, str]) -> 
     with connected(server, ThriftHiveMetastore) as client:
         client.set_ugi("somebody", [])
         database, _ = new_table(client, [("ds", "string")])
-    text = page(f"{url}/metrics")
-    assert "somebody" not in text
-    assert database not in text
+    metrics = page(f"{url}/metrics")
+    assert "somebody" not in metrics
+    assert database not in metrics
     assert total(samples(url), "metastore_connections_total", user_agent="java") == 1
 
 
@@ -188,18 +219,21 @@ def test_it_is_ready_as_long_as_its_database_is(
         threading.Event().wait(0.1)
 
 
-def test_who_drains_is_not_ready(database_url: str, start_metastore: Start, proxied: Callable[[str], Proxy]) -> None:
-    proxy = proxied(database_url)
-    server = start_metastore(proxy.url, "--http-port", "0")
+def test_who_drains_is_not_ready(
+    database_url: str, start_metastore: Start, proxied: Callable[[str], Proxy], tmp_path: Path
+) -> None:
+    proxy, token_file = proxied(database_url), tmp_path / "http.token"
+    server = start_metastore(proxy.url, "--http-port", "0", "--http-token-file", str(token_file))
     found = HTTP.search(server.ready)
     assert found
+    authorization = f"Bearer {token_file.read_text().strip()}"
     with connected(server) as client:
         assert client.get_all_databases() == ["default"]
         proxy.silence()
         client.send_get_all_databases()
-        while "get_all_databases" not in page(f"{found[1]}/calls/now"):
+        while "get_all_databases" not in page(f"{found[1]}/calls/now", Authorization=authorization):
             threading.Event().wait(0.1)
-        (call,) = json.loads(page(f"{found[1]}/calls/now"))
+        (call,) = json.loads(page(f"{found[1]}/calls/now", Authorization=authorization))
         assert "SELECT" in call["sql"], "what it waits for"
         server.process.terminate()
         while not is_refused(f"{found[1]}/health/ready"):
@@ -210,17 +244,95 @@ def test_who_drains_is_not_ready(database_url: str, start_metastore: Start, prox
     assert server.process.wait(60) == 0
 
 
-def test_slow_calls_and_those_in_flight_are_shown(seen: tuple[Server, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_slow_calls_and_those_in_flight_are_shown(
+    seen: tuple[Server, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     server, url = seen
+    settings = Settings(data_dir=tmp_path)
     with connected(server, ThriftHiveMetastore) as client:
         database, name = new_table(client, [("ds", "string")])
         client.add_partitions([partition(database, name, [str(day)]) for day in range(200)])
-    show_calls(url, "slow")
+    show_calls(settings, url, "slow")
     shown = capsys.readouterr().out
     assert f"{database}.{name}[200]" in shown
     assert "add_partitions" in shown
     assert "INSERT INTO" in shown.upper() or "COMMIT" in shown
-    show_calls(url, "now")
+    show_calls(settings, url, "now")
+
+
+def test_calls_require_the_token_and_a_host_name_of_the_server(seen: tuple[Server, str], tmp_path: Path) -> None:
+    _, url = seen
+    token_file = tmp_path / "http.token"
+    assert token_file.stat().st_mode & 0o777 == 0o600
+    token = token_file.read_text().strip()
+    for path in ("/calls/now", "/calls/slow", "/calls/missing", "/anything"):
+        good = 404 if path in ("/calls/missing", "/anything") else 200
+        assert status(f"{url}{path}") == 401
+        assert status(f"{url}{path}", Authorization="Bearer wrong") == 401
+        assert status(f"{url}{path}", Authorization=token) == 401
+        assert status(f"{url}{path}", Authorization=f"Bearer {token}") == good
+        assert status(f"{url}{path}", Authorization=f"Bearer {token}", Host="localhost:1") == good
+        for host in ("evil.example", "127.0.0.1.evil.example:80", "169.254.0.1", "[::1", ""):
+            assert status(f"{url}{path}", Authorization=f"Bearer {token}", Host=host) in (400, 403), host
+    for path in ("/metrics", "/health/live", "/health/ready"):
+        assert status(f"{url}{path}", Host="metastore.example") == 200
+
+
+def test_further_host_names_are_a_setting(database_url: str, start_metastore: Start, tmp_path: Path) -> None:
+    token_file = tmp_path / "http.token"
+    token_file.write_text("chosen by the operator\n")
+    token_file.chmod(0o600)
+    options = ["--http-token-file", str(token_file), "--http-allowed-hosts", "Metastore.example, other"]
+    found = HTTP.search(start_metastore(database_url, "--http-port", "0", *options).ready)
+    assert found
+    headers = {"Authorization": "Bearer chosen by the operator"}
+    for host, code in (("metastore.example:9084", 200), ("OTHER", 200), ("another", 403)):
+        assert status(f"{found[1]}/calls/now", Host=host, **headers) == code
+
+
+def test_calls_are_disabled_without_a_place_for_the_token(
+    database_url: str, start_metastore: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    data_dir = tmp_path / "file" / "data"  # a directory below a file cannot be created
+    server = start_metastore(database_url, "--http-port", "0", "--data-dir", str(data_dir))
+    found = HTTP.search(server.ready)
+    assert found
+    assert "/calls on the HTTP port is disabled" in server.log.read_text()
+    assert status(f"{found[1]}/calls/now", Authorization="Bearer ") == 401
+    assert status(f"{found[1]}/health/ready") == 200
+
+
+def test_failures_of_the_database_are_counted_apart_from_declared_errors(
+    database_url: str, start_metastore: Start
+) -> None:
+    server = start_metastore(database_url, "--http-port", "0")
+    found = HTTP.search(server.ready)
+    assert found
+    with connected(server, ThriftHiveMetastore) as client:
+        database, name = new_table(client)
+        engine = create_engine(database_url)
+        with engine.begin() as connection:
+            connection.execute(text("ALTER TABLE databases RENAME TO databases_away"))
+        with pytest.raises(MetaException, match="no metastore schema"):
+            client.get_database(database)
+        with engine.begin() as connection:
+            connection.execute(text("ALTER TABLE databases_away RENAME TO databases"))
+        engine.dispose()
+        with pytest.raises(NoSuchObjectException):
+            client.get_table(database, f"{name}_missing")
+    rules = yaml.safe_load((MONITORING / "alerts.yaml").read_text())
+    (rule,) = [rule for group in rules["groups"] for rule in group["rules"] if rule["alert"] == "MetastoreUnavailable"]
+    assert 'metastore_calls_total{outcome="unavailable"}' in rule["expr"]
+    for _ in range(100):  # workers publish their counts ten times a second
+        metrics = samples(found[1])
+        if total(metrics, "metastore_calls_total", method="get_table", outcome="declared"):
+            break
+        threading.Event().wait(0.1)
+    assert total(metrics, "metastore_calls_total", method="get_database", outcome="unavailable") == 1
+    assert total(metrics, "metastore_calls_total", method="get_database", outcome="declared") == 0
+    assert total(metrics, "metastore_calls_total", method="get_table", outcome="unavailable") == 0
+    assert total(metrics, "metastore_calls_total", method="get_table", outcome="declared") == 1
 
 
 def test_a_line_cannot_be_forged_and_has_its_bounds(database_url: str, start_metastore: Start) -> None:
@@ -259,17 +371,25 @@ def test_a_client_that_left_before_its_reply_is_in_the_log(database_url: str, st
     assert f"drop_table {database}.{name}" in server.log.read_text()
 
 
-def test_who_asks_for_a_page_and_breaks_off_leaves_one_line(database_url: str, start_metastore: Start) -> None:
+def test_a_broken_connection_leaves_no_traceback_in_the_log(database_url: str, start_metastore: Start) -> None:
     server = start_metastore(database_url, "--http-port", "0")
     found = HTTP.search(server.ready)
     assert found
     host, port = found[1].removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), 20) as client:
-        client.sendall(b"GET /met")
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
-    while "a page was not sent to 127.0.0.1: " not in server.log.read_text():
-        threading.Event().wait(0.1)
+    for message in (b"GET /met", b"no HTTP\r\n\r\n", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"):
+        with socket.create_connection((host, int(port)), 20) as client:
+            client.sendall(message)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+    assert page(f"{found[1]}/health/ready") == "ready\n"
+    assert server.stop() == 0
     assert "Traceback" not in server.log.read_text()
+    assert "Error" not in server.log.read_text()
+
+
+def test_uvicorn_and_starlette_are_not_loaded_at_the_start() -> None:
+    names = "{'uvicorn', 'starlette', 'prometheus_client'}"
+    code = f"import sys, metastore.cli.serve; sys.exit(bool({names} & {{*sys.modules}}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_halves_of_requests_keep_nobody_from_a_page(seen: tuple[Server, str]) -> None:
@@ -279,9 +399,9 @@ def test_halves_of_requests_keep_nobody_from_a_page(seen: tuple[Server, str]) ->
         for half in halves:
             half.sendall(b"GET /metr")
         assert "metastore_" in page(f"{seen[1]}/metrics")
-        assert [half.recv(1) for half in halves[:6]] == [b""] * 6, "the oldest are hung up on"
+        assert all(is_closed(half) for half in halves[:6]), "the oldest connections are closed"
         halves[-1].sendall(b"ics HTTP/1.0\r\n\r\n")
-        assert halves[-1].recv(12) == b"HTTP/1.0 200"
+        assert halves[-1].recv(12) == b"HTTP/1.1 200"
     finally:
         for half in halves:
             half.close()
