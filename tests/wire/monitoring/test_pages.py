@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import struct
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
-import trustme
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import create_engine, text
 from thrift.Thrift import TApplicationException
 
@@ -30,89 +21,12 @@ from migrations import runner
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_table, partition
+from tests.wire.monitoring.pages import HTTP, is_refused, page, refusal, samples, total
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 
 MONITORING = Path(__file__).parents[3] / "metastore" / "monitoring"
 Start = Callable[..., Server]
-HTTP = re.compile(r"metrics on (http://\S+)/metrics")
-
-
-@pytest.fixture
-def seen(database_url: str, start_metastore: Start, tmp_path: Path) -> tuple[Server, str]:
-    """A server with two workers, a certificate, and its HTTP port; a millisecond is slow there."""
-    certificate = tmp_path / "certificate.pem"
-    trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
-    options = [
-        "--http-port",
-        "0",
-        "--slow-call-threshold",
-        "0.001",
-        "--metrics-hive-names",
-        "true",
-        "--tls",
-        "allowed",
-        "--http-token-file",
-        str(tmp_path / "http.token"),
-    ]
-    server = start_metastore(database_url, "--workers", "2", "--tls-certificate", str(certificate), *options)
-    found = HTTP.search(server.ready)
-    assert found
-    return server, found[1]
-
-
-def page(url: str, **headers: str) -> str:
-    with urlopen(Request(url, headers=headers), timeout=20) as reply:
-        return str(reply.read().decode())
-
-
-def status(url: str, **headers: str) -> int:
-    try:
-        page(url, **headers)
-    except HTTPError as error:
-        return error.code
-    return 200
-
-
-def refusal(url: str) -> str:
-    """What a page says that is not well; empty where it is."""
-    try:
-        page(url)
-    except HTTPError as error:
-        return f"{error.code}: {error.read().decode()}"
-    return ""
-
-
-def is_refused(url: str) -> bool:
-    """Whether nobody listens there."""
-    try:
-        page(url)
-    except HTTPError:
-        return False
-    except OSError:
-        return True
-    return False
-
-
-def is_closed(connection: socket.socket) -> bool:
-    """Whether the server has closed the connection: with or without reading what was sent."""
-    try:
-        return connection.recv(1) == b""
-    except ConnectionResetError:
-        return True
-
-
-def samples(url: str) -> dict[str, list[Any]]:
-    """All samples by their name; the parser refuses what is no exposition."""
-    found: dict[str, list[Any]] = {}
-    for family in text_string_to_metric_families(page(f"{url}/metrics")):
-        for sample in family.samples:
-            found.setdefault(sample.name, []).append(sample)
-    return found
-
-
-def total(found: dict[str, list[Any]], name: str, **labels: str) -> float:
-    return sum(each.value for each in found.get(name, []) if labels.items() <= each.labels.items())
 
 
 def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> None:
@@ -260,49 +174,6 @@ def test_slow_calls_and_those_in_flight_are_shown(
     show_calls(settings, url, "now")
 
 
-def test_calls_require_the_token_and_a_host_name_of_the_server(seen: tuple[Server, str], tmp_path: Path) -> None:
-    _, url = seen
-    token_file = tmp_path / "http.token"
-    assert token_file.stat().st_mode & 0o777 == 0o600
-    token = token_file.read_text().strip()
-    for path in ("/calls/now", "/calls/slow", "/calls/missing", "/anything"):
-        good = 404 if path in ("/calls/missing", "/anything") else 200
-        assert status(f"{url}{path}") == 401
-        assert status(f"{url}{path}", Authorization="Bearer wrong") == 401
-        assert status(f"{url}{path}", Authorization=token) == 401
-        assert status(f"{url}{path}", Authorization=f"Bearer {token}") == good
-        assert status(f"{url}{path}", Authorization=f"Bearer {token}", Host="localhost:1") == good
-        for host in ("evil.example", "127.0.0.1.evil.example:80", "169.254.0.1", "[::1", ""):
-            assert status(f"{url}{path}", Authorization=f"Bearer {token}", Host=host) in (400, 403), host
-    for path in ("/metrics", "/health/live", "/health/ready"):
-        assert status(f"{url}{path}", Host="metastore.example") == 200
-
-
-def test_further_host_names_are_a_setting(database_url: str, start_metastore: Start, tmp_path: Path) -> None:
-    token_file = tmp_path / "http.token"
-    token_file.write_text("chosen by the operator\n")
-    token_file.chmod(0o600)
-    options = ["--http-token-file", str(token_file), "--http-allowed-hosts", "Metastore.example, other"]
-    found = HTTP.search(start_metastore(database_url, "--http-port", "0", *options).ready)
-    assert found
-    headers = {"Authorization": "Bearer chosen by the operator"}
-    for host, code in (("metastore.example:9084", 200), ("OTHER", 200), ("another", 403)):
-        assert status(f"{found[1]}/calls/now", Host=host, **headers) == code
-
-
-def test_calls_are_disabled_without_a_place_for_the_token(
-    database_url: str, start_metastore: Start, tmp_path: Path
-) -> None:
-    (tmp_path / "file").touch()
-    data_dir = tmp_path / "file" / "data"  # a directory below a file cannot be created
-    server = start_metastore(database_url, "--http-port", "0", "--data-dir", str(data_dir))
-    found = HTTP.search(server.ready)
-    assert found
-    assert "/calls on the HTTP port is disabled" in server.log.read_text()
-    assert status(f"{found[1]}/calls/now", Authorization="Bearer ") == 401
-    assert status(f"{found[1]}/health/ready") == 200
-
-
 def test_failures_of_the_database_are_counted_apart_from_declared_errors(
     database_url: str, start_metastore: Start
 ) -> None:
@@ -369,46 +240,3 @@ def test_a_client_that_left_before_its_reply_is_in_the_log(database_url: str, st
             client.get_all_tables(database)  # it is gone in time, and with it the line is there
         assert client.get_all_tables(database) == []
     assert f"drop_table {database}.{name}" in server.log.read_text()
-
-
-def test_a_broken_connection_leaves_no_traceback_in_the_log(database_url: str, start_metastore: Start) -> None:
-    server = start_metastore(database_url, "--http-port", "0")
-    found = HTTP.search(server.ready)
-    assert found
-    host, port = found[1].removeprefix("http://").split(":")
-    for message in (b"GET /met", b"no HTTP\r\n\r\n", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"):
-        with socket.create_connection((host, int(port)), 20) as client:
-            client.sendall(message)
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
-    assert page(f"{found[1]}/health/ready") == "ready\n"
-    assert server.stop() == 0
-    assert "Traceback" not in server.log.read_text()
-    assert "Error" not in server.log.read_text()
-
-
-def test_uvicorn_and_starlette_are_not_loaded_at_the_start() -> None:
-    names = "{'uvicorn', 'starlette', 'prometheus_client'}"
-    code = f"import sys, metastore.cli.serve; sys.exit(bool({names} & {{*sys.modules}}))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_halves_of_requests_keep_nobody_from_a_page(seen: tuple[Server, str]) -> None:
-    port = int(seen[1].rpartition(":")[2])
-    halves = [socket.create_connection(("127.0.0.1", port), 20) for _ in range(70)]
-    try:
-        for half in halves:
-            half.sendall(b"GET /metr")
-        assert "metastore_" in page(f"{seen[1]}/metrics")
-        assert all(is_closed(half) for half in halves[:6]), "the oldest connections are closed"
-        halves[-1].sendall(b"ics HTTP/1.0\r\n\r\n")
-        assert halves[-1].recv(12) == b"HTTP/1.1 200"
-    finally:
-        for half in halves:
-            half.close()
-
-
-def test_a_port_in_use_is_named(database_url: str, start_metastore: Start) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        with pytest.raises(AssertionError, match="the port is in use"):
-            start_metastore(database_url, "--http-port", port)
