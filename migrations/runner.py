@@ -1,28 +1,29 @@
-"""Brings a database to the schema of this version, and says where one stands. Needs no alembic.ini.
+"""Upgrades a database to this version's schema, and checks which schema it has. Needs no alembic.ini.
 
-Each revision is one transaction under an advisory lock: two upgrades come one after the other, and what breaks changes
-nothing. An upgrade only adds, so that servers of before go on; what they alone needed goes when it is finished.
+Each revision is one transaction under an advisory lock: concurrent upgrades run one after the other, and a failed
+upgrade changes nothing. Upgrades only add to the schema, so servers of the previous version keep running; `finish`
+later removes what only they needed.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import safe_url
+from metastore.storage.postgres.rejection import is_temporary, rejection_states
 from migrations.servers import RunningServer, older, running
 
-if TYPE_CHECKING:  # alembic is imported where something is upgraded: a start that need not does not wait for it
+if TYPE_CHECKING:  # alembic is imported only when something is upgraded: it is slow, and most starts do not need it
     from alembic.config import Config
     from alembic.script import ScriptDirectory
 
@@ -31,35 +32,33 @@ T = TypeVar("T")
 _FOLDER: Final = Path(__file__).parent
 
 LOCK_TIMEOUT: Final = 30
-"""Seconds that an upgrade waits for another one, or for a table that is in use."""
+"""Seconds that an upgrade waits for a concurrent upgrade, or for tables that are in use."""
 
 _SHORT: Final = 0.5
-"""Seconds that one attempt waits for a lock: so long, whoever comes after it waits, too; and less than PostgreSQL's
-deadlock_timeout, so that of two who wait for each other it is the upgrade that gives way."""
+"""Seconds that one attempt waits for a lock. Statements that arrive meanwhile queue up behind it, so it is short; and
+shorter than PostgreSQL's deadlock_timeout, so that in a deadlock the upgrade gives way and not the other session."""
 
-_ALONE: Final = "0010"
-"""Up to this revision, upgrades change what servers of before need: none may be there."""
+_LAST_EXCLUSIVE: Final = "0010"
+"""Upgrades up to this revision break older servers, so none may be running."""
 
 _UPGRADED: Final = "schema.upgraded"
 _FINISHED: Final = "schema.finished"
 _IN_USE: Final = ("55P03", "40P01")  # lock_not_available, deadlock_detected
 
-_PASSING: Final = re.compile(
-    r"starting up|shutting down|recovery|not yet accepting|too many|connection slots|terminating"
-)
-"""What a server says that refuses a connection, but will take it later."""
+_CONNECT_TIMEOUT: Final = 10  # seconds
 
 _ADVISORY_LOCK: Final = 0x6D657461  # "meta"
 
 
 def head() -> str:
-    """Returns the revision that this version needs."""
+    """Returns the schema revision that this version needs."""
     return _known()[-1]
 
 
 def current(database: str | Connection) -> str | None:
-    """Returns the revision of a database, None for one without our schema. Raises UnavailableError,
-    ConfigurationError."""
+    """Returns the revision of a database, None if it has no metastore schema. Raises UnavailableError,
+    ConfigurationError.
+    """
     if isinstance(database, Connection):
         if not database.scalar(text("SELECT to_regclass('alembic_version') IS NOT NULL")):
             return None
@@ -70,9 +69,9 @@ def current(database: str | Connection) -> str | None:
 
 
 def upgrade(database_url: str) -> bool:
-    """Brings a database to `head()`, beside servers of the version before; false where it stood there.
+    """Upgrades a database to `head()` while servers of the previous version run; False if it was there already.
 
-    Raises UnavailableError; ConfigurationError also where servers are there that the upgrade would break.
+    Raises UnavailableError; ConfigurationError, also if servers are running that the upgrade would break.
     """
     changed = False
     while _changed(database_url, lambda connection: _upgrade(connection, database_url)):
@@ -81,9 +80,10 @@ def upgrade(database_url: str) -> bool:
 
 
 def finish(database_url: str) -> bool:
-    """Removes what only servers of before needed; false where there is nothing left to be done.
+    """Removes what only servers of earlier versions needed; False if nothing was left to do.
 
-    Raises UnavailableError; ConfigurationError while such a server is there, and before the upgrade itself.
+    Each statement is a transaction of its own, so that few tables are locked at a time. Raises UnavailableError;
+    ConfigurationError while such a server is running, and before the upgrade.
     """
     for statement in _changed(database_url, lambda connection: _left_to_finish(connection, database_url)):
         _changed(database_url, methodcaller("execute", text(statement)))
@@ -91,29 +91,30 @@ def finish(database_url: str) -> bool:
 
 
 def is_finished(database_url: str) -> bool:
-    """Tells whether nothing is left for `finish` to do. Raises UnavailableError, ConfigurationError."""
+    """Tells whether `finish` has nothing left to do. Raises UnavailableError, ConfigurationError."""
     with _connected(database_url) as connection:
         return _finished(connection) >= (current(connection) or "")
 
 
 def servers(database_url: str) -> list[RunningServer]:
-    """Lists the servers that run on a database. Raises UnavailableError, ConfigurationError."""
+    """Lists the servers that use a database. Raises UnavailableError, ConfigurationError."""
     with _connected(database_url) as connection:
         return running(connection)
 
 
 def check(database_url: str) -> None:
-    """Raises ConfigurationError, with the command that mends it, unless a server of this version fits a database: it
-    stands at `head()`, or was upgraded further, and that is not finished.
+    """Raises ConfigurationError, with the command to run, unless this version can use the database.
+
+    It can if the schema is at `head()`, or if a later version has upgraded it and that upgrade is not finished.
     """
     with _connected(database_url) as connection:
         check_schema(connection, database_url)
 
 
 def check_schema(connection: Connection, database_url: str) -> None:
-    """Checks as `check`, over a connection that is there. Raises DBAPIError, too."""
+    """Does the same as `check` over an open connection. Raises DBAPIError, too."""
     revision = current(connection)
-    if revision == head() or (revision and _goes_on_beside(connection, revision)):
+    if revision == head() or (revision and _is_usable(connection, revision)):
         return
     _refuse_unknown(revision, database_url)
     state = f"has the schema of revision {revision}" if revision else "has no schema yet"
@@ -124,7 +125,10 @@ def check_schema(connection: Connection, database_url: str) -> None:
 
 
 def _changed(database_url: str, change: Callable[[Connection], T]) -> T:
-    """Makes a change in one transaction; where something is in use that it needs, again and again for a while."""
+    """Makes a change in one transaction, and retries it while other sessions hold locks that it needs.
+
+    Raises UnavailableError after `LOCK_TIMEOUT`.
+    """
     deadline = time.monotonic() + LOCK_TIMEOUT
     with _connected(database_url) as connection:
         while True:
@@ -140,20 +144,20 @@ def _changed(database_url: str, change: Callable[[Connection], T]) -> T:
                     raise
                 if time.monotonic() > deadline:
                     raise UnavailableError(
-                        f"the database {safe_url(database_url)} has tables in use for more than {LOCK_TIMEOUT} s: end "
-                        f"what takes so long (pg_stat_activity shows it), and try again"
+                        f"tables of the database {safe_url(database_url)} have been locked for more than "
+                        f"{LOCK_TIMEOUT} s: end the sessions that lock them (see pg_stat_activity), and try again"
                     ) from error
             time.sleep(_SHORT)
 
 
 def _upgrade(connection: Connection, database_url: str) -> bool:
-    """Goes one revision further, so that those at work wait for few tables at a time; from nothing, all at once."""
+    """Upgrades by one revision, so that each transaction locks few tables; from an empty database to `head()`."""
     revision = current(connection)
     _refuse_unknown(revision, database_url)
     if revision == head():
         return False
-    if revision and revision < _ALONE:
-        _refuse_older(connection, _ALONE, "This step cannot be made beside them")
+    if revision and revision < _LAST_EXCLUSIVE:
+        _refuse_older(connection, _LAST_EXCLUSIVE, "They cannot run during this upgrade")
     from alembic import command
 
     config = _config()
@@ -168,12 +172,12 @@ def _upgrade(connection: Connection, database_url: str) -> bool:
 
 
 def _left_to_finish(connection: Connection, database_url: str) -> list[str]:
-    """Returns the statements that finish an upgrade. Raises ConfigurationError where that must not be."""
+    """Returns the statements that finish an upgrade. Raises ConfigurationError if it cannot be finished now."""
     revision = current(connection)
     if revision != head():
         raise ConfigurationError(
-            f"the database {safe_url(database_url)} has the schema of revision {revision or 'none'}: run  metastore db "
-            f"upgrade  of the version that it is to have, before its --finish"
+            f"the database {safe_url(database_url)} has schema revision {revision or 'none'}, this version needs "
+            f"{head()}: run  metastore db upgrade  first, then  metastore db upgrade --finish"
         )
     finished = _finished(connection)
     if finished == revision:
@@ -192,21 +196,22 @@ def _note_finished(connection: Connection, database_url: str) -> bool:
     return True
 
 
-def _refuse_older(connection: Connection, revision: str, why: str) -> None:
-    found = older(connection, revision)
-    if found:
-        raise ConfigurationError(f"servers of before are there: {', '.join(map(str, found))}. {why}: stop them first")
+def _refuse_older(connection: Connection, revision: str, reason: str) -> None:
+    if outdated := older(connection, revision):
+        names = ", ".join(map(str, outdated))
+        raise ConfigurationError(f"servers of an older version are running: {names}. {reason}: stop them first")
 
 
 def _finished(connection: Connection) -> str:
-    """Returns the revision up to which upgrades are finished; of a database from before there was such a thing, the
-    last one that was one step.
+    """Returns the revision up to which upgrades are finished.
+
+    Databases from before this was recorded are finished up to the last revision that had nothing to finish.
     """
-    return _noted(connection, _FINISHED) or _ALONE
+    return _noted(connection, _FINISHED) or _LAST_EXCLUSIVE
 
 
-def _goes_on_beside(connection: Connection, revision: str) -> bool:
-    """Tells whether a later version has upgraded the database, but not finished that: then this one goes on."""
+def _is_usable(connection: Connection, revision: str) -> bool:
+    """Tells whether a later version upgraded the database and has not finished that: this version still fits."""
     return revision == _noted(connection, _UPGRADED) > head() >= _finished(connection)
 
 
@@ -227,12 +232,12 @@ def _refuse_unknown(revision: str | None, database_url: str) -> None:
     if revision is not None and revision not in _known():
         raise ConfigurationError(
             f"the database {safe_url(database_url)} has the schema of revision {revision}, which this version does not "
-            f"know: install the version of metastore that made it, or a later one"
+            f"know: install the version of metastore that created it, or a later one"
         )
 
 
 def _known() -> list[str]:
-    """Lists the revisions of this version, as their files are named. Raises ConfigurationError where there are none."""
+    """Lists the revisions of this version, from their file names. Raises ConfigurationError if there are none."""
     revisions = sorted(path.name.partition("_")[0] for path in (_FOLDER / "versions").glob("[0-9]*.py"))
     if not revisions:
         raise ConfigurationError("the migrations are not part of this installation; install metastore again")
@@ -256,22 +261,38 @@ def _config() -> Config:
 
 @contextmanager
 def _connected(database_url: str) -> Iterator[Connection]:
+    """Yields a connection. Raises ConfigurationError, UnavailableError, each one line without the password."""
     shown = safe_url(database_url)
     try:
         url = make_url(database_url)
-        engine = create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 10})
+        engine = create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": _CONNECT_TIMEOUT})
     except (ArgumentError, ValueError) as error:
         raise ConfigurationError(
             f"database URL {shown!r} cannot be read; write postgresql://user:password@host:5432/database"
         ) from error
     try:
-        with engine.connect() as connection:
+        connection = engine.connect()
+    except DBAPIError as error:
+        raise _connection_error(engine.dialect, url, shown, error) from error
+    try:
+        with connection:
             yield connection
     except DBAPIError as error:
-        reason = " ".join(str(error.orig).split())
-        if "FATAL:" in reason and not _PASSING.search(reason):
-            mend = "are user, password and database right?"
-            raise ConfigurationError(f"the database {shown} refuses the connection ({reason}); {mend}") from error
-        raise UnavailableError(
-            f"the database {shown} cannot be used ({reason}); is the address right, is PostgreSQL running?"
-        ) from error
+        raise UnavailableError(f"the database {shown} reports an error ({_one_line(error)})") from error
+
+
+def _connection_error(dialect: Any, url: URL, shown: str, error: DBAPIError) -> ConfigurationError | UnavailableError:
+    """Returns ConfigurationError for wrong settings, UnavailableError if the same connection may succeed later."""
+    arguments, parameters = dialect.create_connect_args(url)
+    if is_temporary(rejection_states(tuple(arguments), {**parameters, "connect_timeout": _CONNECT_TIMEOUT})):
+        return UnavailableError(
+            f"cannot connect to the database {shown} ({_one_line(error)}); check the address, and that PostgreSQL is "
+            f"running and accepts connections"
+        )
+    return ConfigurationError(
+        f"the database {shown} rejects the connection ({_one_line(error)}); check user, password and database"
+    )
+
+
+def _one_line(error: DBAPIError) -> str:
+    return " ".join(str(error.orig).split())

@@ -1,4 +1,4 @@
-"""Values that were read and may be needed again: bounded in bytes, shared by the threads of one process."""
+"""A cache with a limit in bytes, shared by the threads of one process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Values by key. Of more than `limit` bytes, those go that were not asked for longest."""
+    """Values by key. Above `limit` bytes, the least recently used ones are evicted."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -20,6 +20,7 @@ class Cache(Generic[K, V]):
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
+        """Returns the value, or None."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -27,14 +28,14 @@ class Cache(Generic[K, V]):
             return self._values[key][0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Keeps a value of so many bytes, in place of what had the key before."""
+        """Stores a value of `size` bytes. A value above the limit is not stored, and removes the one of that key."""
         with self._lock:
-            _, before = self._values.pop(key, (None, 0))
-            self._size -= before
+            _, old_size = self._values.pop(key, (None, 0))
+            self._size -= old_size
             if size > self._limit:
                 return
             self._values[key] = value, size
             self._size += size
             while self._size > self._limit:
-                _, (_, gone) = self._values.popitem(last=False)
-                self._size -= gone
+                _, (_, evicted_size) = self._values.popitem(last=False)
+                self._size -= evicted_size

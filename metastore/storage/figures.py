@@ -1,4 +1,4 @@
-"""What the database knows about the metastore as a whole: few statements, none of the first reads a large table."""
+"""Figures of the whole metastore for monitoring: ten statements, none of which reads a large table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SELECT count(*) - count(aborted_at), count(aborted_at),
 _COMPACTIONS: Final = (
     "SELECT state, count(*), extract(epoch FROM now() - min(enqueued_at)) FROM compactions GROUP BY state"
 )
-_WAITED_FOR: Final = (INITIATED, WORKING, READY_FOR_CLEANING)
+_PENDING_STATES: Final = (INITIATED, WORKING, READY_FOR_CLEANING)
 _FILES: Final = """
 SELECT CASE WHEN drop_id IS NOT NULL AND origin IS NOT NULL THEN 'kept' ELSE kind END, count(*) FROM file_operations
 WHERE kind <> 'held' AND (kind <> 'remove' OR reason <> 'replaced') GROUP BY 1
@@ -48,7 +48,10 @@ SELECT id, location FROM file_operations WHERE kind = 'remove' AND reason = 'rep
 
 
 def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
-    """Returns metric → value by label, as `monitoring.exposition.DATABASE_GAUGES` names them. Raises DBAPIError."""
+    """Returns metrics as name → label → value (`monitoring.exposition`); the empty label for a single value.
+
+    Counts of catalog objects are PostgreSQL's estimates (pg_class.reltuples). Raises DBAPIError.
+    """
 
     def row(statement: str) -> tuple[Any, ...]:
         return tuple(connection.execute(text(statement)).one())
@@ -62,7 +65,7 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
     writing, aborted, oldest_write = row(_WRITES)
     waiting_files, oldest_file = row(_WAITING)
     compactions = connection.execute(text(_COMPACTIONS)).all()
-    none = dict.fromkeys(_WAITED_FOR, 0.0)
+    none = dict.fromkeys(_PENDING_STATES, 0.0)
     return {
         "metastore_objects": by_label(_OBJECTS),
         "metastore_event_last_id": {"": float(last or 0)},
@@ -75,7 +78,7 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
         "metastore_write_oldest_seconds": {"": float(oldest_write or 0)},
         "metastore_compactions": none | {str(state): float(count) for state, count, _ in compactions},
         "metastore_compaction_oldest_seconds": none
-        | {str(state): float(age) for state, _, age in compactions if state in _WAITED_FOR},
+        | {str(state): float(age) for state, _, age in compactions if state in _PENDING_STATES},
         "metastore_files_waiting_for_cleaning": {"": float(waiting_files)},
         "metastore_file_waiting_oldest_seconds": {"": float(oldest_file or 0)},
         "metastore_servers": by_label(_SERVERS),
@@ -84,7 +87,7 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
 
 
 def read_dependents(connection: Connection) -> dict[str, Mapping[str, float]]:
-    """Returns the figures of dependent tables' partitions, as `read_figures` does; reads all of them."""
+    """Returns the figures of dependent partitions, in the same form. Evaluates every dependent partition: slow."""
     fresh, stale, incomplete, oldest = connection.execute(text(STALE)).one()
     return {
         "metastore_dependents": {"fresh": float(fresh), "stale": float(stale), "incomplete": float(incomplete)},
@@ -93,5 +96,5 @@ def read_dependents(connection: Connection) -> dict[str, Mapping[str, float]]:
 
 
 def read_replaced(connection: Connection) -> dict[int, str]:
-    """Returns the places whose files wait for cleaning, by number."""
+    """Returns the replaced locations that wait for cleaning, by id of their file operation."""
     return {row.id: row.location for row in connection.execute(text(_REPLACED))}

@@ -1,4 +1,4 @@
-"""What identifies a stored object: the values that services pass from one repository to another."""
+"""Values that identify stored objects: services pass them from one repository to another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableRef:
-    """What identifies a table, and what its partitions are read with."""
+    """The identity of a table, and what reading its partitions needs.
+
+    `version` rises with each change of the table; `write_token` is the prefix of its query ids.
+    """
 
     id: int
     database_id: int
@@ -47,14 +50,14 @@ class TableRef:
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """A table with its identity."""
+    """A table and its identity."""
 
     ref: TableRef
     encoded: EncodedStruct[Table]
 
 
 class StoredPartition(NamedTuple):
-    """A partition with its identity."""
+    """A partition and its identity."""
 
     id: int
     name: str
@@ -64,7 +67,7 @@ class StoredPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScanRow:
-    """What a scan needs of one partition; of an unpartitioned table, the one row without values."""
+    """The fields of one partition that a scan needs; for an unpartitioned table, one row without values."""
 
     values: list[str]
     location: str
@@ -75,7 +78,7 @@ class ScanRow:
 
 @dataclass(frozen=True, slots=True)
 class VisibleWrites:
-    """Which writes of a table are visible: numbers up to `highest`, but for the open ones, which are ascending."""
+    """The visible writes of a table: numbers up to `highest`, except the `open` ones (ascending)."""
 
     highest: int
     open: list[int]

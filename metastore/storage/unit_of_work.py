@@ -1,4 +1,4 @@
-"""One transaction a request: opened by a service, joined by repositories, committed here and nowhere else."""
+"""The unit of work: one transaction per request. A service opens it, repositories join it, it commits once."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ from metastore.storage.repositories.write_ids import WriteIds
 from metastore.storage.repositories.writes import Writes
 
 _CACHE_BYTES: Final = 16 * 2**20
-_PATIENCE: Final = 40.0  # seconds until what became of a commit must be known
-_SHORT_PATIENCE: Final = 5.0  # of one that is undone later, if it is known no earlier
+_PATIENCE: Final = 40.0  # seconds in which the outcome of a lost commit must become known
+_SHORT_PATIENCE: Final = 5.0  # the same for a transaction that can be undone later
 _PAUSE: Final = 0.05
 _STATUS: Final = text("SELECT pg_xact_status(cast(cast(:number AS text) AS xid8))")
 _R = TypeVar("_R")
@@ -69,14 +69,14 @@ Undo: TypeAlias = Callable[["UnitOfWork"], object]
 
 
 class UnknownCommit(NamedTuple):
-    """A transaction of which it is not known whether it was committed: its number, and what undoes it."""
+    """A transaction whose commit may or may not have happened: its number, and the function that undoes it."""
 
     number: str
     undo: Undo
 
 
 class _Repository(Generic[_R]):
-    """A repository that is made when it is first asked for: a call uses few of them."""
+    """Creates a repository when it is first used: a call uses few of the thirty."""
 
     def __init__(self, make: Callable[[Connection], _R]) -> None:
         self._make = make
@@ -90,7 +90,7 @@ class _Repository(Generic[_R]):
 
 
 class UnitOfWork:
-    """The repositories of one connection."""
+    """The repositories of one connection, in a transaction (`Store.transaction`) or in autocommit mode."""
 
     audit = _Repository(Audit)
     catalogs = _Repository(Catalogs)
@@ -128,13 +128,13 @@ class UnitOfWork:
     def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:
         self._connection = connection
         self._in_transaction = False
-        self._number = ""  # of the transaction, as PostgreSQL counts
-        self.unknown: UnknownCommit | None = None  # whether it was committed, and what then
+        self._number = ""  # PostgreSQL's id of the transaction
+        self.unknown: UnknownCommit | None = None  # set if the commit's outcome is unknown
         self._undo: Undo | None = None
-        self.recorded: list[Event] = []  # events of this transaction
-        self._listed: set[int] = set()  # tables whose partitions are changed
+        self.recorded: list[Event] = []  # events for the notification log
+        self._listed: set[int] = set()  # ids of tables whose partition lists change
         self._privileges_change = False
-        self.note: AuditNote | None = None  # to be written with the commit
+        self.note: AuditNote | None = None  # line of the audit trail to write with the commit
         descriptors = self._descriptors = Descriptors(connection, tails)
         self.tables = Tables(connection, descriptors)
         self.partitions = Partitions(connection, descriptors)
@@ -143,52 +143,54 @@ class UnitOfWork:
 
     @cached_property
     def access(self) -> Access:
-        """What rights are decided by."""
+        """Queries for authorization decisions."""
         return Access(self._connection, self._descriptors)
 
     def change_privileges(self) -> None:
-        """Tells everybody, with the commit, that what somebody may do has changed."""
+        """Raises the version of privileges with the commit: all servers then discard cached privileges."""
         self._privileges_change = True
 
     def try_lock_job(self, job: str) -> bool:
-        """Tells whether nobody else, on any server, is at this job; nobody will be, before this transaction ends."""
+        """Locks a background job on all servers until the transaction ends; False if another server runs it."""
         statement = select(func.pg_try_advisory_xact_lock(func.hashtextextended(job, 0)))
         claimed: bool = self._connection.execute(statement).scalar_one()
         return claimed
 
     def begin(self) -> None:
-        """Opens the transaction that all repositories join; by its number it can be asked for later."""
-        self._in_transaction = True  # even if the number cannot be had: a standby has none to give
+        """Opens the transaction, and reads its number, by which the outcome of a lost commit can be looked up."""
+        self._in_transaction = True  # before the statement: a standby opens the block and then fails to assign a number
         ((self._number,),) = run(self._connection, "BEGIN; SELECT pg_current_xact_id()::text")
 
     def undo_if_unknown(self, undo: Undo) -> None:
-        """Notes what undoes this transaction, where its caller was told that its commit is not known."""
+        """Registers what undoes this transaction in case that its caller is told that the commit is unknown."""
         self._undo = undo
 
     def outcome(self, number: str) -> str:
-        """Returns what became of a transaction: committed, aborted, or in progress."""
+        """Returns the outcome of a transaction: committed, aborted or in progress."""
         outcome: str = self._connection.execute(_STATUS, {"number": number}).scalar_one()
         return outcome
 
     def mark_partitions_changed(self, table_ids: Iterable[int]) -> None:
-        """Partitions of these tables have come or gone in another way than by their repository."""
+        """Gives the partition lists of these tables a new state with the commit, as `PartitionsWrite` does itself."""
         self._listed.update(table_ids)
 
     def record(self, *events: Event) -> None:
-        """Notes what this transaction does, for the notification log: it is appended right before the commit."""
+        """Adds events of this transaction to the notification log, right before the commit."""
         self.recorded += events
 
     def commit(self) -> None:
-        """Commits, if that was not done yet. Where the connection breaks, PostgreSQL is asked what became of it.
+        """Commits, unless that was done. If the connection breaks meanwhile, looks up the outcome.
 
         Raises:
-            ConnectionLostError: the connection broke, and nothing was committed.
-            UnavailableError: the same, and PostgreSQL does not say in time; whether it happened is not known.
-                Where it can be undone, some seconds are waited for, and it will be undone.
+            ConnectionLostError: the connection broke and nothing was committed.
+            UnavailableError: the connection broke and the outcome is unknown after the waiting time. A transaction with
+                `undo_if_unknown` waits only some seconds, and is undone later if it was committed.
         """
         if not self._in_transaction:
             return
-        # In one message, so that what others wait for is locked no longer than PostgreSQL needs: the log last.
+        # One message for the last statements and COMMIT. The rows that all writers lock (partition lists, version of
+        # privileges, sequences of events and audit lines) stay locked without a round trip in between; the event
+        # sequence, which every change locks, comes after the others.
         changes = (
             (RAISE, self._listed),
             (VERSION, self._privileges_change),
@@ -196,25 +198,25 @@ class UnitOfWork:
             (WRITE, self.note is not None),
         )
         last = [*(statement for statement, is_needed in changes if is_needed), "COMMIT"]
-        given = appended(self.recorded) | {"listed": sorted(self._listed)} | written(self.note)
+        values = appended(self.recorded) | {"listed": sorted(self._listed)} | written(self.note)
         try:
-            run(self._connection, "; ".join(last), **given)
+            run(self._connection, "; ".join(last), **values)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
             self._in_transaction = False
             if not self._was_committed():
-                raise ConnectionLostError(f"The connection broke before the commit: {translate(error)}") from error
+                raise ConnectionLostError(f"The connection was lost before the commit: {translate(error)}") from error
         self._in_transaction = False
         if self.note is not None:
             self.note.is_written = True
 
     def _was_committed(self) -> bool:
-        """Raises UnavailableError."""
+        """Reconnects and polls the outcome of the transaction. Raises UnavailableError if it stays unknown."""
         deadline = monotonic() + (_SHORT_PATIENCE if self._undo else _PATIENCE)
         while True:
             try:
-                self._connection.rollback()  # SQLAlchemy connects anew then
+                self._connection.rollback()  # SQLAlchemy reconnects on the next statement
                 status = self.outcome(self._number)
                 if status in ("committed", "aborted"):
                     return bool(status == "committed")
@@ -225,25 +227,27 @@ class UnitOfWork:
                 if self._undo:
                     self.unknown = UnknownCommit(self._number, self._undo)
                 raise UnavailableError(
-                    "The connection broke during the commit; whether it happened is not known"
-                    + (", and it will be undone" if self._undo else "")
+                    "The connection was lost during the commit; whether it happened is unknown"
+                    + ("; if it did, it will be undone" if self._undo else "")
                 )
             sleep(_PAUSE)
 
     def rollback(self) -> None:
-        """Undoes what was not committed."""
+        """Rolls back what is not committed."""
         if self._in_transaction and not self._connection.invalidated:
             self._connection.exec_driver_sql("ROLLBACK")
 
 
 class Store:
-    """The database, as services see it."""
+    """The database as services see it: a pool of connections, and units of work on them."""
 
     def __init__(
         self, engine: Engine, settings: Settings, on_events: Callable[[list[str]], object] | None = None
     ) -> None:
-        """`settings`: `pool_size` connections, `pool_timeout` in seconds; `on_events` is told the types of events that
-        were committed.
+        """
+        Args:
+            settings: `pool_size`, and `pool_timeout` in seconds.
+            on_events: called with the types of the events of each committed transaction.
         """
         self._on_events = on_events
         self._engine = engine
@@ -255,17 +259,18 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
-        """Statements that stand for themselves: no transaction block, each sees all that is committed."""
+        """Yields a unit of work in autocommit mode: each statement sees everything that is committed when it starts."""
         with translated(), self._pool.connection() as connection:
             yield UnitOfWork(connection, self._tails, self._names)
 
     @contextmanager
     def transaction(self, *, audited: bool = True) -> Iterator[UnitOfWork]:
-        """Everything inside is committed at the end, or nothing of it. `audited`: it is what the call is for, and the
-        audit trail has it if it is to have the call.
+        """Yields a unit of work in a transaction that is committed at the end of the block, or rolled back on an error.
+
+        `audited`: the transaction is what the call is for, so that it writes the call's line of the audit trail.
         """
         with translated(), self._pool.connection(writes=True) as connection:
-            work = UnitOfWork(connection, self._tails)  # names that nobody else sees yet are not kept
+            work = UnitOfWork(connection, self._tails)  # without the name cache: uncommitted names must not get into it
             if audited and (current := caller.get()) and current.note and not current.note.is_written:
                 work.note = current.note
             try:
@@ -282,14 +287,15 @@ class Store:
 
     @contextmanager
     def asynchronous_commit(self) -> Iterator[UnitOfWork]:
-        """Statements that stand for themselves, and say that their commits do not wait for the disk: if PostgreSQL
-        crashes in the next second they may be lost, unless something durable was committed after them.
+        """Yields a unit of work in autocommit mode, for statements that set synchronous_commit off themselves.
+
+        If PostgreSQL crashes within the next second, these commits may be lost, unless a later commit was synchronous.
         """
         with translated(), self._pool.connection(writes=True) as connection:
             yield UnitOfWork(connection, self._tails)
 
     def resolve_unknown_commits(self) -> None:
-        """Undoes what was committed although its caller could not be told. Raises UnavailableError."""
+        """Undoes transactions that were committed although their callers got an error. Raises UnavailableError."""
         with self._settling:
             while self._unknown:
                 number, undo = self._unknown[0]
@@ -302,17 +308,18 @@ class Store:
                 self._unknown.popleft()
 
     def is_reachable(self) -> bool:
-        """Tells whether the database answers; costs a query a second at most."""
+        """Tells whether the database answers. Sends at most one query a second."""
         return self._pool.is_reachable()
 
     def reject_connections(self, reason: str) -> None:
-        """From now on, nobody gets a connection: UnavailableError with this text is raised instead."""
+        """Makes every later request for a connection raise UnavailableError with this text."""
         self._pool.reject_connections(reason)
 
     @property
     def connections_used(self) -> int:
-        """Connections to the database that calls have at this moment."""
+        """Number of database connections in use."""
         return self._pool.used
 
     def close(self) -> None:
+        """Closes all connections."""
         self._engine.dispose()

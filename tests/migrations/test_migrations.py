@@ -13,8 +13,12 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
 
 from metastore.errors import ConfigurationError, UnavailableError
+from metastore.settings import Settings
+from metastore.storage.postgres.engine import make_engine
 from metastore.storage.schema import metadata
 from migrations import runner
+from tests.fixtures.database import execute
+from tests.fixtures.rejecting import rejecting_server
 
 # What PostgreSQL itself says of a database, in one form for both ways of making it.
 CATALOGS = {
@@ -126,3 +130,31 @@ def test_a_database_that_does_not_answer_is_one_line(url: str, error: type[Excep
     assert "\n" not in str(raised.value)
     assert "secret" not in str(raised.value)
     assert "127.0.0.1" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "error"),
+    [
+        ("53300", "tut mir leid, schon zu viele Verbindungen", UnavailableError),
+        ("57P03", "система баз данных запускается", UnavailableError),
+        ("28P01", "l'authentification par mot de passe a échoué", ConfigurationError),
+        ("3D000", "la base de données n'existe pas", ConfigurationError),
+    ],
+)
+def test_a_rejected_connection_is_classified_by_its_sqlstate(state: str, message: str, error: type[Exception]) -> None:
+    with rejecting_server(state, "FATALE", message) as url, pytest.raises(error, match=message):
+        runner.check(url)
+
+
+def test_a_server_and_an_upgrade_use_the_search_path_of_the_url(empty_database_url: str) -> None:
+    execute(empty_database_url, "CREATE SCHEMA apart")
+    url = f"{empty_database_url}{'&' if '?' in empty_database_url else '?'}options=-csearch_path%3Dapart"
+    assert runner.upgrade(url)
+    engine = make_engine(Settings(), url)
+    with engine.connect() as connection:
+        runner.check_schema(connection, url)
+        assert connection.scalar(text("SELECT 'tables'::regclass = 'apart.tables'::regclass"))
+        assert connection.scalar(text("SHOW lock_timeout")) == f"{Settings().lock_timeout:g}s"
+    engine.dispose()
+    with pytest.raises(ConfigurationError, match="no schema yet"):
+        runner.check(empty_database_url)

@@ -11,7 +11,7 @@ from migrations import runner, versions
 
 ADDS = {"add_column", "bulk_insert", "create_foreign_key", "create_index", "create_table", "execute", "f"}
 REVISIONS = sorted(Path(str(versions.__path__[0])).glob("0*.py"))
-SINCE = [revision for revision in REVISIONS if revision.name[:4] > runner._ALONE]
+SINCE = [revision for revision in REVISIONS if revision.name[:4] > runner._LAST_EXCLUSIVE]
 REPLACED = {"privileges_grant_idx"}
 """Indexes that are made anew in the same transaction, with more columns."""
 

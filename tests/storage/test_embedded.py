@@ -134,7 +134,7 @@ def test_starts_after_a_crash_whose_process_number_is_another_ones(data_dir: Pat
 def test_it_has_room_for_the_workers(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir, connections=500) as postgres:
         assert int(str(ask(postgres.url, "SHOW max_connections"))) >= 500
-        with pytest.raises(ConfigurationError, match="ask for fewer workers") as raised:
+        with pytest.raises(ConfigurationError, match="configure fewer workers") as raised:
             EmbeddedPostgres(data_dir, connections=5000)
         assert "\n" not in str(raised.value)
     with EmbeddedPostgres(data_dir, connections=900) as postgres:
@@ -159,7 +159,7 @@ def test_an_unusable_folder_is_one_line(name: str, tmp_path: Path) -> None:
 def test_a_folder_that_is_somebody_elses_is_left(data_dir: Path) -> None:
     (data_dir / "postgres").mkdir(parents=True)
     (data_dir / "postgres" / "letter").write_text("dear")
-    with pytest.raises(ConfigurationError, match="not empty, and no PostgreSQL's: move it away"):
+    with pytest.raises(ConfigurationError, match="not empty and not a PostgreSQL cluster: move it away"):
         EmbeddedPostgres(data_dir)
     assert [path.name for path in (data_dir / "postgres").iterdir()] == ["letter"]
 

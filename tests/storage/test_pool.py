@@ -26,6 +26,7 @@ from metastore.storage.postgres.watch import Link
 from metastore.storage.unit_of_work import Store
 from tests.fixtures.database import execute
 from tests.fixtures.proxy import Proxy
+from tests.fixtures.rejecting import rejecting_server
 
 
 @contextmanager
@@ -105,6 +106,19 @@ def test_where_postgresql_has_no_further_connection_one_that_is_there_is_waited_
         release.set()
         assert [future.result() for future in done] == [1] * 6
     execute(database_url, f"DROP ROLE {role}")
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "match"),
+    [("53300", UnavailableError, "raise its max_connections"), ("28P01", OperationalError, "zu viele")],
+)
+def test_only_the_sqlstate_tells_that_postgresql_is_out_of_connections(
+    state: str, error: type[Exception], match: str
+) -> None:
+    with rejecting_server(state, "FATALE", "zu viele") as url, engine_of(url) as engine:
+        pool = ConnectionPool(engine, 1, timeout=0.3)
+        with pytest.raises(error, match=match), pool.connection():
+            pass
 
 
 def test_a_connection_is_lent_again_until_the_engine_is_new(database_url: str) -> None:

@@ -17,6 +17,6 @@ def test_it_is_said_in_one_line(command: str, tmp_path: Path, capsys: pytest.Cap
     misspelt = tmp_path / "tpyo"
     assert run([*command.split(), "--data-dir", str(misspelt)]) == 1
     said = capsys.readouterr().err
-    assert said.startswith(f"metastore: no database is found in {misspelt}: name its folder with --data-dir")
+    assert said.startswith(f"metastore: no database in {misspelt}: name its folder with --data-dir")
     assert said.count("\n") == 1
     assert not misspelt.exists()

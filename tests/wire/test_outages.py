@@ -105,7 +105,7 @@ def test_serve_does_not_wait_for_what_no_time_mends(database_url: str, tmp_path:
     name = database_url.rpartition("/")[2].partition("?")[0]
     with serving(database_url.replace(name, "no_such_database"), tmp_path) as process:
         assert process.stderr is not None
-        assert "refuses the connection" in process.stderr.readline()
+        assert "rejects the connection" in process.stderr.readline()
         assert process.wait(PATIENCE) == 1
 
 

@@ -50,9 +50,9 @@ class Authorization:
             if read is None:
                 raise missing_table(name)
             if read.version == kept.standing.version or kept.standing.is_admin:
-                decision = kept.decided(read.found)
+                decision = kept.decided(read.securable)
                 if decision is None:
-                    decision = kept.decide(read.found, work.access.granted(read.found, kept.standing))
+                    decision = kept.decide(read.securable, work.access.granted(read.securable, kept.standing))
                 if not decision.is_seen:
                     raise HiddenError(str(missing_table(name)))
                 return read.encoded if decision.is_owned else _without_secrets(read.encoded)

@@ -1,4 +1,4 @@
-"""Time as the database tells it: servers whose clocks differ agree on what is late."""
+"""Time from the database's clock, so that servers whose clocks differ agree on leases and timeouts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 
 
 def now() -> ColumnElement[datetime]:
-    """Returns the moment at which the row is looked at, not the one at which the transaction began."""
+    """Returns the time at which a row is evaluated (clock_timestamp), not the start of the transaction."""
     return func.clock_timestamp(type_=TIMESTAMP(timezone=True))
 
 
 def ago(age: timedelta) -> ColumnElement[datetime]:
-    """Returns the moment that long before now."""
+    """Returns the time that long before now."""
     return now() - age
 
 
@@ -24,9 +24,9 @@ def milliseconds(moment: datetime) -> int: ...
 @overload
 def milliseconds(moment: None) -> None: ...
 def milliseconds(moment: datetime | None) -> int | None:
-    """Since 1970, as the wire counts."""
+    """Returns milliseconds since 1970, as Hive's API counts."""
     return None if moment is None else round(moment.timestamp() * 1000)
 
 
 LEASE = timedelta(seconds=60)
-"""How long who has claimed what lies in the journal of files has it to himself; afterwards, any server goes on."""
+"""How long a server has claimed file operations exclusively. Afterwards any server continues them."""

@@ -1,4 +1,4 @@
-"""Straight to psycopg2, past SQLAlchemy, where statements are short and many, or their rows are."""
+"""Direct access to psycopg2, without SQLAlchemy, for short frequent statements and for large results."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: igno
 
 
 LARGE: Final = 2**21
-"""Bytes of a message, sent or got, after which a connection is not kept (`Link.has_large_buffers`)."""
+"""Message size in bytes, sent or received, above which a connection is not kept (`Link.has_large_buffers`)."""
 
 
 def begin_statement(cursor: Any, statement: str) -> None:
-    """Keeps the text of the statement that is about to be sent for the log of the call that is worked on."""
+    """Records the text and the start of a statement, for the call's log line and for `Watch`."""
     current = caller.get()
     if current is not None:
         current.statement = statement
@@ -33,7 +33,7 @@ def begin_statement(cursor: Any, statement: str) -> None:
 
 
 def end_statement(cursor: Any) -> None:
-    """It has been answered, or given up: its seconds are kept for the call."""
+    """Records that a statement has ended, with its seconds. Called after errors, too."""
     link = cursor.connection
     current = caller.get()
     if current is not None:
@@ -45,8 +45,10 @@ def end_statement(cursor: Any) -> None:
 
 @contextmanager
 def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
-    """psycopg2's cursor. What it raises inside is raised as SQLAlchemy would: DBAPIError, the pool new if PostgreSQL
-    has gone."""
+    """Yields a psycopg2 cursor, and raises its errors as SQLAlchemy does: as DBAPIError.
+
+    If the connection is lost, the engine's other connections are closed, too: they are probably lost as well.
+    """
     cursor = connection.connection.cursor()
     begin_statement(cursor, statement)
     try:
@@ -64,30 +66,32 @@ def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
 
 
 def rows_of(connection: Connection, query: Sql) -> list[tuple[Any, ...]]:
-    """Returns what a query gives, values as psycopg2 has them. Raises DBAPIError."""
+    """Returns the rows of a query, with values as psycopg2 converts them. Raises DBAPIError."""
     with driver_cursor(connection, query.text) as cursor:
         cursor.execute(query.text, query.values)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-    return found
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
-def run(connection: Connection, statement: str, **given: Any) -> list[tuple[Any, ...]]:
-    """Runs statements that are sent at once, with `%(name)s` for what is given; returns the rows of the last one, if it
-    has any. Raises DBAPIError."""
+def run(connection: Connection, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+    """Runs statements, sent in one message, with `%(name)s` for the values. Returns the rows of the last one.
+
+    Outside of a transaction block, PostgreSQL runs them as one implicit transaction. Raises DBAPIError.
+    """
     with driver_cursor(connection, statement) as cursor:
-        cursor.execute(statement, given)
-        found: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
-    return found
+        cursor.execute(statement, values)
+        rows: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
+    return rows
 
 
 class Prepared:
-    """A query that PostgreSQL parses and plans once a connection: for what is asked often, by a few values.
+    """A query that each connection parses once (PREPARE), for frequent statements with few parameters.
 
-    PostgreSQL plans it anew when what it knows of the tables has changed, as autovacuum keeps it.
+    PostgreSQL caches its plan, and plans again when the statistics of the tables change (autovacuum).
     """
 
     def __init__(self, name: str, query: Select[Any] | TextClause, before: str = "") -> None:
-        """`before`: statements that are sent with it each time."""
+        """`before`: statements that are sent in front of it each time."""
         compiled = query.compile(dialect=_NUMBERED)
         self.name = name
         self.parts = {name: f"PREPARE {name} AS {compiled}"}
@@ -96,7 +100,7 @@ class Prepared:
         self.execute = f"{before + '; ' if before else ''}EXECUTE {name}{values}"
 
     def after(self, first: Prepared) -> Prepared:
-        """Returns the two as one, which are sent at once and share parameters by name: `first`, and then this."""
+        """Returns one that runs `first` and then this, in one message. They share parameters by name."""
         both = copy(self)
         both.name = f"{first.name} {self.name}"
         both.parts = first.parts | self.parts
@@ -105,13 +109,14 @@ class Prepared:
         return both
 
     def rows(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Returns what the (last) query gives, values as psycopg2 has them. Raises DBAPIError."""
-        prepared: set[str] = connection.info.setdefault("prepared", set())  # gone with the driver's connection
+        """Returns the rows of the (last) query, with values as psycopg2 converts them. Raises DBAPIError."""
+        # SQLAlchemy clears it with a new driver connection
+        prepared: set[str] = connection.info.setdefault("prepared", set())
         with driver_cursor(connection, self.execute) as cursor:
             if self.name not in prepared:
                 for name in self.parts.keys() - prepared:
                     cursor.execute(self.parts[name])
                 prepared.update(self.parts, [self.name])
             cursor.execute(self.execute, [parameters[name] for name in self.order])
-            found: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
-        return found
+            rows: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
+        return rows

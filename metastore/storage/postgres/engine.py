@@ -1,16 +1,17 @@
-"""The pool of connections."""
+"""The SQLAlchemy engine: connection parameters and session settings."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from sqlalchemy import Engine, create_engine
+from sqlalchemy.engine import make_url
 
 from metastore.settings import Settings
 from metastore.storage.postgres.watch import Link
 
 LIFE: Final = 600
-"""Seconds until a connection is replaced: what it keeps, plans most of all, is not older."""
+"""Seconds after which a connection is replaced, and with it its cached plans and memory."""
 
 LIVELY: Final = {
     "connect_timeout": 3,
@@ -20,8 +21,8 @@ LIVELY: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 8000,
 }
-"""Parameters of libpq by which a host that has fallen silent is noticed within ten seconds: seconds, the last one
-milliseconds (PostgreSQL documentation, 32.1.2)."""
+"""libpq parameters that detect a silent host within ten seconds. In seconds, the last one in milliseconds (PostgreSQL
+documentation, 32.1.2)."""
 
 
 def make_engine(
@@ -32,29 +33,32 @@ def make_engine(
     application: str = "metastore",
     size: int | None = None,
 ) -> Engine:
-    """Returns an engine whose sessions wait neither for locks nor for statements without end.
+    """Returns an engine whose sessions wait for locks and run statements for a bounded time.
 
-    Sessions commit each statement unless told to begin a transaction (`unit_of_work`): a read is one round trip.
+    Sessions are in autocommit mode, so that a read is one round trip; `unit_of_work` begins transactions explicitly.
 
     Args:
-        settings: `pool_size` connections, `lock_timeout` and `statement_timeout` in seconds.
-        url: a PostgreSQL URL with the psycopg2 driver.
-        statement_timeout: in place of the settings'.
-        application: what PostgreSQL shows the connections as.
-        size: connections, in place of the settings'.
+        settings: `pool_size`, and `lock_timeout` and `statement_timeout` in seconds.
+        url: a PostgreSQL URL with the psycopg2 driver. Its parameter `options`, such as `-csearch_path=x`, applies to
+            the sessions, except for the settings that are made here.
+        statement_timeout: replaces the setting, in seconds.
+        application: the application_name of the sessions.
+        size: replaces `pool_size`.
     """
-    patience = statement_timeout or settings.statement_timeout
-    options = (
+    timeout = statement_timeout or settings.statement_timeout
+    own = (
         f"-c lock_timeout={int(settings.lock_timeout * 1000)} "
-        f"-c statement_timeout={int(patience * 1000)} -c timezone=UTC -c jit=off"
+        f"-c statement_timeout={int(timeout * 1000)} -c timezone=UTC -c jit=off"
     )
+    # `options` in connect_args would replace the URL's. Of two equal settings, PostgreSQL takes the last one.
+    options = " ".join([*make_url(url).normalized_query.get("options", ()), own])
     return create_engine(
         url,
         pool_size=size or settings.pool_size,
         max_overflow=0,
-        pool_use_lifo=True,  # what was used last has most in its caches
+        pool_use_lifo=True,  # the connection used last has the warmest caches
         pool_recycle=LIFE,
-        pool_reset_on_return=None,  # there is nothing to reset: who begins a transaction ends it
+        pool_reset_on_return=None,  # nothing to reset: `UnitOfWork` ends every transaction that it begins
         isolation_level="AUTOCOMMIT",
         pool_timeout=settings.pool_timeout,
         connect_args={"options": options, "application_name": application, "connection_factory": Link, **LIVELY},

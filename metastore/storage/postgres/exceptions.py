@@ -1,4 +1,4 @@
-"""Maps what PostgreSQL reports to the errors of the domain."""
+"""Translates PostgreSQL's errors to domain errors, by constraint name and SQLSTATE."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from metastore.errors import (
     UnavailableError,
 )
 
-# What a violated constraint means to a client.
+# The errors for violated constraints. Constraints have explicit names (`schema.base`), which are the same on all
+# servers.
 _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     "databases_catalog_name_key": (AlreadyExistsError, "Database already exists"),
     "databases_catalog_fkey": (NotFoundError, "Catalog not found"),
@@ -30,40 +31,40 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     "partitions_table_id_name_key": (AlreadyExistsError, "Partition already exists"),
     "roles_pkey": (AlreadyExistsError, "Role already exists"),
     "role_grants_pkey": (AlreadyExistsError, "Principal already has the role"),
-    "role_grants_role_fkey": (NotFoundError, "Role was dropped by somebody else"),
+    "role_grants_role_fkey": (NotFoundError, "Role was dropped by another client"),
     "privileges_grant_idx": (AlreadyExistsError, "Privilege is already granted"),
-    "privileges_database_id_fkey": (NotFoundError, "Database was dropped by somebody else"),
-    "privileges_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
-    "partition_events_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "privileges_database_id_fkey": (NotFoundError, "Database was dropped by another client"),
+    "privileges_table_id_fkey": (NotFoundError, "Table was dropped by another client"),
+    "partition_events_table_id_fkey": (NotFoundError, "Table was dropped by another client"),
     "materialized_view_sources_source_id_fkey": (
         InvalidOperationError,
         "Cannot drop table as it is used in materialized views",
     ),
-    "table_dependencies_dependent_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "table_dependencies_dependent_id_fkey": (NotFoundError, "Table was dropped by another client"),
     "table_dependencies_base_id_fkey": (InvalidOperationError, "Cannot drop a table that dependent tables depend on"),
-    "open_writes_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "open_writes_table_id_fkey": (NotFoundError, "Table was dropped by another client"),
     "open_write_locations_owned_idx": (ConflictError, "Another write has claimed the location"),
     "functions_database_id_name_key": (AlreadyExistsError, "Function already exists"),
-    "functions_database_id_fkey": (NotFoundError, "Database was dropped by somebody else"),
-    "column_statistics_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
+    "functions_database_id_fkey": (NotFoundError, "Database was dropped by another client"),
+    "column_statistics_table_id_fkey": (NotFoundError, "Table was dropped by another client"),
     "table_constraints_table_id_name_position_key": (InvalidObjectError, "Constraint name already exists"),
     "table_constraints_primary_key_idx": (InvalidObjectError, "Primary key already exists"),
-    "table_constraints_table_id_fkey": (NotFoundError, "Table was dropped by somebody else"),
-    "table_constraints_parent_table_id_fkey": (NotFoundError, "Parent table was dropped by somebody else"),
+    "table_constraints_table_id_fkey": (NotFoundError, "Table was dropped by another client"),
+    "table_constraints_parent_table_id_fkey": (NotFoundError, "Parent table was dropped by another client"),
     "table_indexes_table_id_name_key": (AlreadyExistsError, "Index already exists"),
     "types_pkey": (AlreadyExistsError, "Type already exists"),
     "transaction_components_transaction_id_fkey": (TransactionNotFoundError, "No such transaction"),
 }
 
-# SQLSTATE, or its class, where no constraint tells more (PostgreSQL documentation, appendix A).
+# The errors for an SQLSTATE, or for its class (PostgreSQL documentation, appendix A), if no constraint matches.
 _STATES: dict[str, tuple[type[MetastoreError], str]] = {
     "2201B": (InvalidObjectError, "Invalid pattern"),
     "22021": (InvalidObjectError, "A text holds a character that cannot be stored"),
     "22P05": (InvalidObjectError, "A text holds a character that cannot be stored"),
     "54000": (InvalidObjectError, "A name or value is too long"),
-    "40001": (ConflictError, "Somebody else changed the same object; try again"),
-    "40P01": (ConflictError, "Somebody else changed the same objects; try again"),
-    "55P03": (ConflictError, "Somebody else holds a lock on the same object; try again"),
+    "40001": (ConflictError, "Another transaction changed the same object; try again"),
+    "40P01": (ConflictError, "Deadlock with another transaction; try again"),
+    "55P03": (ConflictError, "The object is locked by another transaction; try again"),
     "57014": (UnavailableError, "The statement took longer than statement_timeout allows; narrow the request"),
     "42P01": (UnavailableError, "The database has no metastore schema; run: metastore db upgrade"),
     "53": (UnavailableError, "PostgreSQL is out of resources"),
@@ -72,22 +73,24 @@ _STATES: dict[str, tuple[type[MetastoreError], str]] = {
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raises domain errors for whatever the database raises inside."""
+    """Raises domain errors for the database errors of the block."""
     try:
         yield
     except PoolTimeoutError as error:
         raise UnavailableError("All connections to PostgreSQL are busy; raise METASTORE_POOL_SIZE") from error
     except DBAPIError as error:
         raise translate(error) from error
-    except ValueError as error:  # psycopg2 refuses NUL before it sends anything
+    except ValueError as error:  # psycopg2 rejects NUL characters before it sends the statement
         if "NUL" in str(error):
             raise InvalidObjectError("A text holds a NUL character, which cannot be stored") from error
         raise
 
 
 def translate(error: DBAPIError) -> MetastoreError:
-    """Returns the domain error for a driver's error: by constraint name, then by SQLSTATE, then by whether the link
-    broke."""
+    """Returns the domain error for a driver error, by constraint name, then by SQLSTATE.
+
+    A lost connection is recognised first: by the driver's state, SQLSTATE class 08 or 57P, or no SQLSTATE at all.
+    """
     cause = error.orig
     state = getattr(cause, "pgcode", None) or ""
     diagnostics = getattr(cause, "diag", None)
@@ -97,7 +100,7 @@ def translate(error: DBAPIError) -> MetastoreError:
         return ConnectionLostError(f"The connection to PostgreSQL was lost: {detail}")
     kind, text = _CONSTRAINTS.get(constraint) or _STATES.get(state) or _STATES.get(state[:2]) or (None, "")
     if kind is None:
-        return UnavailableError(f"PostgreSQL refused the statement ({state}): {detail}")
+        return UnavailableError(f"PostgreSQL rejected the statement (SQLSTATE {state}): {detail}")
     return kind(text)
 
 

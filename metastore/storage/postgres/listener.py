@@ -1,6 +1,6 @@
-"""Listener between servers: what one commits wakes those who wait at another (PostgreSQL's LISTEN and NOTIFY).
+"""Notifications between servers (LISTEN and NOTIFY): a commit on one server wakes calls that wait on another.
 
-One connection and one thread a process, from the first who waits.
+Each process has one connection and one thread for it, which start when the first call waits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from time import monotonic
 from typing import Any, Final
 
-import psycopg2  # type: ignore[import-untyped] # it has no types, and SQLAlchemy no LISTEN
+import psycopg2  # type: ignore[import-untyped] # it has no types; SQLAlchemy does not support LISTEN
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.engine import make_url
 
@@ -21,20 +21,21 @@ from metastore.storage.postgres.engine import LIVELY
 from metastore.storage.postgres.watch import Link
 
 CHANNEL: Final = "metastore_partitions"
-"""On which it is announced that there are new partitions."""
+"""The channel on which new partitions are announced."""
 
 log = logging.getLogger("metastore.postgres")
 
-_PAUSE: Final = 1.0  # seconds before a lost connection is tried again
-_SILENCE: Final = 10.0  # seconds after which PostgreSQL is asked for a word, so that it is noticed if it has none
+_PAUSE: Final = 1.0  # seconds before reconnecting
+_SILENCE: Final = 10.0  # seconds without a notification after which the connection is checked with a query
 
 
 class Listener:
-    """Counts what was announced: who waits compares the count with the one that it has seen."""
+    """Counts notifications. A waiting call compares the count with the one it saw before."""
 
     def __init__(self, url: str) -> None:
-        """`url`: a PostgreSQL URL, as `make_engine` takes it. Nothing is connected yet."""
-        # As SQLAlchemy reads it: hosts with their ports may be several parameters, which libpq does not know.
+        """`url`: a PostgreSQL URL, as for `make_engine`. Does not connect yet."""
+        # SQLAlchemy's form of the URL: it may give several hosts and ports as repeated parameters, which libpq does not
+        # accept.
         _, self._parameters = PGDialect_psycopg2().create_connect_args(make_url(url))  # type: ignore[no-untyped-call]
         self._changed = threading.Condition()
         self._count = 0
@@ -43,8 +44,9 @@ class Listener:
         self._stop, self._stopper = os.pipe()
 
     def count(self, timeout: float) -> int:
-        """Returns what was announced up to now. The first call begins to listen, and waits `timeout` seconds at most
-        for it."""
+        """Returns the number of notifications so far. The first call starts to listen, and waits up to `timeout`
+        seconds for that.
+        """
         with self._changed:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._listen, name="listener", daemon=True)
@@ -53,12 +55,12 @@ class Listener:
             return self._count
 
     def wait(self, seen: int, timeout: float) -> None:
-        """Returns when something was announced after `seen`, or after `timeout` seconds."""
+        """Waits until the count differs from `seen`, or for `timeout` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._count != seen, timeout)
 
     def close(self) -> None:
-        """Stops listening, and wakes who waits."""
+        """Stops listening, and wakes all waiting calls."""
         os.close(self._stopper)
         if self._thread is not None:
             self._thread.join()
@@ -73,8 +75,10 @@ class Listener:
                     self._announce(listening=True)
                     stopped = self._follow(connection)
             except psycopg2.Error as error:
-                log.warning("not listening to PostgreSQL, it is tried again: %s", " ".join(str(error).split()))
-            # Whatever was announced meanwhile is lost: everybody looks again, and again when there is a connection.
+                log.warning(
+                    "lost the connection that listens to PostgreSQL, reconnecting: %s", " ".join(str(error).split())
+                )
+            # Notifications are lost without a connection: wake all waiting calls now, and again after reconnecting.
             self._announce(listening=False)
             stopped = stopped or bool(select.select([self._stop], [], [], _PAUSE)[0])
 
@@ -82,11 +86,11 @@ class Listener:
         parameters = LIVELY | self._parameters | {"application_name": "metastore listener"}
         connection: Link = psycopg2.connect(**parameters, connection_factory=Link)
         connection.autocommit = True
-        self._say(connection, f"LISTEN {CHANNEL}")
+        self._execute(connection, f"LISTEN {CHANNEL}")
         return connection
 
     def _follow(self, connection: Link) -> bool:
-        """Until the end of the process (true); raises when the connection is lost."""
+        """Counts notifications until `close` (returns True). Raises psycopg2.Error when the connection is lost."""
         both: list[Any] = [connection, self._stop]
         while True:
             ready = select.select(both, [], [], _SILENCE)[0]
@@ -95,12 +99,12 @@ class Listener:
             if ready:
                 connection.poll()
             else:
-                self._say(connection, "SELECT 1")
+                self._execute(connection, "SELECT 1")
             if connection.notifies:
                 connection.notifies.clear()
                 self._announce(listening=True)
 
-    def _say(self, connection: Link, statement: str) -> None:
+    def _execute(self, connection: Link, statement: str) -> None:
         connection.statement_started = monotonic()
         with connection.cursor() as cursor:
             cursor.execute(statement)

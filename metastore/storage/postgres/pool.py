@@ -1,8 +1,7 @@
-"""Who gets a connection: in the order of asking, some for reads alone, and nobody waits for what cannot come."""
+"""The connection pool: first come, first served; some connections are reserved for reads; waiting is bounded."""
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -17,33 +16,37 @@ from metastore.context import caller
 from metastore.errors import UnavailableError
 from metastore.storage.postgres.driver import begin_statement, end_statement
 from metastore.storage.postgres.engine import LIFE
+from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy.engine import ExceptionContext
 
-_FOR_READS: Final = 4  # one connection of so many is never a writer's
-_USED_UP: Final = re.compile(r"too many|connection slots")
-_PAUSE: Final = 0.05  # seconds before one asks again for a connection that PostgreSQL had not
-_FRESH: Final = 1.0  # seconds that it is known whether PostgreSQL answers
+_FOR_READS: Final = 4  # one connection in four is never given to a writer
+_PAUSE: Final = 0.05  # seconds between attempts while PostgreSQL is out of connections
+_FRESH: Final = 1.0  # seconds for which the result of `is_reachable` is reused
 _SECONDS_BETWEEN_ATTEMPTS: Final = 0.2
-_LONG: Final = 1.0  # seconds after which an attempt is not waited for: what it has sent may be lost
+_LONG: Final = 1.0  # seconds after which an attempt counts as unanswered; another thread may then try
 
 
-class _Lent(NamedTuple):
-    """A connection of the engine's that is here until then (monotonic), or until the engine has lost one."""
+class _Pooled(NamedTuple):
+    """A connection taken from the engine. It is replaced after `expires_at` (monotonic), or when any other is lost."""
 
     connection: Connection
-    until: float
+    expires_at: float
     losses: int
 
 
-class ConnectionPool:
-    """Gives out at most `size` connections of an engine, and to writers a quarter less, one at the least.
+class _OutOfConnectionsError(psycopg2.OperationalError):  # type: ignore[misc] # it has no types
+    """PostgreSQL has reached a limit on connections: of the server, the database or the role."""
 
-    What is given back stays here, and is not the engine's again for `LIFE`: to ask it for one takes longer than many a
-    query.
+
+class ConnectionPool:
+    """Hands out at most `size` connections of an engine, and at most three quarters of them (at least one) to writers.
+
+    Idle connections are kept here and are not returned to the engine's own pool until they are `LIFE` old: checking one
+    out of that pool takes longer than many queries.
     """
 
     def __init__(self, engine: Engine, size: int, timeout: float) -> None:
@@ -51,77 +54,82 @@ class ConnectionPool:
         self._engine = engine
         self._timeout = timeout
         self._size = size
-        self._any = _tokens(size)
-        self._for_writers = _tokens(max(1, size - size // _FOR_READS))
-        self._asking = threading.Lock()
-        self._asked = float("-inf")
-        self._answered = True
-        # What calls used last has most prepared, and is taken first; timers take, and give back, at the other end.
-        self._idle: list[_Lent] = []
+        self._tokens = _tokens(size)
+        self._writer_tokens = _tokens(max(1, size - size // _FOR_READS))
+        self._probing = threading.Lock()
+        self._probed_at = float("-inf")
+        self._was_reachable = True
+        # Calls use the end of the list: the connection that was used last has the most statements prepared. Timers use
+        # the other end, so that they do not take those connections away from calls.
+        self._idle: list[_Pooled] = []
         self._losses = 0
         self._attempts = _Attempts()
         self._attempts.watch(engine)
-        event.listen(engine, "invalidate", self._forget)
-        event.listen(engine, "engine_disposed", self._forget)
+        event.listen(engine, "invalidate", self._discard_idle)
+        event.listen(engine, "engine_disposed", self._discard_idle)
         event.listen(engine, "before_cursor_execute", _begin)
         event.listen(engine, "after_cursor_execute", _end)
         event.listen(engine, "handle_error", _failed)
 
     @contextmanager
     def connection(self, *, writes: bool = False) -> Iterator[Connection]:
-        """Yields a connection, for as long as the block takes. Raises UnavailableError, DBAPIError."""
-        asked = time.perf_counter()
+        """Yields a connection, and takes it back at the end of the block.
+
+        Adds the seconds of waiting and of using it to the caller's record. Raises UnavailableError, DBAPIError.
+        """
+        started = time.perf_counter()
+        # The writers' token first: a writer must not hold one of the general tokens while it waits for its own.
         if writes:
-            self._take(self._for_writers)
+            self._take(self._writer_tokens)
         try:
-            self._take(self._any)
+            self._take(self._tokens)
             taken = time.perf_counter()
             try:
-                lent = self._connected()
+                pooled = self._connect()
                 try:
-                    yield lent.connection
+                    yield pooled.connection
                 finally:
-                    self._give_back(lent)
+                    self._give_back(pooled)
             finally:
-                self._any.put(None)
+                self._tokens.put(None)
                 current = caller.get()
                 if current is not None:
-                    current.waiting_seconds += taken - asked
+                    current.waiting_seconds += taken - started
                     current.database_seconds += time.perf_counter() - taken
         finally:
             if writes:
-                self._for_writers.put(None)
+                self._writer_tokens.put(None)
 
     def is_reachable(self) -> bool:
-        """Tells whether PostgreSQL answers: asked once a second at most, by one thread at a time."""
-        if time.monotonic() - self._asked > _FRESH and self._asking.acquire(blocking=False):
+        """Tells whether PostgreSQL answers. At most one thread sends a query, at most once a second."""
+        if time.monotonic() - self._probed_at > _FRESH and self._probing.acquire(blocking=False):
             try:
-                self._answered = self._ask()
-                self._asked = time.monotonic()
+                self._was_reachable = self._probe()
+                self._probed_at = time.monotonic()
             finally:
-                self._asking.release()
-        return self._answered
+                self._probing.release()
+        return self._was_reachable
 
-    def _ask(self) -> bool:
+    def _probe(self) -> bool:
         try:
-            self._any.get_nowait()
+            self._tokens.get_nowait()
         except Empty:
-            return self._answered  # all are at work
+            return self._was_reachable  # all connections are in use: nothing new is known
         try:
-            lent = self._lent()
+            pooled = self._idle_or_new()
             try:
-                lent.connection.exec_driver_sql("SELECT 1")
+                pooled.connection.exec_driver_sql("SELECT 1")
             finally:
-                self._give_back(lent)
+                self._give_back(pooled)
             return True
         except (DBAPIError, UnavailableError):
             return False
         finally:
-            self._any.put(None)
+            self._tokens.put(None)
 
     def reject_connections(self, reason: str) -> None:
-        """From now on, whoever asks gets UnavailableError with this text."""
-        self._attempts.refused = reason
+        """Makes every later request for a connection raise UnavailableError with this text."""
+        self._attempts.rejected = reason
         self._engine.dispose()
 
     def _take(self, tokens: SimpleQueue[None]) -> None:
@@ -134,51 +142,51 @@ class ConnectionPool:
 
     @property
     def used(self) -> int:
-        """Connections that are given out."""
-        return self._size - self._any.qsize()
+        """Number of connections in use."""
+        return self._size - self._tokens.qsize()
 
-    def _lent(self) -> _Lent:
+    def _idle_or_new(self) -> _Pooled:
         while self._idle:
             with suppress(IndexError):  # another thread has taken the last one
-                lent = self._idle.pop(-1 if caller.get() else 0)
-                if self._is_good(lent):
-                    return lent
-                lent.connection.close()
-        losses = self._losses  # one that is lost while this is connected may be of the same kind
-        return _Lent(self._engine.connect(), time.monotonic() + LIFE, losses)
+                pooled = self._idle.pop(-1 if caller.get() else 0)
+                if self._is_good(pooled):
+                    return pooled
+                pooled.connection.close()
+        losses = self._losses  # read before connecting: if another is lost meanwhile, this one may be lost, too
+        return _Pooled(self._engine.connect(), time.monotonic() + LIFE, losses)
 
-    def _is_good(self, lent: _Lent) -> bool:
-        return lent.losses == self._losses and time.monotonic() < lent.until
+    def _is_good(self, pooled: _Pooled) -> bool:
+        return pooled.losses == self._losses and time.monotonic() < pooled.expires_at
 
-    def _give_back(self, lent: _Lent) -> None:
-        connection = lent.connection
+    def _give_back(self, pooled: _Pooled) -> None:
+        connection = pooled.connection
         if connection.in_transaction():
             connection.rollback()
-        if not self._is_good(lent):
+        if not self._is_good(pooled):
             connection.close()
             return
         link: Any = connection.connection.dbapi_connection
         if link.has_large_buffers:
-            connection.detach()  # from the engine, which would keep it, too
+            connection.detach()  # without this, close() returns it to the engine's pool, which keeps it open
             connection.close()
         else:
-            self._idle.insert(len(self._idle) if caller.get() else 0, lent)
+            self._idle.insert(len(self._idle) if caller.get() else 0, pooled)
 
-    def _forget(self, *_: Any) -> None:
-        """Has the engine's connections made anew: one was lost, so that others may be, or all are to be closed."""
+    def _discard_idle(self, *_: Any) -> None:
+        """Closes all idle connections: one was lost, so the others probably are, too, or the engine was disposed."""
         self._losses += 1
         while self._idle:
             with suppress(IndexError):  # another thread has taken the last one
                 self._idle.pop().connection.close()
 
-    def _connected(self) -> _Lent:
-        """Waits, where PostgreSQL has no further connection for us, for one that others of this process give back."""
+    def _connect(self) -> _Pooled:
+        """Returns a connection; while PostgreSQL has no free slot, waits for one that another thread gives back."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                return self._lent()
+                return self._idle_or_new()
             except OperationalError as error:
-                if not _USED_UP.search(str(error.orig)):
+                if not isinstance(error.orig, _OutOfConnectionsError):
                     raise
                 if time.monotonic() > deadline:
                     raise UnavailableError(
@@ -201,43 +209,58 @@ def _failed(context: ExceptionContext) -> None:
 
 
 class _Attempts:
-    """While PostgreSQL cannot be reached, one thread a second tries; the others are told at once."""
+    """Limits connection attempts while PostgreSQL cannot be reached: one thread tries, the others fail at once.
+
+    Without this, every call would wait for its own connection timeout, and all workers would soon be waiting.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._trying = 0
         self._began = 0.0
-        self._failure = ""
-        self._failed = 0.0
-        self.refused = ""
+        self._failure: psycopg2.OperationalError | None = None
+        self._failed_at = 0.0
+        self.rejected = ""
 
     def watch(self, engine: Engine) -> None:
+        """Handles the connection attempts of an engine."""
         event.listen(engine, "do_connect", self._connect)
 
     def _connect(self, dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
-        if self.refused:
-            raise UnavailableError(self.refused)
+        if self.rejected:
+            raise UnavailableError(self.rejected)
         with self._lock:
             now = time.monotonic()
-            recent = now - self._failed < _SECONDS_BETWEEN_ATTEMPTS
+            recent = now - self._failed_at < _SECONDS_BETWEEN_ATTEMPTS
             if self._failure and (recent or (self._trying and now - self._began < _LONG)):
-                raise psycopg2.OperationalError(self._failure)
+                raise type(self._failure)(*self._failure.args)
             self._trying += 1
             self._began = now
-        failure = ""
+        failure = None
         try:
             return dialect.connect(*arguments, **parameters)
         except psycopg2.OperationalError as error:
-            failure = str(error)
-            raise
+            answered = time.monotonic() - now < _LONG
+            failure = _classified(error, arguments, parameters) if answered else error
+            raise failure from None
         finally:
             with self._lock:
                 self._trying -= 1
-                self._failure, self._failed = failure, time.monotonic()
+                self._failure, self._failed_at = failure, time.monotonic()
+
+
+def _classified(
+    error: psycopg2.OperationalError, arguments: Any, parameters: dict[str, Any]
+) -> psycopg2.OperationalError:
+    """Returns the error of a failed attempt, as `_OutOfConnectionsError` if PostgreSQL had no connection left."""
+    states = rejection_states(tuple(arguments), parameters)
+    if states is None or OUT_OF_CONNECTIONS in states:  # None: a second attempt succeeded, so a slot is free again
+        return _OutOfConnectionsError(*error.args)
+    return error
 
 
 def _tokens(count: int) -> SimpleQueue[None]:
-    """Returns a semaphore that keeps the order, and is fast."""
+    """Returns a counting semaphore: a queue wakes waiting threads in order, and is faster than threading.Semaphore."""
     tokens: SimpleQueue[None] = SimpleQueue()
     for _ in range(count):
         tokens.put(None)

@@ -1,4 +1,4 @@
-"""The processes of a PostgreSQL, by the folder that they work in. Linux only."""
+"""The operating-system processes of a PostgreSQL cluster, by its data directory. Linux only."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-_LOOK: Final = 0.2  # seconds between two looks whether a server runs, where its end is not told
-_END: Final = 1.0  # seconds in which the kernel ends a process that is killed
+_LOOK: Final = 0.2  # seconds between checks of a server without a pidfd
+_END: Final = 1.0  # seconds that the kernel has to end a killed process
 
 
 def postmaster(folder: Path) -> int | None:
-    """Returns the server that runs in a folder. After a crash, the number in its file may be another process's by
-    now."""
+    """Returns the process id of the server that runs on a data directory, or None.
+
+    After a crash, the number in postmaster.pid may belong to another process, so the process is checked.
+    """
     try:
         pid = int((folder / "postmaster.pid").read_text().split(maxsplit=1)[0])
         status = Path(f"/proc/{pid}/status").read_text()
@@ -26,29 +28,36 @@ def postmaster(folder: Path) -> int | None:
 
 
 def told_to_stop(lifeline: int, server: int | None) -> bool:
-    """Waits until there is something to do: the server has ended, or (true) `lifeline` can be read."""
+    """Waits briefly for an event: returns True once `lifeline` is readable, False if the server has ended or nothing
+    happened.
+    """
     with _ends(server) as ends:
         return lifeline in select.select([lifeline, *ends], [], [], _LOOK)[0]
 
 
 @contextmanager
 def _ends(*processes: int | None) -> Iterator[list[int]]:
-    """Yields descriptors that can be read once these processes have ended; none of those that have, or where the kernel
-    has no such thing (pidfd_open(2))."""
-    found = []
+    """Yields descriptors that become readable when these processes end (pidfd_open(2)).
+
+    Processes that have ended have none, and no process has one if the kernel lacks pidfd_open.
+    """
+    descriptors = []
     for process in processes:
         with suppress(OSError):
-            found += [os.pidfd_open(process)] if process else []
+            descriptors += [os.pidfd_open(process)] if process else []
     try:
-        yield found
+        yield descriptors
     finally:
-        for descriptor in found:
+        for descriptor in descriptors:
             os.close(descriptor)
 
 
-def end_what_is_left(folder: Path) -> None:
-    """Kills the processes of a server that has died. PostgreSQL lets them do the same to themselves, but only when they
-    wait for something: a long statement may keep them for minutes."""
+def kill_orphans(folder: Path) -> None:
+    """Kills the remaining child processes of a server that has died.
+
+    PostgreSQL's children exit by themselves when they notice, but only while they wait: a long statement can take
+    minutes.
+    """
     left = [pid for pid in _processes() if _serves(pid, folder)]
     with _ends(*left) as ends:
         for pid in left:
@@ -59,7 +68,7 @@ def end_what_is_left(folder: Path) -> None:
 
 
 def _serves(pid: int, folder: Path) -> bool:
-    """Tells whether a process is one that the server of a folder has started: its title says so."""
+    """Tells whether a process is a child of the server on this data directory, by its title and working directory."""
     try:
         process = Path(f"/proc/{pid}")
         ours = process.joinpath("cmdline").read_bytes().startswith(b"postgres: ")

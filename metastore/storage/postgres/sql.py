@@ -1,4 +1,4 @@
-"""SQL with the values that are bound in it: what is put together for one call only, from few parts."""
+"""SQL text with its bound values, for statements that are assembled for one call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class Sql(NamedTuple):
-    """A statement or a part of one. Each `%s` of the text stands for a value, in order; there is no other `%`."""
+    """A statement or a part of one. Each `%s` in the text stands for one value, in order; the text has no other `%`."""
 
     text: str
     values: tuple[Any, ...] = ()
@@ -18,18 +18,18 @@ TRUE, FALSE = Sql("true"), Sql("false")
 
 
 def all_of(conditions: Iterable[Condition | None]) -> Condition:
-    """Returns what satisfies all of them, None being none."""
+    """Joins conditions with AND. None entries are skipped; no conditions give TRUE."""
     return _joined(" AND ", conditions) or TRUE
 
 
 def any_of(conditions: Iterable[Condition | None]) -> Condition:
-    """Returns what satisfies one of them."""
+    """Joins conditions with OR. None entries are skipped; no conditions give FALSE."""
     return _joined(" OR ", conditions) or FALSE
 
 
 def _joined(operator: str, conditions: Iterable[Condition | None]) -> Condition | None:
-    given = [condition for condition in conditions if condition is not None]
-    if len(given) < 2:
-        return next(iter(given), None)
-    text = operator.join(f"({sql.text})" for sql in given)
-    return Sql(text, tuple(value for sql in given for value in sql.values))
+    present = [condition for condition in conditions if condition is not None]
+    if len(present) < 2:
+        return next(iter(present), None)
+    text = operator.join(f"({sql.text})" for sql in present)
+    return Sql(text, tuple(value for sql in present for value in sql.values))

@@ -1,4 +1,4 @@
-"""What a caller's rights are decided by. Each method is one statement, however many objects it is asked about."""
+"""Queries for authorization. Each method is one statement, whatever the number of objects."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from metastore.storage.schema import (
 from thrift_idl.gen.hive_metastore.ttypes import Function, HiveObjectType, Table
 
 VERSION: Final = "UPDATE privileges_version SET version = version + 1"
-"""Tells everybody that what `Access.caller_grants` reads has changed."""
+"""Run with each change of roles or privileges: caches of `Access.caller_grants` on all servers become invalid."""
 
-# Membership in the role admin is the settings' to give: what is granted of it counts for nothing.
+# Members of the role admin are configured in the settings, so grants of it in the database are ignored.
 _CALLER_GRANTS: Final = text(f"""
     WITH RECURSIVE mine(role, option) AS (
         SELECT role, grant_option FROM role_grants
@@ -62,9 +62,9 @@ _GRANTED = f"""ARRAY(
 )"""  # noqa: S608 - constants
 _GRANTED_TO_ME = _GRANTED.format(table="t", grantees=":grantees")
 
-# What one owns as a user, a group, or a role.
+# True if the caller owns the object as a user, or through a group or role.
 _OWNED = "coalesce({table}.owner_type, 1) || ':' || {table}.owner = ANY (cast(:grantees AS text[]))"
-_TABLE_IS_SEEN = f"""(
+_TABLE_IS_VISIBLE = f"""(
     {_OWNED.format(table="t")}
     OR EXISTS (SELECT FROM privileges AS p WHERE p.table_id = t.id
                AND p.principal_type || ':' || p.principal = ANY (cast(:grantees AS text[])))
@@ -89,27 +89,27 @@ _FIND = text(f"""
     ORDER BY wanted.number
 """)  # noqa: S608 - constants
 
-# Databases in which one sees all: by what is granted on them, or because they are one's own.
+# Databases whose objects are all visible to the caller: through grants on them or on their catalog, or as their owner.
 _WHOLE = f"""(
     d.id = ANY (cast(:seen_databases AS bigint[])) OR d.catalog = ANY (cast(:seen_catalogs AS text[]))
     OR (coalesce(d.owner_type, 1) || ':' || d.owner = ANY (cast(:grantees AS text[]))
         AND NOT (d.owner_type = 2 AND d.owner = '{PUBLIC}'))
 )"""
-_SEEN_TABLES = text(f"""
+_VISIBLE_TABLES = text(f"""
     SELECT wanted.number, t.create_time
     FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, name, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
     JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
-    WHERE {_WHOLE} OR {_TABLE_IS_SEEN}
+    WHERE {_WHOLE} OR {_TABLE_IS_VISIBLE}
 """)  # noqa: S608 - constants
-_SEEN_DATABASES = text(f"""
+_VISIBLE_DATABASES = text(f"""
     SELECT wanted.number FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
     WHERE {_WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN}
 """)  # noqa: S608 - constants
-_SEEN_CATALOGS = text(f"""
+_VISIBLE_CATALOGS = text(f"""
     SELECT c.name FROM catalogs AS c WHERE EXISTS (
         SELECT FROM databases AS d WHERE d.catalog = c.name
         AND ({_WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN})
@@ -118,10 +118,10 @@ _SEEN_CATALOGS = text(f"""
 
 
 class ReadTable(NamedTuple):
-    """A table with what decides whether it may be seen, as they were at the same moment."""
+    """A table and what authorization needs of it, from one snapshot. `version`: of the privileges."""
 
     encoded: EncodedStruct[Table]
-    found: Securable
+    securable: Securable
     version: int
 
 
@@ -155,20 +155,23 @@ _VERSION_ALONE: Final = Prepared("version_of_privileges", select(privileges_vers
 
 
 class Access:
-    """Queries on rights. `grantees` are a caller's principals, as `CallerGrants.grantees` lists them."""
+    """Queries for authorization. `grantees`: a caller's principals, as `CallerGrants.grantees` lists them."""
 
     def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
         self._connection = connection
         self._descriptors = descriptors
 
     def caller_grants(self, user: str | None, groups: Collection[str]) -> CallerGrants:
-        """Reads what somebody has that does not depend on one table."""
-        given = {"user": user, "groups": sorted(groups)}
+        """Reads the roles of a caller, and the privileges on databases, catalogs and locations.
+
+        Privileges on single tables are not included; they are read with the tables.
+        """
+        values = {"user": user, "groups": sorted(groups)}
         version, everywhere, places = -1, set(), set()
         roles, administered = {PUBLIC}, set()
         catalogs: dict[str, set[str]] = defaultdict(set)
         on_databases: dict[int, set[str]] = defaultdict(set)
-        for row in self._connection.execute(_CALLER_GRANTS, given):
+        for row in self._connection.execute(_CALLER_GRANTS, values):
             if row.version is not None:
                 version = row.version
             elif row.role is not None:
@@ -197,31 +200,31 @@ class Access:
         )
 
     def version(self) -> int:
-        """Returns that of all standings."""
+        """Returns the present version of privileges."""
         version: int = _VERSION_ALONE.rows(self._connection)[0][0]
         return version
 
     def find(self, names: Sequence[TableName | DatabaseName], grants: CallerGrants) -> list[Securable | None]:
-        """Looks up databases and tables, in order; None for what is not there.
+        """Looks up databases and tables, in order; None for those whose database does not exist.
 
-        Of a missing table whose database is there, the database is found.
+        For a missing table of an existing database the result describes the database.
         """
-        given = _named(names) | {"grantees": grants.grantees, **_owners(grants)}
-        rows = self._connection.execute(_FIND, given) if names else ()
+        values = _named(names) | {"grantees": grants.grantees, **_owners(grants)}
+        rows = self._connection.execute(_FIND, values) if names else ()
         return [None if row[2] is None else Securable(*row[1:]) for row in rows]
 
     def owners_of_locks(self, ids: Sequence[int]) -> dict[int, str]:
-        """Returns who made these locks, by id."""
+        """Returns the users who requested these locks, by id."""
         query = select(locks.c.id, locks.c.user_name).where(locks.c.id.in_(list(ids)))
         return {row.id: row.user_name for row in self._connection.execute(query)}
 
     def owners_of_transactions(self, ids: Sequence[int]) -> dict[int, str]:
-        """Returns who opened these transactions, by id."""
+        """Returns the users who opened these transactions, by id."""
         query = select(transactions.c.id, transactions.c.user_name).where(transactions.c.id.in_(list(ids)))
         return {row.id: row.user_name for row in self._connection.execute(query)}
 
     def used_locations(self, table_id: int, locations: Sequence[str]) -> set[str]:
-        """Returns those of the locations at which partitions or skewed values of a table lie already."""
+        """Returns the locations that partitions or skewed values of the table use already."""
         query = union(
             select(partitions.c.location).where(
                 partitions.c.table_id == table_id, partitions.c.location.in_(list(locations))
@@ -233,7 +236,7 @@ class Access:
         return set(self._connection.execute(query).scalars())
 
     def table_of_token(self, token: str) -> TableName | None:
-        """Returns the table the ids of whose writes begin with the token."""
+        """Returns the table whose query ids start with this token, or None."""
         query = select(databases.c.catalog, databases.c.name, tables.c.name.label("table")).where(
             tables.c.write_token == token, databases.c.id == tables.c.database_id
         )
@@ -241,7 +244,7 @@ class Access:
         return TableName(row.catalog, row.name, row.table) if row else None
 
     def owner_of_function(self, database: DatabaseName, name: str) -> tuple[str | None, int | None] | None:
-        """Returns name and kind of who owns a function, or None without one."""
+        """Returns the name and kind of a function's owner, or None if there is no such function."""
         query = select(functions.c.encoded).where(
             functions.c.database_id == databases.c.id,
             databases.c.catalog == database.catalog,
@@ -255,36 +258,42 @@ class Access:
         return function.ownerName, function.ownerType
 
     def read_table(self, name: TableName) -> ReadTable | None:
-        """Reads a table, or None, as `Tables.find`: with all but what is granted on it."""
+        """Reads a table and its owner, or None. Privileges on the table are read separately (`granted`), if they are
+        needed.
+        """
         rows = _READ.rows(self._connection, catalog=name.catalog, database=name.database, name=name.name)
         if not rows:
             return None
-        descriptor_id, encoded, *found, version = rows[0]
+        descriptor_id, encoded, *securable, version = rows[0]
         tail = self._descriptors.tails([descriptor_id])[descriptor_id]
-        return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Securable(*found), version)
+        return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Securable(*securable), version)
 
-    def granted(self, found: Securable, grants: CallerGrants) -> list[str]:
-        """Returns what is granted on a table itself."""
-        given = {"table_id": found.table_id, "grantees": grants.grantees}
-        granted: list[str] = self._connection.execute(_GRANTED_ON, given).scalar_one()
+    def granted(self, securable: Securable, grants: CallerGrants) -> list[str]:
+        """Returns the privileges on the table itself; with a trailing "+" if they include the grant option."""
+        values = {"table_id": securable.table_id, "grantees": grants.grantees}
+        granted: list[str] = self._connection.execute(_GRANTED_ON, values).scalar_one()
         return granted
 
     def seen_tables(self, names: Iterable[TableName], grants: CallerGrants) -> dict[TableName, int]:
-        """Returns those of the tables that are there and may be seen, with the times that they were made at."""
-        given = sorted(set(names))
-        asked = _named(given) | _seeing(grants, tables=True)
-        rows = self._connection.execute(_SEEN_TABLES, asked) if given else ()
-        return {given[number - 1]: made for number, made in rows}
+        """Returns the existing tables that the caller may see, with their creation times."""
+        ordered = sorted(set(names))
+        values = _named(ordered) | _seeing(grants, tables=True)
+        rows = self._connection.execute(_VISIBLE_TABLES, values) if ordered else ()
+        return {ordered[number - 1]: made for number, made in rows}
 
     def seen_databases(self, names: Iterable[DatabaseName], grants: CallerGrants) -> set[DatabaseName]:
-        """Returns those of the databases that are there and may be seen."""
-        given = sorted(set(names))
-        rows = self._connection.execute(_SEEN_DATABASES, _named(given) | _seeing(grants, tables=False)) if given else ()
-        return {given[number - 1] for (number,) in rows}
+        """Returns the existing databases that the caller may see."""
+        ordered = sorted(set(names))
+        rows = (
+            self._connection.execute(_VISIBLE_DATABASES, _named(ordered) | _seeing(grants, tables=False))
+            if ordered
+            else ()
+        )
+        return {ordered[number - 1] for (number,) in rows}
 
     def seen_catalogs(self, grants: CallerGrants) -> set[str]:
-        """Returns the catalogs in which something may be seen."""
-        return set(self._connection.execute(_SEEN_CATALOGS, _seeing(grants, tables=False)).scalars())
+        """Returns the catalogs in which the caller may see a database."""
+        return set(self._connection.execute(_VISIBLE_CATALOGS, _seeing(grants, tables=False)).scalars())
 
 
 def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:
@@ -301,7 +310,10 @@ def _owners(grants: CallerGrants) -> dict[str, Any]:
 
 
 def _seeing(grants: CallerGrants, *, tables: bool) -> dict[str, Any]:
-    """Returns the parameters of what is seen. `tables`: by what is granted on a database, but not on it alone."""
+    """Returns the parameters of the visibility queries.
+
+    `tables`: only grants on a database that its tables inherit make the tables visible.
+    """
     on_databases = [number for number, held in grants.databases.items() if not tables or inherited(held)]
     return {
         "grantees": grants.grantees,

@@ -21,11 +21,11 @@ WRITE: Final = """
            cast(%(objects)s AS text[]), %(outcome)s, cast(%(detail)s AS jsonb), false
     FROM taken
 """
-"""Writes a line: the last thing that a transaction does, so that the numbers are in the order of the commits."""
+"""Writes a line, as one of the last statements of a transaction: line numbers follow the order of the commits."""
 
 
 class AuditLine(NamedTuple):
-    """A line of the trail."""
+    """A line of the audit trail."""
 
     number: int
     at: datetime
@@ -60,7 +60,7 @@ def written(note: AuditNote | None) -> dict[str, Any]:
 
 
 class Audit:
-    """Queries on the trail."""
+    """Queries on the audit trail."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -70,24 +70,24 @@ class Audit:
         run(self._connection, WRITE, **written(note))
 
     def untold(self, limit: int) -> list[AuditLine]:
-        """Returns the first lines that are not in the log."""
+        """Returns the first lines that are not in the log file yet."""
         rows = self._connection.execute(_LINES.where(~audit_log.c.told).limit(limit))
         return [AuditLine(*row) for row in rows]
 
     def tell(self, numbers: Sequence[int], *, keep: bool) -> None:
-        """These lines are in the log; they stay in the table, too, or not."""
+        """Marks these lines as written to the log file, or deletes them if they are not kept in the table."""
         which = audit_log.c.number.between(numbers[0], numbers[-1])
         self._connection.execute(
             update(audit_log).where(which).values(told=True) if keep else delete(audit_log).where(which)
         )
 
     def delete_older(self, seconds: float) -> int:
-        """Removes lines that are older; returns how many."""
+        """Deletes lines that are older and in the log file; returns their number."""
         old = audit_log.c.at < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
         return self._connection.execute(delete(audit_log).where(old, audit_log.c.told)).rowcount
 
     def select(self, name: str | None, since: datetime | None, user: str | None, limit: int) -> list[AuditLine]:
-        """Returns the last lines, ascending. `name`: a table, or a database with all that is in it."""
+        """Returns the last lines, ascending. `name`: a table, or a database with everything in it."""
         query = select(*(audit_log.c[name] for name in AuditLine._fields)).order_by(audit_log.c.number.desc())
         if name is not None:
             inside = func.array_to_string(audit_log.c.objects, " ").op("~")(rf"(^| ){name}\.")

@@ -1,4 +1,4 @@
-"""Catalogs, and the identity of the metastore that holds them."""
+"""Catalogs, and the identity of the metastore."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ _IDENTITY = "guid"
 
 
 class Catalogs:
-    """Queries on catalogs. Names come folded."""
+    """Queries on catalogs. Names are in lower case."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, name: str, *, lock: bool = False) -> Catalog | None:
-        """Returns the catalog, or None. `lock`: nobody else changes it, drops it or adds to it before this transaction
-        ends.
-        """
+        """Returns the catalog, or None. `lock`: keeps others from changing or dropping it, or adding databases."""
         query = select(catalogs).where(catalogs.c.name == name)
         row = self._connection.execute(query.with_for_update() if lock else query).one_or_none()
         return Catalog(row.name, row.description, row.location, row.create_time, row.parameters) if row else None
@@ -33,7 +31,7 @@ class Catalogs:
         return list(self._connection.execute(select(catalogs.c.name).order_by(catalogs.c.name)).scalars())
 
     def insert(self, catalog: Catalog, *, if_not_exists: bool = False) -> None:
-        """Raises AlreadyExistsError."""
+        """Adds a catalog. Raises AlreadyExistsError unless `if_not_exists`."""
         statement = insert(catalogs).values(_row(catalog))
         self._connection.execute(statement.on_conflict_do_nothing() if if_not_exists else statement)
 
@@ -44,7 +42,7 @@ class Catalogs:
         self._connection.execute(delete(catalogs).where(catalogs.c.name == name))
 
     def identity(self) -> str:
-        """Returns a UUID, made when it is first asked for, and the same ever after."""
+        """Returns the metastore's UUID, which is created on first use and never changes."""
         new = {"name": _IDENTITY, "value": str(uuid.uuid4())}
         self._connection.execute(insert(metastore_properties).values(new).on_conflict_do_nothing())
         query = select(metastore_properties.c.value).where(metastore_properties.c.name == _IDENTITY)

@@ -1,4 +1,4 @@
-"""Column statistics of tables and partitions. Each method is one statement, however many there are."""
+"""Column statistics of tables and partitions. Each method is one statement, whatever their number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 
 class Analyzed(NamedTuple):
-    """Statistics of one table or partition. `analyzed_at`: when the latest were stored, in seconds since 1970."""
+    """The statistics of one table or partition. `analyzed_at`: time of the latest, in seconds since 1970."""
 
     analyzed_at: int
     columns: EncodedList[ColumnStatisticsObj]
@@ -41,20 +41,20 @@ _DELETE_PAIRS = text("""
 
 
 class ColumnStatistics:
-    """Queries on the statistics of one table and its partitions. Column names come folded; None means all columns."""
+    """Queries on statistics. Column names are in lower case; None means all columns."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def of_table(self, table_id: int, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
-        """Returns the table's own, by column; None where there are none."""
+        """Returns the statistics of the table itself, or None."""
         query = _of(table_id, columns, engine, literal("")).where(column_statistics.c.partition_id == TABLE_ITSELF)
         return self._read(query).get("")
 
     def of_partitions(
         self, table_id: int, names: Sequence[str], columns: Sequence[str] | None, engine: str
     ) -> dict[str, Analyzed]:
-        """Returns those of the named partitions, by the name of the partition; without those that have none."""
+        """Returns the statistics of the named partitions that have some, by partition name."""
         query = (
             _of(table_id, columns, engine, partitions.c.name)
             .join(partitions, partitions.c.id == column_statistics.c.partition_id)
@@ -78,7 +78,14 @@ class ColumnStatistics:
     def delete(
         self, table_id: int, partition_ids: Sequence[int] | None, columns: Sequence[str] | None, engine: str | None
     ) -> int:
-        """Removes statistics; returns how many. No `partition_ids`: of all partitions. No `engine`: of all engines."""
+        """Deletes statistics, and returns their number.
+
+        Args:
+            table_id: the table.
+            partition_ids: None for all partitions, but not the table itself.
+            columns: None for all columns.
+            engine: None for all engines.
+        """
         statement = delete(column_statistics).where(column_statistics.c.table_id == table_id)
         if partition_ids is None:
             statement = statement.where(column_statistics.c.partition_id != TABLE_ITSELF)
@@ -91,7 +98,7 @@ class ColumnStatistics:
         return self._connection.execute(statement).rowcount
 
     def delete_pairs(self, table_id: int, pairs: Sequence[tuple[int, str]]) -> None:
-        """Removes statistics of these partitions' columns."""
+        """Deletes the statistics of these columns, given as pairs of partition id and column name."""
         if pairs:
             partition_ids, columns = (list(column) for column in zip(*pairs, strict=True))
             values = {"table_id": table_id, "partition_ids": partition_ids, "columns": columns}
@@ -100,12 +107,12 @@ class ColumnStatistics:
     def _read(self, query: Select[Any]) -> dict[str, Analyzed]:
         fields: dict[str, list[Fields]] = {}
         analyzed_at: dict[str, int] = {}
-        for owner, at, encoded in self._connection.execute(query):
+        for owner, seconds, encoded in self._connection.execute(query):
             fields.setdefault(owner, []).append(Fields(bytes(encoded)))
-            analyzed_at[owner] = max(at, analyzed_at.get(owner, at))
+            analyzed_at[owner] = max(seconds, analyzed_at.get(owner, seconds))
         return {
-            owner: Analyzed(analyzed_at[owner], whole_list(ColumnStatisticsObj, found))
-            for owner, found in fields.items()
+            owner: Analyzed(analyzed_at[owner], whole_list(ColumnStatisticsObj, encoded))
+            for owner, encoded in fields.items()
         }
 
 

@@ -16,11 +16,11 @@ from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.schema import compactions
 
-_ONE_EACH: Final = text("DISTINCT ON (compactions.partition_name)")  # as SQLAlchemy 2.0 and 2.1 both take it
+_ONE_EACH: Final = text("DISTINCT ON (compactions.partition_name)")  # in the form that SQLAlchemy 2.0 and 2.1 accept
 
 
 class StoredCompaction(NamedTuple):
-    """One compaction, asked for, at work or ended."""
+    """A compaction: requested, running or finished."""
 
     id: int
     catalog: str
@@ -50,7 +50,7 @@ class StoredCompaction(NamedTuple):
 
 
 _ALL = tuple(compactions.c)
-_POOL_TIMEOUT = timedelta(hours=12)  # Hive's hive.compactor.worker.pool.timeout: then any worker may take it
+_POOL_TIMEOUT = timedelta(hours=12)  # Hive's hive.compactor.worker.pool.timeout: any worker may take a request then
 
 _PURGE = text("""
     DELETE FROM compactions USING (
@@ -62,7 +62,7 @@ _PURGE = text("""
     WHERE compactions.id = old.id AND old.age > :kept
 """)
 
-_OF_TABLES_THERE: Final = compactions.c.database != ""  # those of dropped tables wait until these are taken back
+_OF_EXISTING_TABLES: Final = compactions.c.database != ""  # requests of dropped tables wait until those are restored
 
 
 class Compactions:
@@ -72,8 +72,9 @@ class Compactions:
         self._connection = connection
 
     def request(self, table: TableName, partition: str | None, values: dict[str, Any]) -> int | None:
-        """Adds a request; returns its id, or None where the object has one already (`find_equivalent`). `values`: other
-        columns.
+        """Adds a request, and returns its id; None if one is already requested or running for the object.
+
+        `values`: other columns.
         """
         row = values | named(table) | {"partition_name": partition, "state": INITIATED, "enqueued_at": now()}
         statement = insert(compactions).values(row).on_conflict_do_nothing().returning(compactions.c.id)
@@ -82,8 +83,9 @@ class Compactions:
     def find_equivalent(
         self, table: TableName, partition: str | None, highest_write_id: int
     ) -> StoredCompaction | None:
-        """Returns what makes another compaction of the object needless: one asked for, at work, or done up to that
-        write id.
+        """Returns the compaction that makes another one of the object unnecessary, or None.
+
+        It is requested or running, or has compacted everything up to that write id.
         """
         done = (compactions.c.state == READY_FOR_CLEANING) & (compactions.c.highest_write_id == highest_write_id)
         same = compactions.c.partition_name.is_not_distinct_from(partition)
@@ -91,57 +93,65 @@ class Compactions:
         return _first(self._connection.execute(query.order_by(compactions.c.id).limit(1)).all())
 
     def take(self, pool: str | None, worker: str | None, version: str | None) -> StoredCompaction | None:
-        """Gives the oldest request to a worker; no request is given to two. `pool` None: those of no pool."""
-        nobodys = or_(compactions.c.pool.is_(None), compactions.c.enqueued_at < ago(_POOL_TIMEOUT))
-        query = select(compactions.c.id).where(compactions.c.state == INITIATED, _OF_TABLES_THERE)
-        query = query.where(compactions.c.pool == pool if pool else nobodys).order_by(compactions.c.id).limit(1)
+        """Assigns the oldest request to a worker. No request is assigned twice (SKIP LOCKED).
+
+        `pool`: None for requests without a pool, or whose pool did not take them in time.
+        """
+        unassigned = or_(compactions.c.pool.is_(None), compactions.c.enqueued_at < ago(_POOL_TIMEOUT))
+        query = select(compactions.c.id).where(compactions.c.state == INITIATED, _OF_EXISTING_TABLES)
+        query = query.where(compactions.c.pool == pool if pool else unassigned).order_by(compactions.c.id).limit(1)
         chosen = query.with_for_update(skip_locked=True).scalar_subquery()
         taken = {"state": WORKING, "worker": worker, "worker_version": version, "started_at": now()}
         statement = update(compactions).where(compactions.c.id == chosen).values(taken)
         return _first(self._connection.execute(statement.returning(*_ALL)).all())
 
     def change(self, compaction: int, **values: Any) -> bool:
-        """Sets columns of one that has not ended; false if there is none."""
+        """Updates columns of an unfinished compaction; False if there is none of this id."""
         chosen = (compactions.c.id == compaction) & compactions.c.state.not_in(ENDED)
         statement = update(compactions).where(chosen).values(values).returning(compactions.c.id)
         return self._connection.execute(statement).scalar() is not None
 
     def end(self, compaction: int, state: str, error: str | None = None) -> StoredCompaction | None:
-        """Ends one that has not ended, and returns it."""
+        """Finishes a compaction, and returns it; None if it is finished already."""
         chosen = (compactions.c.id == compaction) & compactions.c.state.not_in(ENDED)
         ended: dict[str, Any] = {"state": state, "ended_at": now()} | ({"error": error} if error is not None else {})
         return _first(self._connection.execute(update(compactions).where(chosen).values(ended).returning(*_ALL)).all())
 
     def record(self, table: TableName, partition: str | None, kind: int, state: str, error: str | None) -> None:
-        """Records the end of one that was never asked for."""
+        """Adds a finished compaction that was never requested."""
         moment = {"enqueued_at": now(), "started_at": now(), "ended_at": now()}
         row = {"partition_name": partition, "type": kind, "state": state, "error": error, **moment, **named(table)}
         self._connection.execute(insert(compactions).values(row))
 
     def abort(self, ids: Sequence[int], reason: str) -> list[int]:
-        """Aborts those that no worker has taken yet; returns them."""
+        """Aborts requests that no worker has taken, and returns their ids."""
         chosen = (compactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))) & (compactions.c.state == INITIATED)
         statement = update(compactions).where(chosen).values(state=ABORTED, ended_at=now(), error=reason)
         return list(self._connection.execute(statement.returning(compactions.c.id)).scalars())
 
     def states(self, ids: Sequence[int]) -> dict[int, str]:
+        """Returns the states of compactions, by id."""
         query = select(compactions.c.id, compactions.c.state)
         rows = self._connection.execute(query.where(compactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))))
         return {row.id: row.state for row in rows}
 
     def committed(self, transaction: int, commit_id: int) -> None:
-        """Notes that a compaction has committed: what it replaced is needed by those up to `commit_id`."""
+        """Records a compaction's commit. Transactions up to `commit_id` may still read the replaced files."""
         done = {"next_transaction_id": commit_id, "committed_at": now()}
         self._connection.execute(update(compactions).where(compactions.c.transaction_id == transaction).values(done))
 
     def select(
         self, wanted: dict[str, Any], order: Sequence[tuple[str, bool]], limit: int | None
     ) -> list[StoredCompaction]:
-        """Lists compactions. `wanted`: columns and their values, None for any. `order`: columns, and whether they
-        descend; without one the queue first, then the latest.
+        """Lists compactions.
+
+        Args:
+            wanted: values of columns, None for any.
+            order: columns, and whether they descend; empty for the queue first, then the latest.
+            limit: None for all.
         """
         query = select(*_ALL).where(
-            _OF_TABLES_THERE, *(compactions.c[name] == value for name, value in wanted.items() if value is not None)
+            _OF_EXISTING_TABLES, *(compactions.c[name] == value for name, value in wanted.items() if value is not None)
         )
         latest = func.greatest(compactions.c.ended_at, compactions.c.started_at, compactions.c.committed_at)
         for name, descending in order:
@@ -152,7 +162,7 @@ class Compactions:
         return [StoredCompaction._make(row) for row in rows]
 
     def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[StoredCompaction]:
-        """Returns the last compaction that went well, of the table or of each partition. No `partitions`: of all."""
+        """Returns the last successful compaction of the table or of each partition. Empty `partitions`: of all."""
         well = compactions.c.state.in_((SUCCEEDED, READY_FOR_CLEANING))
         query = select(*_ALL).where(of_table(compactions, table), well).prefix_with(_ONE_EACH)
         if partitions:
@@ -163,7 +173,7 @@ class Compactions:
         return sorted((StoredCompaction._make(row) for row in rows), key=lambda compaction: -compaction.id)
 
     def purge(self, kept: int) -> None:
-        """Forgets all but the last of each object and each way to end."""
+        """Deletes all but the last `kept` finished compactions of each object and state."""
         self._connection.execute(_PURGE, {"ended": list(ENDED), "kept": kept})
 
     def rename_table(self, old: TableName, new: TableName) -> None:

@@ -20,17 +20,20 @@ _JOINED = (
     .outerjoin(_PARENT_DATABASES, _PARENT_DATABASES.c.id == _PARENTS.c.database_id)
 )
 
-_POINTS_TO_WHAT_IS_THERE = or_(table_constraints.c.parent_table_id.is_(None), _PARENTS.c.database_id.is_not(None))
+_REFERENCES_EXISTING = or_(table_constraints.c.parent_table_id.is_(None), _PARENTS.c.database_id.is_not(None))
 
 
 class Constraints:
-    """Queries on constraints. Names come folded, structs complete."""
+    """Queries on constraints. Names are in lower case, structs complete (`services.rules.constraints`)."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def select(self, catalog: str, condition: ColumnElement[bool], *structs: type[Any]) -> list[EncodedList[Any]]:
-        """Lists, for each kind of struct, the constraints that satisfy a condition, by table, name and position."""
+        """Returns one list for each kind of struct: the constraints that match, by table, name and position.
+
+        Foreign keys to a dropped table are left out.
+        """
         query = (
             select(
                 table_constraints.c.kind,
@@ -41,7 +44,7 @@ class Constraints:
                 _PARENTS.c.name,
             )
             .select_from(_JOINED)
-            .where(databases.c.catalog == catalog, condition, _POINTS_TO_WHAT_IS_THERE)
+            .where(databases.c.catalog == catalog, condition, _REFERENCES_EXISTING)
             .where(table_constraints.c.kind.in_([KINDS[struct].code for struct in structs]))
             .order_by(databases.c.name, tables.c.name, table_constraints.c.name, table_constraints.c.position)
         )
@@ -55,31 +58,31 @@ class Constraints:
         return [EncodedList(kind.struct, heads[code], tails[code]) for code, kind in kinds.items()]
 
     def kinds(self, table_id: int) -> dict[str, str]:
-        """Returns the kinds of a table's constraints, by their names."""
+        """Returns the kinds of a table's constraints, by name."""
         query = select(table_constraints.c.name, table_constraints.c.kind).where(
             table_constraints.c.table_id == table_id
         )
         return {row.name: row.kind for row in self._connection.execute(query)}
 
     def insert(self, table_id: int, new: Sequence[NamedConstraint]) -> None:
-        """Raises InvalidObjectError when a name is taken, or there is a primary key already."""
+        """Adds constraints. Raises InvalidObjectError if a name is taken or there is a primary key already."""
         if new:
             rows = [constraint_row(constraint) | {"table_id": table_id} for constraint in new]
             self._connection.execute(insert(table_constraints), rows)
 
     def delete(self, table_id: int, name: str) -> int:
-        """Removes a constraint; returns how many columns it had."""
+        """Deletes a constraint, and returns the number of its columns."""
         named = and_(table_constraints.c.table_id == table_id, table_constraints.c.name == name)
         return self._connection.execute(delete(table_constraints).where(named)).rowcount
 
     def delete_on(self, table_id: int, columns: Sequence[str]) -> None:
-        """Removes every constraint that one of the table's columns is part of, or is pointed to by."""
-        gone = any_(literal(list(columns), Texts))
+        """Deletes every constraint that one of these columns of the table is part of or is referenced by."""
+        dropped = any_(literal(list(columns), Texts))
         other = table_constraints.alias("other")
         doomed = select(other.c.table_id, other.c.name).where(
             or_(
-                and_(other.c.table_id == table_id, other.c.column_name == gone),
-                and_(other.c.parent_table_id == table_id, other.c.parent_column_name == gone),
+                and_(other.c.table_id == table_id, other.c.column_name == dropped),
+                and_(other.c.parent_table_id == table_id, other.c.parent_column_name == dropped),
             )
         )
         identity = tuple_(table_constraints.c.table_id, table_constraints.c.name)
@@ -87,12 +90,12 @@ class Constraints:
 
 
 def of_table(database: str | None, table: str | None) -> ColumnElement[bool]:
-    """Returns the constraints of a table, or of a whole database; None means any."""
+    """Returns the condition for constraints of a table, or of a whole database; None means any."""
     return and_(*_named(database, databases), *_named(table, tables))
 
 
 def pointing_to(database: str | None, table: str | None) -> ColumnElement[bool]:
-    """Returns the foreign keys that point to a table; None means any."""
+    """Returns the condition for foreign keys that reference a table; None means any."""
     return and_(*_named(database, _PARENT_DATABASES), *_named(table, _PARENTS))
 
 

@@ -19,14 +19,14 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 @dataclass(frozen=True, slots=True)
 class StoredDatabase:
-    """A database, and what identifies it."""
+    """A database and its identity."""
 
     id: int
     name: str
     encoded: EncodedStruct[Database]
 
 
-# Made once: to put a statement together costs more than to run it, and nearly every client asks for a database first.
+# Compiled once: assembling a statement takes longer than running it, and nearly every client asks for a database first.
 _NAMED = select(databases.c.id, databases.c.name, databases.c.encoded).where(
     databases.c.catalog == bindparam("catalog"), databases.c.name == bindparam("name")
 )
@@ -39,32 +39,32 @@ _UPDATE = update(databases).where(databases.c.id == bindparam("replaced")).value
 
 
 class Databases:
-    """Queries on databases. Names come folded."""
+    """Queries on databases. Names are in lower case."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, database: DatabaseName, *, lock: bool = False) -> StoredDatabase | None:
-        """Returns the database, or None. `lock`: nobody else may change or drop it before this transaction ends."""
+        """Returns the database, or None. `lock`: keeps others from changing or dropping it."""
         for number, name, encoded in _FIND[lock].rows(self._connection, catalog=database.catalog, name=database.name):
             return StoredDatabase(number, name, whole(Database, Fields(bytes(encoded))))
         return None
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
-        """Lists names in ascending order; `pattern` as `domain.names.pattern_regex` gives it."""
+        """Lists names, ascending. `pattern`: as `domain.names.pattern_regex` returns it."""
         return list(self._connection.execute(_matching(databases.c.name, catalog, pattern)).scalars())
 
     def matching(self, catalog: str, pattern: str | None) -> EncodedList[Database]:
-        """Returns the databases of these names, as bytes."""
-        found = self._connection.execute(_matching(databases.c.encoded, catalog, pattern)).scalars()
-        return whole_list(Database, [Fields(bytes(encoded)) for encoded in found])
+        """Returns the matching databases in encoded form, by name."""
+        rows = self._connection.execute(_matching(databases.c.encoded, catalog, pattern)).scalars()
+        return whole_list(Database, [Fields(bytes(encoded)) for encoded in rows])
 
     def locations(self) -> list[str]:
-        """Lists where databases lie, each place once."""
+        """Lists the distinct locations of databases."""
         return list(self._connection.execute(select(databases.c.location).distinct()).scalars())
 
     def insert(self, catalog: str, database: Database, *, if_not_exists: bool = False) -> None:
-        """Raises AlreadyExistsError, NotFoundError for the catalog."""
+        """Adds a database. Raises AlreadyExistsError; NotFoundError for the catalog."""
         row = {"catalog": catalog, "version": 1} | database_row(database)
         self._connection.execute(_INSERT.on_conflict_do_nothing() if if_not_exists else _INSERT, row)
 
@@ -72,7 +72,7 @@ class Databases:
         self._connection.execute(_UPDATE, database_row(database) | {"replaced": database_id})
 
     def delete(self, database_id: int) -> None:
-        """Raises InvalidOperationError when tables are left."""
+        """Deletes a database. Raises InvalidOperationError if it has tables."""
         self._connection.execute(delete(databases).where(databases.c.id == database_id))
 
 

@@ -1,4 +1,4 @@
-"""Open writes whose writers are dead: they are aborted, their files removed, and then they are forgotten."""
+"""Open writes whose writers are dead: they are aborted, their files are removed, and then their rows are deleted."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from metastore.storage.schema import open_write_locations, open_write_renames, o
 from metastore.storage.schema.base import Texts
 
 _COLUMNS = open_writes.c
-# Who renews waits for who aborts, and the other way round: of the two, the second sees what the first did.
+# Renewing and aborting update the same row, so the second one waits and then sees the change of the first.
 _DEAD = or_(_COLUMNS.lease_ends_at < now(), _COLUMNS.table_id.is_(None), _COLUMNS.aborted_at.is_not(None))
 
-# The files of writes to a dropped table lie in the trash with it, until it is back or gone.
+# The files of writes to a dropped table are in the trash with it, until it is restored or purged.
 _OF_DROPPED = select(tables.c.id).where(tables.c.id == _COLUMNS.table_id, tables.c.database_id.is_(None)).exists()
 
 
 class DeadWrite(NamedTuple):
-    """A write that will never be published. Locations are canonical; `renames` are pairs of source and target."""
+    """A write that will never be published.
+
+    Locations are canonical; `renames` are pairs of source and target. `within_grace`: it was aborted only recently.
+    """
 
     query_id: str
     table_id: int | None
@@ -36,61 +39,67 @@ class DeadWrite(NamedTuple):
 
 
 class DeadWrites:
-    """Queries on dead writes. `table_ids`: of these tables only; None: of all, dropped ones too."""
+    """Queries on dead writes. `table_ids`: None for all tables, including dropped ones."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, table_ids: Sequence[int] | None) -> list[str]:
-        """Returns the query ids of writes whose lease is over, or whose table was dropped."""
+        """Returns the query ids of writes whose lease has expired or whose table was dropped.
+
+        Without writes of tables that can be restored: their files are in the trash until then.
+        """
         query = select(_COLUMNS.query_id).where(_DEAD, ~_OF_DROPPED, *_of(table_ids)).order_by(_COLUMNS.query_id)
         return list(self._connection.execute(query).scalars())
 
     def alive(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
-        """Counts the writes that are not dead, or so for less than this time."""
+        """Counts the writes that are not dead, or have been dead for less than `grace`."""
         query = select(func.count()).select_from(open_writes).where(or_(~_DEAD, _young(grace)), *_of(table_ids))
         count: int = self._connection.execute(query).scalar_one()
         return count
 
     def abort(self, query_id: str) -> None:
-        """Aborts a write: from now on it cannot be renewed or published, unless it was renewed meanwhile."""
+        """Aborts a write, unless it was renewed meanwhile: it can no longer be renewed or published."""
         statement = update(open_writes).where(_COLUMNS.query_id == query_id, _DEAD, _COLUMNS.aborted_at.is_(None))
         self._connection.execute(statement.values(aborted_at=now(), lease_ends_at=now()))
 
     def claim(self, query_id: str) -> bool:
-        """Has an aborted write for a lease of the journal, or until `release`; false where another cleaner has it."""
+        """Claims an aborted write for one lease, or until `release`; False if another server has claimed it."""
         free = (_COLUMNS.query_id == query_id) & _COLUMNS.aborted_at.is_not(None) & (_COLUMNS.lease_ends_at <= now())
         statement = update(open_writes).where(free).values(lease_ends_at=now() + clock.LEASE)
         return self._connection.execute(statement).rowcount == 1
 
     def release(self, query_id: str) -> None:
-        """Others may claim it."""
+        """Releases a claim."""
         self._connection.execute(update(open_writes).where(_COLUMNS.query_id == query_id).values(lease_ends_at=now()))
 
     def read(self, query_id: str, grace: timedelta) -> DeadWrite | None:
-        """Returns a dead write, or None."""
+        """Returns a dead write, or None (3 statements)."""
         columns = (_COLUMNS.query_id, _COLUMNS.table_id, _COLUMNS.roots, _COLUMNS.swept, _young(grace).label("young"))
         query = select(*columns).where(_COLUMNS.query_id == query_id, _DEAD)
         row = self._connection.execute(query).one_or_none()
         if row is None:
             return None
-        more = self._locations(query_id), self._renames(query_id)
-        return DeadWrite(query_id, row.table_id, row.roots, *more, row.swept, row.young)
+        details = self._locations(query_id), self._renames(query_id)
+        return DeadWrite(query_id, row.table_id, row.roots, *details, row.swept, row.young)
 
     def known(self, query_ids: Sequence[str]) -> set[str]:
-        """Returns those of the ids that are of open writes, dead or alive."""
+        """Returns the ids among these that belong to open writes, dead or alive."""
         query = select(_COLUMNS.query_id).where(_COLUMNS.query_id == any_(literal(list(query_ids), Texts)))
         return set(self._connection.execute(query).scalars())
 
     def swept(self, query_id: str) -> None:
-        """Notes that the files of a write are gone; it stays, so that what its writer still makes is hidden, but what
-        it owned is free.
+        """Records that the files of a write are removed.
+
+        The row stays, so that files which its writer still creates remain hidden, but its locations are free for other
+        writes.
         """
         self._connection.execute(update(open_writes).where(_COLUMNS.query_id == query_id).values(swept=True))
         of_it = open_write_locations.c.query_id == query_id
         self._connection.execute(update(open_write_locations).where(of_it).values(owned=False))
 
     def forget(self, query_id: str) -> None:
+        """Deletes a write."""
         self._connection.execute(delete(open_writes).where(_COLUMNS.query_id == query_id))
 
     def _locations(self, query_id: str) -> list[str]:
@@ -105,7 +114,7 @@ class DeadWrites:
 
 
 def _young(grace: timedelta) -> ColumnElement[bool]:
-    """Tells whether it was aborted, or would be now, less than that long ago."""
+    """Returns the condition that a write was aborted less than `grace` ago, or is not aborted yet."""
     return func.coalesce(_COLUMNS.aborted_at, now()) > ago(grace)
 
 

@@ -1,4 +1,4 @@
-"""Locks."""
+"""Hive locks (SHOW LOCKS): one row for a request, one for each object that it locks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from metastore.storage.schema import lock_components, locks, transactions
 
 
 class Holder(NamedTuple):
-    """Who asks for a lock."""
+    """The client that requests a lock."""
 
     transaction: int | None
     user: str
@@ -30,14 +30,14 @@ class Holder(NamedTuple):
 
 
 class LockSnapshot(NamedTuple):
-    """Locks that stand, and whether one of them was not renewed in time."""
+    """Existing locks that can conflict with a request. `late`: one of them missed its heartbeat."""
 
     locks: list[ExistingLock]
     late: bool
 
 
 class LockEntry(NamedTuple):
-    """One object of a lock, as it is listed."""
+    """One object of a lock, as SHOW LOCKS lists it."""
 
     id: int
     position: int
@@ -50,13 +50,13 @@ class LockEntry(NamedTuple):
     blocked_by_position: int | None
 
 
-_SPACE = 0x6C6F636B  # "lock"; advisory locks of two numbers are apart from those of one
+_SPACE = 0x6C6F636B  # "lock"; advisory locks of two numbers are separate from those of one
 _BUCKETS = 1024
-_MANY_TABLES = 64  # of one database: then all locks of the database are looked at
+_MANY_TABLES = 64  # of one database; above that all locks of the database are read
 
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(:space, key) FROM unnest(cast(:keys AS int[])) AS key")
 
-_STANDING = text("""
+_SNAPSHOT = text("""
     SELECT lock.id, lock.transaction_id, lock.acquired_at IS NOT NULL AS granted,
            CASE WHEN lock.transaction_id IS NULL THEN lock.heartbeat_at < clock_timestamp() - :timeout
                 ELSE owner.state <> 'open' OR owner.heartbeat_at < clock_timestamp() - :timeout END AS late,
@@ -106,14 +106,16 @@ _JOINED = locks.join(lock_components, lock_components.c.lock_id == locks.c.id)
 
 
 class Locks:
-    """Queries on locks. A time-out is how long one lives without a heartbeat, its own or its transaction's."""
+    """Queries on locks. `timeout`: how long a lock lives without a heartbeat of its own or of its transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def one_at_a_time(self, requested: Iterable[Component]) -> None:
-        """Keeps others, until this database transaction ends, from asking for locks in these databases: so that of two
-        who ask for the same, the second sees the first.
+        """Serialises lock requests in these databases until the transaction ends.
+
+        Of two conflicting requests the second then sees the first. Takes advisory locks in ascending order; databases
+        share 1,024 of them by hash.
         """
         keys = {
             crc32(f"{component.catalog}.{component.database}".encode(errors="replace")) % _BUCKETS
@@ -124,20 +126,23 @@ class Locks:
     def snapshot(
         self, requested: Iterable[Component], transaction: int | None, lock: int | None, timeout: timedelta
     ) -> LockSnapshot:
-        """Returns what `domain.lock_rules.blocker` must know: locks that are near the request or the transaction's own,
-        and granted or older than the lock that asks (None: it is new).
+        """Returns the locks that `domain.lock_rules.blocker` compares a request with (one statement).
+
+        These are locks on the same objects, or of the same transaction, that are granted or older than `lock` (None: a
+        new request).
         """
         catalogs, databases, tables = _neighbourhood(requested)
         arrays = {"catalogs": catalogs, "databases": databases, "tables": tables}
         asking = {"before": _LAST if lock is None else lock, "transaction": transaction, "timeout": timeout}
-        rows = self._connection.execute(_STANDING, arrays | asking).all()
+        rows = self._connection.execute(_SNAPSHOT, arrays | asking).all()
         return LockSnapshot(_grouped(rows), any(row.late for row in rows))
 
     def rename_table(self, old: TableName, new: TableName) -> None:
+        """Renames a table in all locks."""
         self._connection.execute(update(lock_components).where(of_table(lock_components, old)).values(named(new)))
 
     def insert(self, holder: Holder, requested: Sequence[Component], blocker: Blocker | None) -> int:
-        """Adds a lock, granted unless something blocks it; returns its id."""
+        """Adds a lock, granted unless `blocker` is set, and returns its id."""
         values = {
             **holder._asdict(),
             "granted": blocker is None,
@@ -154,7 +159,7 @@ class Locks:
         return lock
 
     def find(self, lock: int, timeout: timedelta) -> ExistingLock | None:
-        """Returns a lock that is not late."""
+        """Returns a lock that did not miss its heartbeat, or None."""
         query = select(locks.c.id, locks.c.transaction_id, _GRANTED.label("granted"), *_COMPONENT).select_from(_JOINED)
         rows = self._connection.execute(
             query.where(locks.c.id == lock, _alive(timeout)).order_by(lock_components.c.position)
@@ -162,13 +167,14 @@ class Locks:
         return next(iter(_grouped(rows)), None)
 
     def renew(self, lock: int, timeout: timedelta) -> bool:
-        """Renews a lock; returns false if it is not there, or comes too late. A transaction's lock lives as long
-        as that does.
+        """Records a heartbeat of a lock; False if it does not exist or its heartbeat is late.
+
+        A lock of a transaction lives as long as the transaction.
         """
         return self._renew(lock, timeout, {})
 
     def set_blocker(self, lock: int, blocker: Blocker | None, timeout: timedelta) -> bool:
-        """Grants a waiting lock, or remembers what blocks it; that is a heartbeat, too."""
+        """Grants a waiting lock, or records what blocks it. Counts as a heartbeat, with the same result as `renew`."""
         return self._renew(
             lock,
             timeout,
@@ -180,30 +186,31 @@ class Locks:
         )
 
     def release(self, lock: int, timeout: timedelta) -> bool:
-        """Removes a lock, unless it is granted to a transaction that is alive; false if nothing was removed."""
+        """Deletes a lock; False if none was deleted. Locks granted to a live transaction are kept until that ends."""
         own = or_(locks.c.transaction_id.is_(None), locks.c.acquired_at.is_(None), ~_alive(timeout))
         statement = delete(locks).where(locks.c.id == lock, own).returning(locks.c.id)
         return self._connection.execute(statement).scalar() is not None
 
     def delete_of(self, ended: Sequence[int]) -> None:
-        """Removes the locks of transactions."""
+        """Deletes the locks of transactions."""
         self._connection.execute(delete(locks).where(is_among(locks.c.transaction_id, ended)))
 
     def delete_expired(self, timeout: timedelta) -> list[int]:
-        """Removes the locks that stand for themselves and were not renewed in time; returns them.
+        """Deletes locks without a transaction whose heartbeat is late, and returns their ids.
 
-        In the order of ids, so that two who do so wait for each other. A heartbeat that comes first is waited for.
+        Locks the rows by ascending id, so that two servers do not deadlock. A concurrent heartbeat is waited for, and
+        saves its lock.
         """
         late = and_(locks.c.transaction_id.is_(None), locks.c.heartbeat_at < ago(timeout))
         query = select(locks.c.id).where(late).order_by(locks.c.id).with_for_update()
-        found = list(self._connection.execute(query).scalars())
-        if found:
-            self._connection.execute(delete(locks).where(is_among(locks.c.id, found)))
-        return found
+        expired = list(self._connection.execute(query).scalars())
+        if expired:
+            self._connection.execute(delete(locks).where(is_among(locks.c.id, expired)))
+        return expired
 
     def list_alive(self, timeout: timedelta, **wanted: Any) -> list[LockEntry]:
-        """Returns the locks that are not late. `wanted`: columns of a lock or its components and their values, None for
-        any.
+        """Returns the locks with a recent heartbeat. `wanted`: values of columns of `locks` or `lock_components`, None
+        for any.
         """
         columns = {**locks.c, **lock_components.c}
         heartbeat_at = transactions.c.heartbeat_at
@@ -213,7 +220,7 @@ class Locks:
             .where(_alive(timeout))
             .where(*(columns[name] == value for name, value in wanted.items() if value is not None))
         )
-        return [_shown(row) for row in self._connection.execute(query)]
+        return [_entry(row) for row in self._connection.execute(query)]
 
     def _renew(self, lock: int, timeout: timedelta, changes: dict[str, Any]) -> bool:
         renewed = {"heartbeat_at": now(), "heartbeat_count": locks.c.heartbeat_count + 1}
@@ -224,7 +231,7 @@ class Locks:
 
 
 def _alive(timeout: timedelta) -> ColumnElement[bool]:
-    """Tells whether a lock, or the transaction that it belongs to, was renewed in time."""
+    """Returns the condition that a lock, or its transaction, had its heartbeat in time."""
     owner = transactions.alias("owner")
     own = and_(locks.c.transaction_id.is_(None), locks.c.heartbeat_at >= ago(timeout))
     inherited = exists().where(
@@ -234,7 +241,9 @@ def _alive(timeout: timedelta) -> ColumnElement[bool]:
 
 
 def _neighbourhood(requested: Iterable[Component]) -> tuple[list[str], list[str], list[str | None]]:
-    """Returns catalogs, databases and tables to look at; None for all tables."""
+    """Returns parallel lists of catalogs, databases and tables to look at; None instead of a table for all of its
+    database.
+    """
     by_database: dict[tuple[str, str], set[str | None]] = {}
     for component in requested:
         by_database.setdefault((component.catalog, component.database), set()).add(component.table)
@@ -247,9 +256,9 @@ def _neighbourhood(requested: Iterable[Component]) -> tuple[list[str], list[str]
 
 def _grouped(rows: Sequence[Row[Any]]) -> list[ExistingLock]:
     return [
-        ExistingLock(first.id, first.transaction_id, first.granted, [_component(row[-5:]) for row in of_one])
-        for of_one in (list(iterator) for _, iterator in groupby(rows, key=attrgetter("id")))
-        for first in of_one[:1]
+        ExistingLock(first.id, first.transaction_id, first.granted, [_component(row[-5:]) for row in rows_of_lock])
+        for rows_of_lock in (list(iterator) for _, iterator in groupby(rows, key=attrgetter("id")))
+        for first in rows_of_lock[:1]
     ]
 
 
@@ -257,7 +266,7 @@ def _component(values: Sequence[Any]) -> Component:
     return Component(LockType(values[0]), *values[1:])
 
 
-def _shown(row: Row[Any]) -> LockEntry:
+def _entry(row: Row[Any]) -> LockEntry:
     return LockEntry(
         row.id,
         row.position,
