@@ -1,1 +1,1 @@
-"""The rules, and the boundary of the transaction."""
+"""Rules of the metastore. Services open the transactions; all layers below join them."""

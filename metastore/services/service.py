@@ -1,4 +1,4 @@
-"""What services are made with: the database, and where they need it the time of day, or how long leases last."""
+"""Base classes of services: with the database, and with the clock or the lease timeout."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from datetime import timedelta
 from metastore.storage.unit_of_work import Store
 
 Clock = Callable[[], int]
-"""Seconds since 1970."""
+"""Returns seconds since 1970."""
 
 
 class Service:
-    """Has the database alone."""
+    """A service that needs only the database."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
 
 class ClockedService(Service):
-    """Also has the time of day."""
+    """A service that also needs the time."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         super().__init__(store)
@@ -27,7 +27,7 @@ class ClockedService(Service):
 
 
 class LeasingService(Service):
-    """Also has `timeout`: how long locks and transactions live without a heartbeat."""
+    """A service about leases. `timeout`: how long locks and transactions live without a heartbeat."""
 
     def __init__(self, store: Store, timeout: timedelta) -> None:
         super().__init__(store)

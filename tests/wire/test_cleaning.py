@@ -154,9 +154,9 @@ def test_what_a_dead_writer_left_goes(
     assert files_below(root) == {"ds=1/part-0", f"ds=1/part-1_{write}0", f"_staging/{alive}/part-0"}
     assert not local(f"{root}/ds=2").exists()
     assert scanned(metastore_client, written).openWrites == [2]
-    with pytest.raises(NoSuchObjectException, match="its lease ran out"):
+    with pytest.raises(NoSuchObjectException, match="its lease expired"):
         renew(metastore_client, write)
-    with pytest.raises(NoSuchObjectException, match="its lease ran out"):
+    with pytest.raises(NoSuchObjectException, match="its lease expired"):
         publish(metastore_client, written, write, day(root, "2"))
 
 

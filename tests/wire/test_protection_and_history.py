@@ -29,7 +29,7 @@ def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Se
         lambda: hive_client.truncate_table(database, name, None),
         lambda: hive_client.exchange_partition({"ds": "1"}, database, name, database, "other"),
     ):
-        with pytest.raises(Exception, match=f"{full} is protected: .* run  metastore unprotect {full}"):
+        with pytest.raises(Exception, match=f"{full} is protected. .* run  metastore unprotect {full}"):
             drop()
     assert hive_client.get_partition_names(database, name, -1) == ["ds=1"]
     as_before = hive_client.get_table(database, name)

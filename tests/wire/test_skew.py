@@ -136,9 +136,9 @@ def test_no_partition_is_named_as_the_default_directory(hive_client: Any) -> Non
 @pytest.mark.parametrize(
     ("after", "text"),
     [
-        ([("b", "int"), ("x", "string")], "it would be gone"),
+        ([("b", "int"), ("x", "string")], "it would be dropped"),
         ([("a", "bigint"), ("x", "string")], "its type int would be bigint"),
-        ([("x", "string")], "it would be gone"),
+        ([("x", "string")], "it would be dropped"),
     ],
 )
 @pytest.mark.parametrize("says_skew", [True, False])

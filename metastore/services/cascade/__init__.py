@@ -1,1 +1,1 @@
-"""What follows a change of tables and partitions inside the same transaction: statistics, skew, buckets, dependents."""
+"""Consequences of changed tables and partitions, in the same transaction: statistics, skew, buckets, dependents."""

@@ -1,4 +1,4 @@
-"""What is kept by the names of transactional tables follows them when they change (Hive's AcidEventListener)."""
+"""Rows stored by the names of transactional tables follow renames and drops (Hive's AcidEventListener)."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
 def follow_rename(work: UnitOfWork, old: Table, new: Table) -> None:
-    """Write ids, writes, compactions and locks belong to the table, not to its old name."""
+    """Moves write ids, writes, compactions and locks of a renamed transactional table to its new name."""
     before, after = TableName.of(old), TableName.of(new)
     if before == after or not is_true(old.parameters, "transactional"):
         return
     forget_table(work, after)
-    for kept in (work.write_ids, work.transaction_writes, work.compactions, work.locks):
-        kept.rename_table(before, after)
+    for repository in (work.write_ids, work.transaction_writes, work.compactions, work.locks):
+        repository.rename_table(before, after)
 
 
 def forget_dropped(work: UnitOfWork, table: Table) -> None:
-    """Lets a later table of that name begin anew. Locks stay: who holds one may be about to make that table."""
+    """Deletes the rows of a dropped table. Locks stay: a holder may be about to create a table of that name."""
     if is_true(table.parameters, "transactional"):
         forget_table(work, TableName.of(table))
 
 
 def forget_table(work: UnitOfWork, name: TableName) -> None:
-    """Forgets what is kept by the name of a table."""
-    for kept in (work.write_ids, work.transaction_writes, work.compactions):
-        kept.forget_table(name)
+    """Deletes write ids, writes and compactions of a table."""
+    for repository in (work.write_ids, work.transaction_writes, work.compactions):
+        repository.forget_table(name)
 
 
 def forget_dropped_database(work: UnitOfWork, database: DatabaseName) -> None:
-    """Forgets what is kept by the names of a database's tables."""
-    for kept in (work.write_ids, work.transaction_writes, work.compactions):
-        kept.forget_database(database)
+    """Deletes write ids, writes and compactions of a database's tables."""
+    for repository in (work.write_ids, work.transaction_writes, work.compactions):
+        repository.forget_database(database)

@@ -1,4 +1,4 @@
-"""What becomes of buckets when tables and partitions change: rows lie where they lie, whatever a client says."""
+"""Keeps bucket definitions true when tables and partitions change: existing files stay bucketed as they are."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, T
 
 
 def keep_partition_buckets(table: Table, old: Partition, new: Partition) -> None:
-    """A partition of a bucketed table that says nothing of buckets keeps them: Spark leaves them out, whatever it
-    changes, and Hive's NOT CLUSTERED says -1.
+    """Keeps the buckets of a partition of a bucketed table if the client sends none.
+
+    Spark always leaves them out. Hive's NOT CLUSTERED sends -1 buckets.
     """
     if new.sd.numBuckets or new.sd.bucketCols or not _columns(table.sd):
         return
@@ -21,8 +22,9 @@ def keep_partition_buckets(table: Table, old: Partition, new: Partition) -> None
 
 
 def keep_table_order(old: Table, new: Table, context: Mapping[str, str]) -> None:
-    """A table of the same buckets keeps the order of its rows, unless the client names its statement: Spark leaves out
-    an order that descends.
+    """Keeps the sort order of a table whose buckets stay, unless the client names its statement.
+
+    Spark leaves out descending orders.
     """
     same = new.sd.numBuckets == old.sd.numBuckets and _columns(new.sd) == _columns(old.sd)
     if OPERATION not in context and same and not new.sd.sortCols:
@@ -30,18 +32,17 @@ def keep_table_order(old: Table, new: Table, context: Mapping[str, str]) -> None
 
 
 def check_bucketing_columns(old: Table, new: Table) -> None:
-    """Refuses (InvalidOperationError) other types of bucketing columns. Rows lie in buckets by the hash of their
-    columns' types; nothing would tell the files of before from others.
+    """Raises InvalidOperationError if the type of a bucketing column would change.
 
-    Partitions that keep their columns tell it themselves. Lengths and precisions do not matter to the hash.
-    Raises InvalidOperationError.
+    The hash of a value depends on its type, and nothing would distinguish old files from new ones. Lengths and
+    precisions do not change the hash. Partitions with columns of their own keep their types.
     """
     before, after = ({fold(c.name): fold(c.type).partition("(")[0] for c in table.sd.cols} for table in (old, new))
     for name in sorted(_columns(old.sd) & _columns(new.sd) & before.keys() & after.keys()):
         if before[name] != after[name]:
             raise InvalidOperationError(
-                f"{old.dbName}.{old.tableName} is CLUSTERED BY {name}, and its rows lie in buckets by the type "
-                f"{before[name]}, which cannot become {after[name]}: make it NOT CLUSTERED, or a new table of its rows"
+                f"{old.dbName}.{old.tableName} is CLUSTERED BY {name}, and its files are bucketed by the type "
+                f"{before[name]}, which cannot become {after[name]}: make it NOT CLUSTERED, or copy it to a new table"
             )
 
 

@@ -1,4 +1,4 @@
-"""What goes when columns change: their statistics, and constraints on those that are gone (Hive's HiveAlterHandler)."""
+"""Deletes statistics of changed columns, and constraints on dropped ones (Hive's HiveAlterHandler)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 
 
 def forget_columns_of_table(work: UnitOfWork, table: TableRef, old: Table, new: Table, *, cascade: bool) -> None:
-    """Before a table is replaced. Statistics of its partitions: with CASCADE those of the same columns go; without it
-    all of them do, unless columns were only added at the end, as nobody knows which column a name will mean.
+    """Deletes statistics and constraints of columns that change, before the table is replaced.
+
+    Statistics of partitions: with CASCADE, those of the changed columns are deleted. Without it, all are deleted unless
+    columns were only added at the end, because a name may then mean different columns in table and partition.
     """
     before, after = _columns(old.sd), _columns(new.sd)
     if after[: len(before)] == before:
@@ -25,17 +27,17 @@ def forget_columns_of_table(work: UnitOfWork, table: TableRef, old: Table, new: 
         work.column_statistics.delete(table.id, [TABLE_ITSELF], changed, None)
     if new.partitionKeys and (changed or not cascade):
         work.column_statistics.delete(table.id, None, changed if cascade else None, None)
-    gone = {name for name, _ in before} - {name for name, _ in after}
-    if gone:
-        work.constraints.delete_on(table.id, sorted(gone))
+    dropped = {name for name, _ in before} - {name for name, _ in after}
+    if dropped:
+        work.constraints.delete_on(table.id, sorted(dropped))
 
 
 def forget_columns_of_partitions(
     work: UnitOfWork, table: TableRef, pairs: Iterable[tuple[StoredPartition, NamedPartition]]
 ) -> None:
-    """Deletes, before partitions are replaced, statistics of the columns that they no longer have."""
+    """Deletes statistics of columns that change, before the partitions are replaced. `pairs`: old and new."""
     forgotten: list[tuple[int, str]] = []
-    last: tuple[object, object] = (None, None)  # the lists of the pair before, which are mostly these, too
+    last: tuple[object, object] = (None, None)  # columns of the previous pair: mostly the same lists
     changed: list[str] = []
     for old, new in pairs:
         before, after = old.partition.sd, new.partition.sd
@@ -53,6 +55,6 @@ def _columns(sd: StorageDescriptor) -> list[tuple[str, str]]:
 
 
 def _changed(before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]) -> list[str]:
-    """Lists names that are gone, or whose type is another one."""
+    """Returns the names of columns that were dropped or have another type."""
     kept = set(after)
     return [column[0] for column in before if column not in kept]

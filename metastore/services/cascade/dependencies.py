@@ -1,6 +1,6 @@
-"""What dependent tables must follow: their own partitions, and the names and columns of the tables they depend on.
+"""Keeps dependent tables consistent with their own partitions, and with the names and columns of their bases.
 
-Who changes both locks the base first, then its dependents, so that nobody waits for each other.
+Lock order: the base before its dependents, so that two calls cannot deadlock.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
 
-# Spark's copy of a view's schema, which it adds whenever it alters one: it would outlive the next change of columns.
+# Spark's copy of a view's schema, added by each of its alters. It would be wrong after the next change of columns.
 _SPARKS_SCHEMA = "spark.sql.sources.schema"
 
 
 def is_dependent(table: Table) -> bool:
-    """Tells whether a table is one whose data are those of others."""
+    """Tells whether a table is a dependent table: a view over the partitions of other tables."""
     return is_view(table) and table.parameters.get(DEPENDENT) == "true"
 
 
-def check_writable(table: Table, what: str) -> None:
-    """Raises InvalidOperationError for a view: it has no files. `what` would be done to it."""
+def check_writable(table: Table, failure: str) -> None:
+    """Raises InvalidOperationError for a view, because it has no files. `failure`: the beginning of the message."""
     if is_dependent(table):
         raise InvalidOperationError(
-            f"{what}: {TableName.of(table)} is a dependent table and has no data of its own; "
+            f"{failure}: {TableName.of(table)} is a dependent table and has no data of its own; "
             f"write to {table.parameters[BASES]}",
             others=table.parameters[BASES].split(","),
         )
     if is_view(table):
-        raise InvalidOperationError(f"{what}: {TableName.of(table)} is a view and has no data of its own")
+        raise InvalidOperationError(f"{failure}: {TableName.of(table)} is a view and has no data of its own")
 
 
 def check_unmarked(table: Table) -> None:
-    """Raises InvalidObjectError for a table that says that it is dependent and is not."""
+    """Raises InvalidObjectError if an ordinary table has the parameter of dependent tables."""
     if is_dependent(table):
         raise InvalidObjectError(
             f"{TableName.of(table)} has the parameter {DEPENDENT}, which only CREATE DEPENDENT TABLE sets: remove it"
@@ -51,7 +51,7 @@ def check_unmarked(table: Table) -> None:
 def follow_added(
     work: UnitOfWork, stored: StoredTable, table: Table, ids: Sequence[int], values: Sequence[Sequence[str]]
 ) -> None:
-    """Lets partitions that were added, of these ids and values, depend on what their table depends on now."""
+    """Makes added partitions, of these ids and values, depend on the present base of their table."""
     if not is_dependent(table) or not ids:
         return
     keys = columns_of(table.partitionKeys)
@@ -64,7 +64,7 @@ def follow_added(
 
 
 def follow_renamed(work: UnitOfWork, stored: StoredTable, table: Table, changed: NamedPartition) -> None:
-    """Follows a partition with other values: it depends on the partitions of these, in the table of before."""
+    """Makes a renamed partition depend on the partitions with its new values, in the same base as before."""
     if not is_dependent(table) or changed.id is None:
         return
     check_values(str(TableName.of(table)), columns_of(table.partitionKeys), changed.partition.values)
@@ -74,13 +74,13 @@ def follow_renamed(work: UnitOfWork, stored: StoredTable, table: Table, changed:
 
 
 def follow_dropped(work: UnitOfWork, stored: StoredTable, table: Table) -> None:
-    """Rewrites the text of a dependent table after its partitions were dropped."""
+    """Rewrites the view text of a dependent table after partitions were dropped."""
     if is_dependent(table):
         rewrite(work, [stored.ref.id])
 
 
 def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[FieldSchema]] | None = None) -> None:
-    """Gives dependent tables the text that follows from their dependencies, and each its columns of these, if any."""
+    """Rewrites the view text of dependent tables from their dependencies. `columns`: new columns, by table id."""
     if not ids:
         return
     work.dependencies.lock(ids)
@@ -102,9 +102,7 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[Fie
 
 
 def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *, propagate: bool) -> None:
-    """Checks, before a table is replaced. Raises InvalidOperationError for what its dependents, or its bases, do not
-    allow.
-    """
+    """Raises InvalidOperationError if dependents or bases do not permit the change of a table."""
     if is_dependent(old):
         _check_dependent(old, new)
     else:
@@ -128,7 +126,7 @@ def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *
 
 
 def follow_altered(work: UnitOfWork, table: TableRef, old: Table, new: Table) -> None:
-    """Follows a table that was replaced: dependents have all of its new columns, those that read it its new name."""
+    """Passes new columns of a replaced table on to all dependents, and its new name to those that read it."""
     if _shape(old) != _shape(new):
         dependents = _used(work.dependencies.downwards([table.id], transitive=True))
         columns = _columns_after(work, table, dependents, new) if dependents else {}
@@ -140,12 +138,12 @@ def follow_altered(work: UnitOfWork, table: TableRef, old: Table, new: Table) ->
 def _columns_after(
     work: UnitOfWork, table: TableRef, dependents: Sequence[TableEdge], new: Table
 ) -> dict[int, list[FieldSchema]]:
-    """Returns the columns of each dependent when a table has new ones: those that all of its bases have.
+    """Returns the new columns of each dependent, by table id: those that all of its bases have.
 
-    So a column that is added to one base after the other comes when the last one has it. Raises InvalidOperationError
-    where one goes that another base still has.
+    So a new column appears when the last base has it. Raises InvalidOperationError if a column would disappear that
+    another base still has.
     """
-    ids = list(dict.fromkeys(edge.dependent_id for edge in reversed(dependents)))[::-1]  # after all their bases
+    ids = list(dict.fromkeys(edge.dependent_id for edge in reversed(dependents)))[::-1]  # each after all its bases
     above = _used(work.dependencies.upwards(ids, transitive=True))
     edges = [edge for edge in above if edge.dependent_id in ids]
     known = {
@@ -156,26 +154,27 @@ def _columns_after(
     for id_ in ids:
         bases = [edge for edge in edges if edge.dependent_id == id_]
         first = next(edge for edge in bases if edge.base_id in columns)
-        found = columns[first.base_id]
+        shared = columns[first.base_id]
         for edge in bases:
             others = columns.get(edge.base_id) or known[edge.base_id].sd.cols
-            there, here = columns_of(others), columns_of(found)
-            if lost := [column for column in columns_of(known[id_].sd.cols) if column in there and column not in here]:
+            in_base, in_shared = columns_of(others), columns_of(shared)
+            own = columns_of(known[id_].sd.cols)
+            if lost := [column for column in own if column in in_base and column not in in_shared]:
                 raise InvalidOperationError(
                     f"{TableName.of(new)} cannot change its columns: {TableName.of(known[id_])} depends on "
                     f"{TableName.of(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "
-                    "all that it depends on must have its columns",
+                    "all tables that it depends on must have its columns",
                     others=[str(TableName.of(known[id_])), str(TableName.of(known[edge.base_id]))],
                 )
-            found = [column for column in found if columns_of([column])[0] in there]
-        columns[id_] = found
+            shared = [column for column in shared if columns_of([column])[0] in in_base]
+        columns[id_] = shared
     return {id_: columns[id_] for id_ in ids}
 
 
 def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[StoredTable]:
-    """Returns what must be dropped before a table: its dependents, the farthest first.
+    """Returns the dependents that must be dropped before a table, the farthest first.
 
-    Raises InvalidOperationError with their names where there are any, and not `cascade`.
+    Raises InvalidOperationError, with their names, if there are any and not `cascade`.
     """
     rewrite(work, work.dependencies.remove_unused_bases([table.id]))
     edges = work.dependencies.downwards([table.id], transitive=cascade)
@@ -190,12 +189,12 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
 
 
 def columns_of(fields: Iterable[FieldSchema]) -> list[Column]:
-    """Returns names and types."""
+    """Returns names and types of columns."""
     return [Column(field.name, field.type) for field in fields]
 
 
 def _check_dependent(old: Table, new: Table) -> None:
-    """Refuses of a dependent table all but another name, other parameters and another owner; the rest follows."""
+    """Raises InvalidOperationError for changes of a dependent table other than its name, parameters and owner."""
     name = str(TableName.of(old))
     if not is_view(new):
         raise InvalidOperationError(f"{name} is a dependent table and cannot become {new.tableType}")
@@ -204,8 +203,7 @@ def _check_dependent(old: Table, new: Table) -> None:
         raise InvalidOperationError(f"{name} has the columns of {bases}: change them there", others=bases.split(","))
     if new.viewExpandedText not in (None, old.viewExpandedText):
         raise InvalidOperationError(
-            f"{name} is a dependent table, whose text follows from what it depends on: ALTER TABLE {name} DEPENDS ON "
-            "TABLE …"
+            f"{name} is a dependent table. The server writes its view text: use ALTER TABLE {name} DEPENDS ON TABLE …"
         )
     new.viewOriginalText, new.viewExpandedText = old.viewOriginalText, old.viewExpandedText
     new.parameters |= {key: old.parameters[key] for key in (DEPENDENT, BASES)}

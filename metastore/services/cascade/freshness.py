@@ -1,4 +1,4 @@
-"""What makes a dependent partition stale: base partitions that are rewritten, come or go. No other change does."""
+"""Freshness of dependent partitions: they become stale when base partitions are rewritten, added or dropped."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from metastore.storage.repositories.dependencies import PartitionEdge, Spec
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
-# What Hive's clients say that they do (AlterTableType); Spark says nothing, but has statistics of its own.
+# Hive's clients name the statement (AlterTableType). Spark does not, but its ANALYZE changes only its own statistics.
 _NO_WRITES: Final = ("ADDPROPS", "DROPPROPS", "UPDATESTATS")
 _DATES: Final = (DDL_TIME, "last_modified_by", "last_modified_time")
 
 
 def keep_fresh(work: UnitOfWork, table: TableRef, changed: Sequence[int] | None = None) -> None:
-    """Keeps dependents fresh, before partitions (`changed`, locked; None: all) are changed whose data stay what they
-    are.
+    """Keeps dependents fresh although partitions are about to change, because their data stay the same.
+
+    `changed`: the ids of the locked partitions; None for all.
     """
     if changed is not None and not changed:
         return
@@ -36,28 +37,28 @@ def keep_fresh(work: UnitOfWork, table: TableRef, changed: Sequence[int] | None 
 def edges_below(
     work: UnitOfWork, specs: Sequence[Spec], *, transitive: bool = True, named: bool = False
 ) -> list[PartitionEdge]:
-    """Returns what depends on the partitions that begin with these values; nearest first."""
+    """Returns the partitions that depend on those beginning with these values, the nearest first."""
     edges: dict[int, PartitionEdge] = {}
     level = work.dependencies.edges_below(specs, named=named)
     while level:
         edges |= {edge.partition_id: edge for edge in level}
         above = [Spec(edge.dependent_id, edge.values, edge.keys) for edge in level]
-        found = work.dependencies.edges_below(above, named=named) if transitive else []
-        level = [edge for edge in found if edge.partition_id not in edges]
+        next_level = work.dependencies.edges_below(above, named=named) if transitive else []
+        level = [edge for edge in next_level if edge.partition_id not in edges]
     return list(edges.values())
 
 
 def leaves_data(pairs: Iterable[tuple[Partition, Partition]], context: Mapping[str, str]) -> bool:
-    """Tells whether an ALTER PARTITION, from the old to the new of each pair, surely rewrites nothing.
+    """Tells whether an ALTER PARTITION certainly changes no data. `pairs`: old and new partitions.
 
-    Who rewrites files in place alters the partition, too, and changes nothing of it where the files' sizes stay the
-    same; so what says nothing of itself is a rewriting.
+    An engine that rewrites files in place also alters the partition, perhaps without any difference. So an alter counts
+    as a rewrite unless the client names a statement that is none.
     """
     return context.get("alterTableOpType") in _NO_WRITES or all(_counted(old, new) for old, new in pairs)
 
 
 def _counted(old: Partition, new: Partition) -> bool:
-    """Tells whether only Spark's own statistics are others: its ANALYZE."""
+    """Tells whether only Spark's own statistics differ, as after its ANALYZE."""
     before, after = old.parameters or {}, new.parameters or {}
     keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     of_spark = {key for key in keys if key.startswith(ANALYZED)}

@@ -1,7 +1,7 @@
-"""What becomes of skew when tables and partitions change, above all in the hands of clients that know nothing of it.
+"""Keeps skew definitions when clients that do not know them alter tables and partitions.
 
-Spark leaves `skewedInfo` out of partitions, and sends an empty one with tables, whatever it changes. Taken
-at its word, a rename would make the directories of heavy values invisible.
+Spark leaves `skewedInfo` out of partitions and sends an empty one with tables. If the server stored that, a rename
+would make the directories of skewed values invisible.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ OPERATION = "alterTableOpType"
 
 
 def keep_partition_skew(old: Partition, new: Partition) -> None:
-    """Keeps the skew of a partition that says nothing of it."""
+    """Keeps the skew of a partition if the client sends none."""
     if new.sd.skewedInfo is None:
         _keep(old.sd, new.sd)
 
 
 def keep_table_skew(old: Table, new: Table, context: Mapping[str, str]) -> None:
-    """Keeps a table's skew when an empty one is sent, unless the client says which statement it comes from.
+    """Keeps a table's skew if the client sends an empty one and does not name its statement.
 
-    Raises InvalidOperationError where a skewed column would change.
+    Raises InvalidOperationError if a skewed column would change.
     """
-    if OPERATION not in context and not _says_skew(new.sd):
+    if OPERATION not in context and not _has_skew(new.sd):
         _keep(old.sd, new.sd)
     _check_columns(old, new)
 
 
 def _check_columns(old: Table, new: Table) -> None:
-    """Refuses (InvalidOperationError) what Hive's AlterTableChangeColumnAnalyzer does."""
+    """Raises InvalidOperationError for the changes that Hive's AlterTableChangeColumnAnalyzer rejects."""
     before, after = ({fold(column.name): fold(column.type) for column in table.sd.cols or []} for table in (old, new))
     still = {fold(name) for name in new.sd.skewedInfo.skewedColNames or []} if new.sd.skewedInfo else set()
     for name in old.sd.skewedInfo.skewedColNames:
         if name in still and name in before and after.get(name) != before[name]:
-            change = f"its type {before[name]} would be {after[name]}" if name in after else "it would be gone"
+            change = f"its type {before[name]} would be {after[name]}" if name in after else "it would be dropped"
             raise InvalidOperationError(
                 f"[Error 10207]: {name} is a skewed column. It's not allowed to rename skewed column or change skewed "
                 f"column type. (table {old.dbName}.{old.tableName}: {change}; make it NOT SKEWED first)"
             )
 
 
-def _says_skew(sd: StorageDescriptor) -> bool:
+def _has_skew(sd: StorageDescriptor) -> bool:
     info = sd.skewedInfo
     return info is not None and bool(info.skewedColNames or info.skewedColValues or info.skewedColValueLocationMaps)
 
@@ -62,10 +62,10 @@ def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
     new.storedAsSubDirectories = old.storedAsSubDirectories
     if not (old.location and new.location) or paths.same(old.location, new.location):
         return
-    places = new.skewedInfo.skewedColValueLocationMaps
+    locations = new.skewedInfo.skewedColValueLocationMaps
     new.skewedInfo.skewedColValueLocationMaps = {
-        value: place
-        for value, place in places.items()
-        if paths.absolute([place]) and paths.is_below(place, old.location)
+        value: location
+        for value, location in locations.items()
+        if paths.absolute([location]) and paths.is_below(location, old.location)
     }
     relocate(new, Move(old.location, paths.normalise(new.location)))

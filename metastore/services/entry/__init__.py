@@ -1,1 +1,1 @@
-"""The entry services: one noun a file, one call a transaction."""
+"""Services that handlers call: a file for each kind of object, a transaction for each call."""

@@ -1,1 +1,1 @@
-"""Files that belong to what the catalog says: made, moved, retired and cleaned."""
+"""Changes of files that follow changes of the catalog. Begin with `change_loop`."""

@@ -1,1 +1,1 @@
-"""Rules of what is stored: complete, well-formed, named as Hive does. They decide and fill in; they store nothing."""
+"""Rules for objects before they are stored: defaults, checks and Hive's error messages."""

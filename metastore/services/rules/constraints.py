@@ -1,4 +1,4 @@
-"""What a constraint must be before it is stored: named, complete, on columns that are there (Hive's ObjectStore)."""
+"""Names, completes and checks constraints before they are stored (Hive's ObjectStore)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RULES = ("update_rule", "delete_rule")
 
 
 def owner_of(constraint: Constraint) -> TableName:
-    """Names the table that a constraint is on. Raises InvalidInputError."""
+    """Returns the name of the constraint's table. Raises InvalidInputError."""
     if constraint is None:
         raise InvalidInputError("A constraint must not be null")
     kind = KINDS[type(constraint)]
@@ -34,32 +34,32 @@ def owner_of(constraint: Constraint) -> TableName:
 
 
 def add_constraints(work: UnitOfWork, table_id: int, table: Table, constraints: Sequence[Constraint]) -> None:
-    """Stores the constraints of a table, which is there and locked, and records their events.
+    """Stores constraints of a locked table and their events.
 
-    Raises InvalidObjectError for a name that is taken, a column that is missing; NotFoundError for the table that a
-    foreign key points to; InvalidInputError for a second primary key, or a foreign key to what is no key.
+    Raises InvalidObjectError if a name is taken or a column is missing, NotFoundError if the table that a foreign key
+    refers to is missing, InvalidInputError for a second primary key, or a foreign key to columns that are no key.
     """
     if not constraints:
         return
     names = {parent for constraint in constraints if (parent := _parent_of(constraint, table.catName))}
     parents = {stored.ref.name: stored for stored in work.tables.find_named(sorted(names))}
-    there = work.constraints.kinds(table_id)
-    if _PRIMARY in there.values() and any(isinstance(constraint, SQLPrimaryKey) for constraint in constraints):
+    existing = work.constraints.kinds(table_id)
+    if _PRIMARY in existing.values() and any(isinstance(constraint, SQLPrimaryKey) for constraint in constraints):
         raise InvalidInputError(f"Primary key already exists for: {table.catName}.{table.dbName}.{table.tableName}")
-    named = _named(constraints, set(there))
+    named = _named(constraints, set(existing))
     own = _columns(table)
     for constraint in named:
         _check_column(constraint, own, f"{table.dbName}.{table.tableName}")
         _complete(constraint)
-    pointing = [_pointing(constraint, table.catName, parents) for constraint in named]
-    check_referenced(work, (table_id, table), pointing, {stored.ref.id: stored.encoded for stored in parents.values()})
-    work.constraints.insert(table_id, pointing)
+    resolved = [_with_parent(constraint, table.catName, parents) for constraint in named]
+    check_referenced(work, (table_id, table), resolved, {stored.ref.id: stored.encoded for stored in parents.values()})
+    work.constraints.insert(table_id, resolved)
     work.record(*constraint_events(table, named))
 
 
 def _named(constraints: Sequence[Constraint], taken: set[str]) -> list[NamedConstraint]:
-    """Names the constraints. Columns without a name belong together while their `key_seq` rises: Hive's clients send
-    them so.
+    """Gives each constraint a name. As Hive's clients send them, columns without a name form one constraint while their
+    `key_seq` increases.
     """
     positions: Counter[tuple[type[Any], str]] = Counter()
     named: list[NamedConstraint] = []
@@ -107,8 +107,8 @@ def _complete(named: NamedConstraint) -> None:
         setattr(named.constraint, rule, getattr(named.constraint, rule) or 0)
 
 
-def _pointing(named: NamedConstraint, catalog: str, parents: Mapping[TableName, StoredTable]) -> NamedConstraint:
-    """Returns a foreign key with the table that it points to; others as they are."""
+def _with_parent(named: NamedConstraint, catalog: str, parents: Mapping[TableName, StoredTable]) -> NamedConstraint:
+    """Resolves the table that a foreign key refers to. Other constraints are returned unchanged."""
     name = _parent_of(named.constraint, catalog)
     if name is None or named.kind.parent is None:
         return named

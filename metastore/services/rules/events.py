@@ -1,4 +1,4 @@
-"""Structs as the events of the notification log show them."""
+"""Events of the notification log, with tables and partitions as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def partition_text(partition: Partition) -> PartitionText:
 
 
 def objects(partitions: Sequence[NamedPartition]) -> Objects:
-    """Writes partitions one by one, where they are asked for; what most have in common with the first is marked."""
+    """Encodes partitions lazily. The part that most share with the first one is replaced by a placeholder."""
     if not partitions:
         return Objects([])
     first = partitions[0]
@@ -41,9 +41,7 @@ def objects(partitions: Sequence[NamedPartition]) -> Objects:
 
 
 def _object(partition: NamedPartition, commons: dict[tuple[bytes, bool], str]) -> str:
-    """Writes a partition. `commons`: by shape, what partitions have in common, to which those are added that are not
-    there.
-    """
+    """Encodes a partition. `commons`: shared parts by shape; missing ones are added."""
     sd, shape = partition.partition.sd, _shape(partition)
     if shape not in commons:
         commons[shape] = _common(sd)
@@ -52,12 +50,12 @@ def _object(partition: NamedPartition, commons: dict[tuple[bytes, bool], str]) -
 
 
 def _shape(partition: NamedPartition) -> tuple[bytes, bool]:
-    """Returns what the rest of its descriptor is known by, and whether its skewed info holds places."""
+    """Returns the digest of the shared part of the descriptor, and whether it has skewed locations."""
     return partition.shared.digest, bool(partition.partition.sd.skewedInfo.skewedColValueLocationMaps)
 
 
 def _common(sd: StorageDescriptor) -> str:
-    """Returns the fields of a descriptor that hold no places."""
+    """Encodes the fields of a descriptor that contain no locations."""
     bare = without_locations(sd)
     bare.skewedInfo = None if sd.skewedInfo.skewedColValueLocationMaps else sd.skewedInfo
     return encode_json(bare)[1:-1]
@@ -67,14 +65,14 @@ Befores = Mapping[int | None, PartitionText] | None
 
 
 def befores(stored: Sequence[StoredPartition]) -> Befores:
-    """Returns what partitions are before they change, by id; None for more than have events of their own."""
+    """Encodes partitions before they change, by id; None if they are too many for events of their own."""
     return {one.id: partition_text(one.partition) for one in stored} if len(stored) <= SINGLE else None
 
 
 def alter_partitions(
     table: TableText, before: Befores, after: Sequence[NamedPartition], *, truncated: bool = False
 ) -> Iterator[Event]:
-    """Yields the events of partitions that have changed, as `befores` saw them and as they are now."""
+    """Yields the events of changed partitions. `before`: see `befores`."""
     if before is None:
         yield from table_events.reread(table)
         return
@@ -86,7 +84,7 @@ def alter_partitions(
 def write_partitions(
     table: TableText, before: Befores, written: Sequence[tuple[NamedPartition, bool]]
 ) -> Iterator[Event]:
-    """Yields the events of a write into partitions, and whether each was replaced. Those without an id are new."""
+    """Yields the events of a write. `written`: partitions (new ones have no id), and whether each was overwritten."""
     new = [partition for partition, _ in written if partition.id is None]
     yield from table_events.add_partitions(table, [partition.partition.values for partition in new], objects(new))
     old = [(partition, replaced) for partition, replaced in written if partition.id is not None]
@@ -96,7 +94,7 @@ def write_partitions(
 
 
 def constraint_events(table: Table, added: Sequence[NamedConstraint]) -> Iterator[Event]:
-    """Yields one for each kind of the constraints that a table got."""
+    """Yields one event for each kind of constraint that was added to a table."""
     owner = TableName.of(table)
     for kind in KINDS.values():
         structs = [constraint.constraint for constraint in added if constraint.kind is kind]

@@ -1,4 +1,4 @@
-"""Which partitions a call means, by their first values or the text of a filter, and whether it may read so many."""
+"""Selects partitions by their first values or by a filter, and checks quotas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 
 def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
-    """Returns the partitions of these first values, "" for any. Raises InvalidInputError for none or too many."""
+    """Returns the condition on first values, "" for any. Raises InvalidInputError for no or too many values."""
     if not values:
         raise InvalidInputError(f"Invalid partition key & values; keys {list(table.key_names)}, values []")
     if len(values) > len(table.keys):
@@ -27,7 +27,7 @@ def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
 
 
 def by_filter(table: TableRef, text: str | None) -> Condition | None:
-    """Returns the partitions that a filter keeps; all without one. Raises InvalidInputError."""
+    """Returns the condition of a filter; None, for all, without a text. Raises InvalidInputError."""
     expression = parse_filter(text)
     if expression is None:
         return None
@@ -38,7 +38,7 @@ def by_filter(table: TableRef, text: str | None) -> Condition | None:
 def select_affordable(
     work: UnitOfWork, table: TableRef, condition: Condition | None, limit: int | None
 ) -> EncodedList[Partition]:
-    """Reads the partitions. Raises QuotaExceededError as `check_partition_quota`."""
+    """Reads partitions within the caller's quota. Raises QuotaExceededError."""
     check_partition_quota(work, table, condition, limit)
     return work.partitions.select(table, condition, limit)
 
@@ -46,7 +46,7 @@ def select_affordable(
 def check_partition_quota(
     work: UnitOfWork, table: TableRef, condition: Condition | None, limit: int | None = None
 ) -> None:
-    """Raises QuotaExceededError where the caller has a quota, and the condition finds more within the limit."""
+    """Raises QuotaExceededError if the call would read more partitions than the caller's quota permits."""
     current = caller.get()
     most = current.max_partitions if current else None
     if most is None or (limit is not None and limit <= most):
@@ -54,7 +54,9 @@ def check_partition_quota(
     count = work.partitions.count(table, condition)
     if count > most:
         newest = work.partition_values.newest(table, condition, most)
-        fits = f"narrow the filter with  {newest[0]}  ({newest[1]} partitions)" if newest else "name them one by one"
+        advice = "ask for partitions by name"
+        if newest:
+            advice = f"narrow the filter with  {newest[0]}  ({newest[1]} partitions)"
         raise QuotaExceededError(
-            f"{table.name}: {count} partitions are asked for, one call may read {most} (METASTORE_QUOTAS): {fits}"
+            f"{table.name}: {count} partitions match, but a call may read {most} (METASTORE_QUOTAS): {advice}"
         )

@@ -1,4 +1,4 @@
-"""Partitions as Hive's PartitionSpec: what partitions below their table have in common is said once."""
+"""Partitions as Hive's PartitionSpec: the storage that partitions share is sent once."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 T = TypeVar("T")
 
 
-def as_list(table: Table, found: EncodedList[Partition]) -> EncodedList[PartitionSpec]:
-    """Returns one spec with all of the partitions, whose bytes go out as they are."""
+def as_list(table: Table, partitions: EncodedList[Partition]) -> EncodedList[PartitionSpec]:
+    """Returns one spec with all of the partitions, without decoding them."""
     head = encode_fields(_spec(table)) + field_header(TType.STRUCT, 5) + field_header(TType.LIST, 1)
-    return EncodedList(PartitionSpec, [head + b"".join(found.chunks())], [STOP + STOP])
+    return EncodedList(PartitionSpec, [head + b"".join(partitions.chunks())], [STOP + STOP])
 
 
 def grouped(table: Table, shaped: Iterable[tuple[object, Partition]]) -> list[PartitionSpec]:
-    """Returns a spec for each shape of partitions (Hive's
-    MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor).
+    """Returns a spec for each shape (Hive's MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor).
 
-    A partition comes with what identifies its shape. Those that lie elsewhere, or have skewed locations of their own,
-    are listed whole.
+    `shaped`: each partition with an identifier of its shape. Partitions outside of the table's directory, or with
+    skewed locations, are sent whole.
     """
     groups: dict[object, PartitionSpec] = {}
     whole: list[Partition] = []
@@ -63,16 +62,16 @@ def ungrouped(spec: PartitionSpec) -> Iterator[Partition]:
     shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
     if shared is None and composed is None:
         raise InvalidObjectError(f"A partition spec of {spec.dbName}.{spec.tableName} has no partitions")
-    if composed is not None:  # in Hive, these count where there are both kinds
-        for partition in map(_given, composed.partitions or []):
+    if composed is not None:  # as in Hive, these win if there are both kinds
+        for partition in map(_not_null, composed.partitions or []):
             if partition.dbName is None or partition.tableName is None:
                 raise NullArgumentError("The database and table name must be set in the partition.")
             yield partition
     else:
-        yield from (_with_descriptor(_given(partition), spec) for partition in shared.partitions or [])
+        yield from (_with_descriptor(_not_null(partition), spec) for partition in shared.partitions or [])
 
 
-def _given(partition: T | None) -> T:
+def _not_null(partition: T | None) -> T:
     if partition is None:
         raise NullArgumentError("Partition cannot be null.")
     return partition
@@ -82,7 +81,7 @@ def _with_descriptor(own: PartitionWithoutSD, spec: PartitionSpec) -> Partition:
     if own.values is None:
         raise NullArgumentError("The partition values cannot be null or empty.")
     sd = copy.deepcopy(spec.sharedSDPartitionSpec.sd)
-    if sd is None and spec.dbName and spec.tableName:  # of no table, it is missed first
+    if sd is None and spec.dbName and spec.tableName:  # a missing table is reported first
         raise NullArgumentError(f"A partition spec of {spec.dbName}.{spec.tableName} was sent without sd")
     if sd is not None:
         if own.relativePath and not sd.location:
@@ -111,7 +110,7 @@ def _shared(table: Table, first: Partition) -> PartitionSpec:
     spec = _spec(table)
     sd = copy.copy(first.sd)
     if sd is None:
-        # HiveServer2 copies it, also where it did not ask for it.
+        # HiveServer2 copies the descriptor even if it did not ask for one.
         spec.rootPath, sd = None, StorageDescriptor()
     elif sd.location:
         sd.location = table.sd.location
@@ -120,8 +119,9 @@ def _shared(table: Table, first: Partition) -> PartitionSpec:
 
 
 def _relative_path(table: Table, partition: Partition) -> str | None:
-    """Returns the path from the table to the partition, a slash first; None where it does not lie there. Empty: it is
-    not known.
+    """Returns the path from the table to the partition, with a leading slash.
+
+    None: it is elsewhere, or has skewed locations. Empty: the location is not known.
     """
     sd = partition.sd
     if sd is not None and sd.skewedInfo is not None and sd.skewedInfo.skewedColValueLocationMaps:

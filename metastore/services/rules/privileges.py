@@ -1,4 +1,4 @@
-"""Privileges as they are sent, one grant each, with their objects found (Hive's ObjectStore)."""
+"""Privileges: resolves their objects and converts them to grants (Hive's ObjectStore)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KINDS = (PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE)  # in the
 
 
 class ObjectName(NamedTuple):
-    """What a privilege is on, as clients name it; folded. `kind` is a HiveObjectType."""
+    """The object of a privilege, in lower case. `kind`: a HiveObjectType."""
 
     kind: int | None
     catalog: str
@@ -49,79 +49,80 @@ class ObjectName(NamedTuple):
 
 
 class Viewer(NamedTuple):
-    """Whose privileges are shown beside partitions."""
+    """The user whose privileges are returned with partitions."""
 
     user: str | None
     groups: tuple[str, ...]
 
 
 class RequestedPrivilege(NamedTuple):
-    """A privilege to be granted or revoked."""
+    """A privilege to grant or revoke."""
 
     object: ObjectName
     privilege: HiveObjectPrivilege
 
 
-def grants_of(work: UnitOfWork, wanted: Sequence[RequestedPrivilege], now: int) -> list[Grant]:
-    """Returns one grant for each of the privileges that a struct names, commas between. `now` in seconds since 1970.
+def grants_of(work: UnitOfWork, requests: Sequence[RequestedPrivilege], now: int) -> list[Grant]:
+    """Returns a grant for each of the comma-separated privileges of each request. `now`: seconds since 1970.
 
-    Raises NotFoundError for an object or role that is not there, InvalidObjectError for what is no privilege.
+    Raises NotFoundError for a missing object or role, InvalidObjectError for a malformed privilege.
     """
-    _check_roles(work, wanted)
-    names = [request.object for request in wanted]
+    _check_roles(work, requests)
+    names = [request.object for request in requests]
     targets = found_targets(work, names)
     grants: list[Grant] = []
-    for request, name, target in zip(wanted, names, targets, strict=True):
+    for request, name, target in zip(requests, names, targets, strict=True):
         grants += _grants(request.privilege, required(target, NotFoundError(f"{name} not found")), now)
     work.change_privileges()
     return grants
 
 
 def privilege_set(
-    found: Iterable[HiveObjectPrivilege], user: str | None, groups: Sequence[str], roles: Sequence[str]
+    privileges: Iterable[HiveObjectPrivilege], user: str | None, groups: Sequence[str], roles: Sequence[str]
 ) -> PrincipalPrivilegeSet:
-    """Returns privileges by every principal, also one that has none; nothing of a kind that nobody asked for."""
+    """Groups privileges by principal. Each of these principals has an entry, even without privileges."""
     by_kind: dict[int, dict[str, list[PrivilegeGrantInfo]]] = {
         PrincipalType.USER: {} if user is None else {user: []},
         PrincipalType.GROUP: {group: [] for group in groups},
         PrincipalType.ROLE: {role: [] for role in roles},
     }
-    for privilege in found:
+    for privilege in privileges:
         by_kind[privilege.principalType][privilege.principalName].append(privilege.grantInfo)
     return PrincipalPrivilegeSet(*(by_kind[kind] or None for kind in _KINDS))
 
 
 def with_privileges(
-    work: UnitOfWork, table_id: int, found: EncodedList[Partition], viewer: Viewer
+    work: UnitOfWork, table_id: int, partitions: EncodedList[Partition], viewer: Viewer
 ) -> EncodedList[Partition]:
-    """Returns partitions of a table, each with what a viewer may do with it (Hive's PARTITION_LEVEL_PRIVILEGE)."""
+    """Adds a viewer's privileges to each partition (Hive's PARTITION_LEVEL_PRIVILEGE)."""
     roles = work.roles.all_of(viewer.user, viewer.groups)
     granted: dict[tuple[str, ...], list[HiveObjectPrivilege]] = defaultdict(list)
     for partition in work.privileges.of_partitions(table_id, viewer.user, viewer.groups, roles):
         granted[tuple(partition.hiveObject.partValues)].append(partition)
-    sets = (privilege_set(granted[tuple(one.values)], *viewer, roles) for one in found.decode())
+    sets = (privilege_set(granted[tuple(one.values)], *viewer, roles) for one in partitions.decode())
     own = [all_fields(Partition(privileges=privileges)) for privileges in sets]
-    return EncodedList(Partition, [fields + head for fields, head in zip(own, found.heads, strict=True)], found.tails)
+    heads = [fields + head for fields, head in zip(own, partitions.heads, strict=True)]
+    return EncodedList(Partition, heads, partitions.tails)
 
 
 def found_targets(work: UnitOfWork, names: Sequence[ObjectName]) -> list[Target | None]:
-    """Finds where the named objects are, in order; None for what is not there.
+    """Resolves object names, in order; None for an object that does not exist.
 
-    Raises InvalidObjectError for a name that is none, InvalidInputError for wrong partition values.
+    Raises InvalidObjectError for a malformed name, InvalidInputError for wrong partition values.
     """
     if not names:
         return []
     tables = work.privileges.tables([(name.catalog, name.database, name.table) for name in names])
-    wanted = [_partition(name, ids) for name, ids in zip(names, tables, strict=True)]
-    partitions = work.privileges.partitions([row for row in wanted if row]) if any(wanted) else {}
+    keys = [_partition_key(name, ids) for name, ids in zip(names, tables, strict=True)]
+    partitions = work.privileges.partitions([key for key in keys if key]) if any(keys) else {}
     return [
-        _target(name, ids, partition and partitions.get(partition), partition is not None)
-        for name, ids, partition in zip(names, tables, wanted, strict=True)
+        _target(name, ids, key and partitions.get(key), key is not None)
+        for name, ids, key in zip(names, tables, keys, strict=True)
     ]
 
 
-def _partition(name: ObjectName, ids: TableIds | None) -> tuple[int, str] | None:
-    """Returns table id and name of the partition that is meant, if one is."""
+def _partition_key(name: ObjectName, ids: TableIds | None) -> tuple[int, str] | None:
+    """Returns (table id, partition name) if the object is a partition or a column of one."""
     if name.kind not in (PARTITION, COLUMN) or not name.values or ids is None or ids.table_id is None:
         return None
     return ids.table_id, checked_name(ids.keys, name.values)
@@ -142,56 +143,56 @@ def _target(name: ObjectName, ids: TableIds | None, partition: int | None, of_pa
 
 
 def _scope(name: str | None) -> str | None:
-    """Returns what a privilege on everything is limited to: a place, normalised, or the name of a catalog."""
+    """Returns the scope of a global privilege: a normalised location, a catalog's name, or None for everything."""
     if not name or not name.strip():
         return None
     return paths.normalise(name.strip()) if ":" in name or "/" in name else fold(name)
 
 
-def _check_place(target: Target, privilege: str) -> None:
-    """Raises InvalidObjectError for LOCATION on what is no place, and for anything else on a place."""
-    is_place = target.scope is not None and ":" in target.scope
-    if is_place and privilege.upper() != Right.LOCATION:
-        raise InvalidObjectError(f"{privilege} is no privilege on a place such as {target.scope}: grant LOCATION")
+def _check_location(target: Target, privilege: str) -> None:
+    """Raises InvalidObjectError unless LOCATION, and nothing else, is granted on a location."""
+    is_location = target.scope is not None and ":" in target.scope
+    if is_location and privilege.upper() != Right.LOCATION:
+        raise InvalidObjectError(f"{privilege} cannot be granted on a location ({target.scope}): grant LOCATION")
     if privilege.upper() == Right.LOCATION and (
-        target.kind != HiveObjectType.GLOBAL or (target.scope and not is_place)
+        target.kind != HiveObjectType.GLOBAL or (target.scope and not is_location)
     ):
-        raise InvalidObjectError("LOCATION is granted on places: on GLOBAL with the beginning of a URI as its name")
+        raise InvalidObjectError("LOCATION can be granted only on GLOBAL with the beginning of a URI as its name")
 
 
-def _grants(wanted: HiveObjectPrivilege, target: Target, now: int) -> Iterator[Grant]:
-    info = wanted.grantInfo
-    if not wanted.principalName or wanted.principalType is None:
+def _grants(requested: HiveObjectPrivilege, target: Target, now: int) -> Iterator[Grant]:
+    info = requested.grantInfo
+    if not requested.principalName or requested.principalType is None:
         raise InvalidObjectError("A privilege needs the name and the type of a principal")
     if target.kind == COLUMN and not target.column:
         raise InvalidObjectError("A privilege on a column needs the column's name")
     privileges = [part.strip() for part in (info.privilege or "").split(",") if part.strip()] if info else []
     if not privileges:
-        raise InvalidObjectError(f"No privilege is named for {wanted.principalName}")
+        raise InvalidObjectError(f"No privilege is named for {requested.principalName}")
     for privilege in privileges:
-        _check_place(target, privilege)
+        _check_location(target, privilege)
         yield Grant(
             target=target,
-            principal_type=wanted.principalType,
-            principal=wanted.principalName,
+            principal_type=requested.principalType,
+            principal=requested.principalName,
             privilege=privilege,
             grantor=info.grantor,
             grantor_type=info.grantorType,
             grant_option=bool(info.grantOption),
-            authorizer=wanted.authorizer,
+            authorizer=requested.authorizer,
             create_time=now,
         )
 
 
-def _check_roles(work: UnitOfWork, wanted: Sequence[RequestedPrivilege]) -> None:
-    named = [request.privilege for request in wanted if request.privilege.principalType == PrincipalType.ROLE]
+def _check_roles(work: UnitOfWork, requests: Sequence[RequestedPrivilege]) -> None:
+    named = [request.privilege for request in requests if request.privilege.principalType == PrincipalType.ROLE]
     roles = {privilege.principalName for privilege in named} - {None}
     if missing := sorted(roles - work.roles.exist(sorted(roles))) if roles else []:
         raise NotFoundError(f"Role {missing[0]} does not exist")
 
 
 def add_privileges(work: UnitOfWork, table_id: int, table: Table, now: int) -> None:
-    """Grants what a new table brings with it (Trino's owners, Hive's createtable.*.grants). `now` as above."""
+    """Grants the privileges that are sent with a new table (Trino's owners, Hive's createtable.*.grants)."""
     if table.privileges is None:
         return
     by_kind = {
@@ -199,18 +200,18 @@ def add_privileges(work: UnitOfWork, table_id: int, table: Table, now: int) -> N
         PrincipalType.GROUP: table.privileges.groupPrivileges,
         PrincipalType.ROLE: table.privileges.rolePrivileges,
     }
-    wanted = [
+    requested = [
         HiveObjectPrivilege(principalName=principal, principalType=kind, grantInfo=info)
         for kind, principals in by_kind.items()
         for principal, infos in (principals or {}).items()
         for info in infos or []
     ]
-    grants = [grant for privilege in wanted for grant in _grants(privilege, Target(TABLE, table_id=table_id), now)]
+    grants = [grant for privilege in requested for grant in _grants(privilege, Target(TABLE, table_id=table_id), now)]
     if grants:
         once = {(grant.principal_type, grant.principal, grant.privilege, grant.grantor): grant for grant in grants}
         work.privileges.insert(list(once.values()))
 
 
 def folded(name: str | None) -> str | None:
-    """Folds a name; what is not named stays so."""
+    """Converts a name to lower case; None stays None."""
     return None if name is None else fold(name)

@@ -1,4 +1,4 @@
-"""Parts of a struct by dotted names, `sd.serdeInfo.serializationLib`: what clients want of partitions and tables."""
+"""Projections: parts of tables and partitions, named like `sd.serdeInfo.serializationLib`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from metastore.errors import InvalidInputError, InvalidOperationError
 from thrift_idl.gen.hive_metastore.ttypes import GetProjectionsSpec, Table
 
 Tree = dict[str, "Tree"]
-"""Names of fields, each with the names below it; without any, the whole field."""
+"""Field names, each with the names below it. No names below: the whole field."""
 
 
 def tree_of(struct: type[Any], names: Iterable[str]) -> Tree:
-    """Makes the tree of the fields. Raises InvalidInputError for a name that the struct does not have."""
+    """Parses field names. Raises InvalidInputError for a field that the struct does not have."""
     tree: Tree = {}
     for name in names:
         _add(tree, struct, name or "", (name or "").split("."))
@@ -24,7 +24,7 @@ def tree_of(struct: type[Any], names: Iterable[str]) -> Tree:
 
 
 def projected(struct: Any, tree: Tree) -> Any:
-    """Returns a struct of the same kind with only these fields; lists of structs are taken element by element."""
+    """Returns a struct of the same type with only these fields. Lists of structs are projected by element."""
     part = type(struct)()
     for name, below in tree.items():
         value = getattr(struct, name)
@@ -37,9 +37,9 @@ def projected(struct: Any, tree: Tree) -> Any:
 
 
 def tables_projected(tables: list[Table], spec: GetProjectionsSpec | None) -> list[Table]:
-    """Returns of each table what the client wants to see: all, once it wants lists or maps (Hive's TableFields).
+    """Projects tables. As in Hive's TableFields, a projection with a list or a map returns whole tables.
 
-    Patterns of parameters are for partitions: here they choose nothing, and are refused without fields, as in Hive.
+    Patterns of parameters are for partitions. As in Hive, they have no effect here and are rejected without fields.
     Raises InvalidInputError for a field that tables do not have, InvalidOperationError.
     """
     if spec is None:
@@ -56,15 +56,16 @@ def tables_projected(tables: list[Table], spec: GetProjectionsSpec | None) -> li
 
 
 def _with_numbers(table: Table) -> Table:
-    """Hive answers these in any case: 0 where they are not wanted."""
+    """Sets the numbers that Hive always returns: 0 if they are not projected."""
     for name in ("createTime", "lastAccessTime", "retention"):
         setattr(table, name, getattr(table, name) or 0)
     return table
 
 
 def like(pattern: str) -> re.Pattern[str]:
-    """Compiles SQL's LIKE without an escape character, `%` and `_`, for `fullmatch`. What lies between two `%` is taken
-    where it is first found, and no other place is tried: a pattern takes no longer than it and its text are long.
+    """Compiles SQL's LIKE, with `%` and `_` but without an escape character, for `fullmatch`.
+
+    A part between two `%` is matched at its first occurrence only, so that matching takes linear time.
     """
     first, *rest = ("".join("." if text == "_" else re.escape(text) for text in part) for part in pattern.split("%"))
     between = "".join(f"(?>.*?{part})" for part in rest[:-1])
@@ -81,12 +82,12 @@ def _add(tree: Tree, struct: type[Any], whole: str, path: list[str]) -> None:
     branch = tree.setdefault(name, {})
     if not rest:
         branch.clear()
-    elif below is not None and not (known and not branch):  # the whole field is more than a part of it
+    elif below is not None and not (known and not branch):  # the whole field includes its parts
         _add(branch, below, whole, rest)
 
 
 def _is_plural(struct: type[Any], path: list[str]) -> bool:
-    """Tells whether a list or map is at the path, or on it. The names are those of fields (`tree_of`)."""
+    """Tells whether the path leads to, or through, a list or map. The names exist (`tree_of` has checked them)."""
     field = next(field for field in struct.thrift_spec if field is not None and field[2] == path[0])
     if field[1] in (TType.LIST, TType.MAP):
         return True
@@ -95,7 +96,7 @@ def _is_plural(struct: type[Any], path: list[str]) -> bool:
 
 
 def _struct_of(field: tuple[Any, ...]) -> type[Any] | None:
-    """Returns the struct that a field holds, itself or in a list."""
+    """Returns the struct type of a field, or of the elements of a list."""
     kind, arguments = field[1], field[3]
     if kind == TType.LIST:
         kind, arguments = arguments[0], arguments[1]

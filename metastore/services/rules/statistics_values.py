@@ -1,7 +1,7 @@
-"""One column's statistics: checked before they are stored, and those of many partitions put together.
+"""Checks column statistics, and aggregates those of many partitions.
 
-As Hive does without bit vectors: bounds are the extreme ones, nulls are added up, and the number of distinct values is
-the greatest. Bit vectors and histograms cannot be put together here and are left out of what is.
+Aggregation as in Hive without bit vectors: extreme bounds, sums of null counts, the greatest number of distinct values.
+Bit vectors and histograms are not aggregated and left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DECIMAL_BYTES, _DECIMAL_SCALE = 64, 512
 
 
 def complete_column(column: ColumnStatisticsObj) -> ColumnStatisticsObj:
-    """Folds the name and fills in counts that were not sent. Raises InvalidObjectError."""
+    """Converts the name to lower case and sets missing counts to 0. Raises InvalidObjectError."""
     if column is None or column.statsData is None:
         raise InvalidObjectError("Column statistics must not be null")
     column.colName, column.colType = fold(column.colName), fold(column.colType)
@@ -42,7 +42,7 @@ def complete_column(column: ColumnStatisticsObj) -> ColumnStatisticsObj:
 
 
 def kind_of(column: ColumnStatisticsObj) -> str:
-    """Tells which member of the union is set, such as `longStats`. Raises InvalidObjectError unless it is one."""
+    """Returns the name of the union's member, such as `longStats`. Raises InvalidObjectError unless one is set."""
     names: Sequence[str] = ColumnStatisticsData.__slots__
     members = [name for name in names if getattr(column.statsData, name) is not None]
     if len(members) != 1:
@@ -50,34 +50,33 @@ def kind_of(column: ColumnStatisticsObj) -> str:
     return members[0]
 
 
-def combined(found: Sequence[tuple[int, ColumnStatisticsObj]], asked: int) -> ColumnStatisticsObj:
-    """Returns what the statistics of one column, all of one kind, amount to. Each comes with the position of its
-    partition.
+def combined(statistics: Sequence[tuple[int, ColumnStatisticsObj]], partitions: int) -> ColumnStatisticsObj:
+    """Aggregates the statistics of one column, all of one kind, each with the position of its partition.
 
-    When some of the `asked` partitions have none, theirs are extrapolated, as Hive does.
+    If some of the `partitions` (their number) have none, theirs are extrapolated, as Hive does.
     """
-    first = found[0][1]
+    first = statistics[0][1]
     kind = kind_of(first)
-    whole = len(found) in (1, asked)
-    data = [(position, getattr(obj.statsData, kind)) for position, obj in found]
+    whole = len(statistics) in (1, partitions)
+    data = [(position, getattr(obj.statsData, kind)) for position, obj in statistics]
     result = type(data[0][1])()
     for name in (*_SUMMED, *_GREATEST, *_BOUNDS):
         if not hasattr(result, name):
             continue
         values = [(position, value) for position, stats in data if (value := getattr(stats, name)) is not None]
         if values:
-            setattr(result, name, _together(name, values, len(values) if whole else asked))
+            setattr(result, name, _aggregate(name, values, len(values) if whole else partitions))
     return ColumnStatisticsObj(first.colName, first.colType, ColumnStatisticsData(**{kind: result}))
 
 
-def _together(name: str, values: Sequence[tuple[int, Any]], asked: int) -> Any:
+def _aggregate(name: str, values: Sequence[tuple[int, Any]], partitions: int) -> Any:
     if name in _SUMMED:
-        return _long(total([value for _, value in values], asked))
+        return _long(total([value for _, value in values], partitions))
     like = values[0][1]
     if isinstance(like, Decimal):
         like = max((value for _, value in values), key=lambda value: value.scale)
     numbers = values if isinstance(like, int | float) else [(position, _number(value)) for position, value in values]
-    return _value(_BOUNDS.get(name, greatest)(numbers, asked), like)
+    return _value(_BOUNDS.get(name, greatest)(numbers, partitions), like)
 
 
 def _number(value: Any) -> Any:
@@ -90,7 +89,7 @@ def _number(value: Any) -> Any:
 
 
 def _value(number: Any, like: Any) -> Any:
-    """Returns the number as a value of the kind, and of a decimal's scale, of another one."""
+    """Converts a number to the type, and the decimal scale, of `like`."""
     match like:
         case Decimal():
             unscaled = int(number * Fraction(10) ** like.scale)
@@ -110,7 +109,7 @@ def _long(number: Any) -> int:
 
 
 def _checked(bound: Any, column: str) -> Any:
-    """Returns a bound, or None where what was sent holds none."""
+    """Returns the bound, or None if it is incomplete. Raises InvalidObjectError for a decimal with too many digits."""
     if isinstance(bound, Decimal):
         if bound.unscaled is None or bound.scale is None:
             return None

@@ -1,4 +1,4 @@
-"""Which tables may be transactional, and stay so (Hive's TransactionalValidationListener)."""
+"""Checks which tables may be, or become, transactional (Hive's TransactionalValidationListener)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 _TRANSACTIONAL, _PROPERTIES = "transactional", "transactional_properties"
 _FULL, _INSERT_ONLY = "default", "insert_only"
 _ACID_FORMATS = ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat")
-"""Of the formats that Hive ships, the only ones that are AcidInputFormat and AcidOutputFormat."""
+"""The only formats of Hive that implement AcidInputFormat and AcidOutputFormat."""
 
 
 def check_new(table: Table) -> None:
-    """Writes `transactional` of a new, complete table as Hive does, and forgets where it is false.
+    """Normalises the property `transactional` of a new table, as Hive does; removes it if it is false.
 
-    Raises InvalidInputError for another value than true, and for what cannot be transactional.
+    Raises InvalidInputError for other values, and for a table that cannot be transactional.
     """
     if table.catName != DEFAULT_CATALOG:
         return
@@ -33,7 +33,7 @@ def check_new(table: Table) -> None:
 
 
 def check_changed(old: Table, new: Table) -> None:
-    """Lets a table become transactional, but not cease to be it. Raises InvalidInputError."""
+    """Permits a table to become transactional, but not to stop being so. Raises InvalidInputError."""
     if new.catName != DEFAULT_CATALOG or not new.parameters:
         return
     before, after = _value(old.parameters, _TRANSACTIONAL), _taken(new.parameters)
@@ -60,7 +60,7 @@ def check_changed(old: Table, new: Table) -> None:
 
 
 def is_insert_only(parameters: Mapping[str, str]) -> bool:
-    """Tells whether rows are only added to a table, in files of any format."""
+    """Tells whether a transactional table is insert-only, and so may have any file format."""
     return (_value(parameters, _PROPERTIES) or "").lower() == _INSERT_ONLY
 
 
@@ -77,7 +77,7 @@ def _check_shape(table: Table) -> None:
 
 
 def _write_properties(table: Table, *, added: bool = True) -> None:
-    """Writes the properties in lower case, under their own name; `added`: the default where there are none."""
+    """Normalises transactional_properties. `added`: sets the default if there are none."""
     value = (_taken(table.parameters, _PROPERTIES) or "").lower() or (_FULL if added else None)
     if value not in (_FULL, _INSERT_ONLY):
         raise InvalidInputError(
@@ -92,12 +92,12 @@ def _says_true(value: str | None) -> bool:
 
 
 def _value(parameters: Mapping[str, str], name: str) -> str | None:
-    """Reads a parameter whose name may be written in any case."""
+    """Reads a parameter; its name may be in any case."""
     return next((value for key, value in parameters.items() if key.lower() == name), None)
 
 
 def _taken(parameters: dict[str, str], name: str = _TRANSACTIONAL) -> str | None:
-    """Takes a parameter out, however its name is written."""
+    """Removes a parameter and returns its value; its name may be in any case."""
     value = _value(parameters, name)
     for key in [key for key in parameters if key.lower() == name]:
         del parameters[key]
