@@ -1,4 +1,4 @@
-"""How many connections each worker has, in memory that they share: who has more lets the others accept first."""
+"""Balances connections between workers: in shared memory, each publishes its count and lets those with fewer accept."""
 
 from __future__ import annotations
 
@@ -6,52 +6,52 @@ import mmap
 import time
 from typing import Final
 
-_NOT_THERE: Final = -1
-_SLACK: Final = 1  # connections, and one more of each _MANY, that a worker may have more than another
-_MANY: Final = 50
-_PATIENCE: Final = 0.05  # seconds that the others get to accept
-_PAUSE: Final = 0.0005
-_TRUST: Final = 1.0  # seconds that nobody is waited for, after it was in vain
+_NO_WORKER: Final = -1
+_SLACK: Final = 1  # connections that a worker may have more than another …
+_SLACK_DIVISOR: Final = 50  # … and one more for each 50 that it has
+_MAX_WAIT: Final = 0.05  # seconds that the others get to accept
+_POLL_INTERVAL: Final = 0.0005
+_NO_WAIT_AFTER_TIMEOUT: Final = 1.0  # seconds without waiting, after no other worker has accepted in time
 
 
 class ConnectionCounts:
-    """To be made before the workers are forked."""
+    """The number of connections of each worker. Must be created before the workers are forked."""
 
     def __init__(self, workers: int) -> None:
         self._counts = memoryview(mmap.mmap(-1, workers * 8)).cast("q")
         for worker in range(workers):
-            self.gone(worker)
+            self.remove(worker)
 
-    def gone(self, worker: int) -> None:
-        """Forgets a worker that has died: nobody waits for it."""
-        self._counts[worker] = _NOT_THERE
+    def remove(self, worker: int) -> None:
+        """Removes a worker that has died: the others do not wait for it."""
+        self._counts[worker] = _NO_WORKER
 
-    def of(self, worker: int) -> AcceptTurn:
-        """Returns the share of one worker, for its process alone."""
+    def turn_of(self, worker: int) -> AcceptTurn:
+        """Returns one worker's view, to be used in its process only."""
         return AcceptTurn(self._counts, worker)
 
 
 class AcceptTurn:
-    """What one worker has of all connections."""
+    """One worker's place among those that accept connections."""
 
     def __init__(self, counts: memoryview, worker: int) -> None:
         self._counts = counts
         self._worker = worker
-        self._in_vain = float("-inf")
+        self._timed_out = float("-inf")
 
-    def tell(self, connections: int) -> None:
-        """This worker has so many."""
+    def publish(self, connections: int) -> None:
+        """Publishes the number of connections of this worker."""
         self._counts[self._worker] = connections
 
     def wait(self, connections: int) -> None:
-        """Returns when it is this worker's turn to accept a connection beside those that it has."""
-        self.tell(connections)
-        deadline = time.monotonic() + _PATIENCE
-        while self._has_most(connections) and time.monotonic() > self._in_vain + _TRUST:
+        """Blocks until this worker, which has so many connections, may accept one more; at most 50 ms."""
+        self.publish(connections)
+        deadline = time.monotonic() + _MAX_WAIT
+        while self._has_most(connections) and time.monotonic() > self._timed_out + _NO_WAIT_AFTER_TIMEOUT:
             if time.monotonic() > deadline:
-                self._in_vain = time.monotonic()
-            time.sleep(_PAUSE)
+                self._timed_out = time.monotonic()
+            time.sleep(_POLL_INTERVAL)
 
     def _has_most(self, connections: int) -> bool:
         others = [count for worker, count in enumerate(self._counts) if worker != self._worker and count >= 0]
-        return bool(others) and connections > min(others) + _SLACK + connections // _MANY
+        return bool(others) and connections > min(others) + _SLACK + connections // _SLACK_DIVISOR

@@ -1,4 +1,4 @@
-"""The two ends of a socket as Thrift's protocols see them: messages that have arrived, replies that are to leave."""
+"""The two buffers of a connection: received messages, and replies to be sent. Both are Thrift transports."""
 
 from __future__ import annotations
 
@@ -12,92 +12,94 @@ from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTra
 
 from metastore.transport.memory import DecodingMemory, Memory
 
-CHUNK: Final = 2**16  # what one look at a socket takes
-_LARGE_CHUNK: Final = 2**20  # the same, of a message that is known to be large
-SMALL_MESSAGE: Final = 2**13  # bytes, for which memory is not asked
-_PIECE: Final = 2**16  # of a larger message that is decoded before memory is looked at again
-_SEND_AT: Final = 2**18  # an unframed reply begins to leave whenever this much of it is there
+CHUNK: Final = 2**16  # bytes received at once
+_LARGE_CHUNK: Final = 2**20  # bytes received at once of a message that is known to be large
+SMALL_MESSAGE: Final = 2**13  # bytes of a message whose memory is not measured
+_PIECE: Final = 2**16  # bytes of a large message that are decoded between two measurements of memory
+_SEND_AT: Final = 2**18  # bytes of an unframed reply that are sent before it is complete
 _IOV_MAX: Final = os.sysconf("SC_IOV_MAX")
 FRAME_HEADER: Final = struct.Struct("!i")
 
 Head = Callable[[int], bytes]
-"""What stands before a reply of so many bytes, where replies have something before them."""
+"""Returns what precedes a reply of so many bytes: the length of a frame, or the head of an HTTP response."""
 
 
 class Source(Protocol):
-    """Where bytes arrive: a non-blocking socket, or a layer over one."""
+    """Where bytes are received: a non-blocking socket, or a stream on top of it."""
 
     def recv(self, size: int, /) -> bytes:
-        """Receives as a socket does."""
+        """Receives as `socket.recv` does."""
 
 
 class Sink(Protocol):
-    """Where bytes leave."""
+    """Where bytes are sent."""
 
     def sendmsg(self, chunks: Sequence[bytes | memoryview], /) -> int:
-        """Sends as a socket does. After a BlockingIOError, the same are sent, or more behind them."""
+        """Sends as `socket.sendmsg` does. After a BlockingIOError, the same bytes are sent again, or more behind."""
 
 
-class IncompleteError(TTransportException):  # type: ignore[misc]
-    """A message was decoded of which not all has arrived: nothing is wrong, it is decoded again when more is there."""
+class IncompleteError(TTransportException):  # type: ignore[misc] # Thrift has no type hints
+    """The decoder has reached the end of an incomplete message. It is decoded again when more has arrived."""
 
 
-class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
-    """Keeps what has arrived on a non-blocking socket, and lets a message be decoded out of it. Never waits.
+class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] # Thrift has no type hints
+    """The receive buffer, from which messages are decoded. Never blocks.
 
-    Thrift's C decoder reads `cstringio_buf` directly and calls `cstringio_refill` when it runs dry. A large message is
-    shown to it in pieces, and before each, `memory` is asked: its objects take many times its bytes.
+    `store` holds all received bytes; the message occupies [`start`, end). Thrift's C decoder reads from a window,
+    `cstringio_buf`, and calls `cstringio_refill` at its end. For a small message, the window is the store itself. A
+    large message is shown in windows of 64 KiB, and the memory that decoding takes is measured between them: decoded
+    objects can take many times the bytes of their message.
 
-    Raises TTransportException: SIZE_LIMIT for what is larger than `limit` bytes or than its frame; IncompleteError.
+    Methods raise TTransportException (SIZE_LIMIT) for a message larger than `limit` bytes or than its frame.
     """
 
     def __init__(self, source: Source, *, limit: int, memory: Memory) -> None:
         self._source = source
-        self.limit = self._full_limit = limit
-        self._growth = DecodingMemory(memory)
+        self.limit = self.max_limit = limit
+        self._decoding = DecodingMemory(memory)
         self._store = BytesIO()
         self._size = 0  # of the store
-        self._start = 0  # of the message, in the store
-        self._end: int | None = None  # of the message, once it is known
-        self._shown = self._store  # what the decoder reads: the store itself, or a piece of it
-        self._shown_end = 0  # where in the store the piece ends
-        self._shown_size = 0
-        self._head = 0  # bytes in front of the message that belong to its envelope; 0: it has none
+        self._start = 0  # of the message in the store
+        self._end: int | None = None  # of the message in the store, once known
+        self._head = 0  # bytes of the frame header or HTTP head in front of the message
+        self._window = self._store
+        self._window_end = 0  # where the window ends in the store
+        self._window_size = 0
         self._mark = 0
 
-    def restrict(self, most: int) -> None:
-        """Allows no more than so many bytes, as long as nobody is known."""
-        self.limit = min(self.limit, most)
+    def lower_limit(self, limit: int) -> None:
+        """Lowers the maximum message size until the client has authenticated."""
+        self.limit = min(self.limit, limit)
 
-    def trust(self) -> None:
-        """Allows what is allowed."""
-        self.limit = self._full_limit
+    def lift_limit(self) -> None:
+        """Restores the maximum message size."""
+        self.limit = self.max_limit
 
     @property
-    def restricted(self) -> bool:
-        """Whether less than that is allowed now."""
-        return self.limit < self._full_limit
+    def limit_lowered(self) -> bool:
+        """Whether a lower limit applies."""
+        return self.limit < self.max_limit
 
     @property
     def setting(self) -> str:
-        """Where the limit is from, as a client is told it."""
-        return "before somebody is known" if self.restricted else "METASTORE_MAX_MESSAGE_BYTES"
+        """The origin of the limit, for error messages."""
+        return "before authentication" if self.limit_lowered else "METASTORE_MAX_MESSAGE_BYTES"
 
     @property
     def position(self) -> int:
-        """Where in the store the next byte is read from."""
-        if self._shown is self._store:
+        """The read position in the store."""
+        if self._window is self._store:
             return self._store.tell()
-        return self._shown_end - (self._shown_size - self._shown.tell())
+        return self._window_end - (self._window_size - self._window.tell())
 
     @property
     def unread(self) -> int:
-        """Bytes that have arrived and have not been read."""
+        """Received bytes behind the read position."""
         return self._size - self.position
 
     @property
     def store(self) -> BytesIO:
-        """All that has arrived since the last message ended."""
+        """All bytes received since the buffer was last empty."""
         return self._store
 
     @property
@@ -110,8 +112,13 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         """Where the message begins in the store."""
         return self._start
 
+    @property
+    def length(self) -> int | None:
+        """Bytes of the message with its frame header; None while unknown."""
+        return None if self._end is None else self._end - self._start
+
     def receive(self) -> int | None:
-        """Takes what the socket has, without waiting: the number of bytes; None: nothing; 0: the peer is gone."""
+        """Receives what has arrived. Returns the number of bytes; None if there are none, 0 if the peer has closed."""
         try:
             data = self._source.recv(CHUNK if self._size < CHUNK else _LARGE_CHUNK)
         except BlockingIOError:
@@ -119,53 +126,45 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         except OSError:
             return 0
         if self._size and self.unread:
-            at = self._store.tell()
+            position = self._store.tell()
             self._store.seek(0, os.SEEK_END)
             self._store.write(data)
-            self._store.seek(at)
+            self._store.seek(position)
             self._size += len(data)
         else:
-            self.replace(data)
+            self.reset(data)
         return len(data)
 
-    def through(self, source: Source) -> bytes:
-        """Lets all arrive through that from now on. Returns what has arrived and has not been read."""
+    def switch_source(self, source: Source) -> bytes:
+        """Receives from another source from now on. Removes the unread bytes and returns them."""
         self._source = source
-        left = self._store.read()
-        self.replace(b"")
-        return left
+        unread = self._store.read()
+        self.reset(b"")
+        return unread
 
-    def replace(self, data: bytes) -> None:
-        """Forgets what has arrived; these bytes have, and a message begins with them."""
-        self._growth.forget()
-        self._store = self._shown = BytesIO(data)
+    def reset(self, data: bytes) -> None:
+        """Replaces the content of the buffer; a message begins with `data`."""
+        self._decoding.release()
+        self._store = self._window = BytesIO(data)
         self._size, self._start, self._end, self._head = len(data), 0, None, 0
 
-    def begin(self) -> None:
-        """Starts a message here."""
-        self._growth.forget()
-        self._start, self._end, self._head = self.position, None, 0
-
     def check_size(self) -> None:
-        """Raises TTransportException when the message is too large."""
+        """Raises TTransportException if an incomplete message is larger than the limit already."""
         if self._end is None and self._size - self._start > self.limit:
             raise self._too_large()
 
-    def frame(self) -> bool:
-        """Tells whether the framed message is there as a whole; then it is the next that is read, without its
-        length."""
+    def frame_arrived(self) -> bool:
+        """Returns whether the framed message is complete. If so, decoding starts behind the frame header."""
         view = self._store.getbuffer()
-        there = self._size - self._start
-        length = FRAME_HEADER.unpack_from(view, self._start)[0] if there >= FRAME_HEADER.size else None
+        available = self._size - self._start
+        length = FRAME_HEADER.unpack_from(view, self._start)[0] if available >= FRAME_HEADER.size else None
         view.release()
-        if length is None:
-            return False
-        return self.envelope(FRAME_HEADER.size, length)
+        return length is not None and self.body_arrived(FRAME_HEADER.size, length)
 
-    def envelope(self, head: int, length: int) -> bool:
-        """Tells whether the message of `length` bytes behind `head` others is there; then it is the next that is read.
+    def body_arrived(self, head: int, length: int) -> bool:
+        """Returns whether a message of `length` bytes behind a head of `head` bytes is complete.
 
-        Raises TTransportException for a length that is not allowed.
+        If so, decoding starts behind the head. Raises TTransportException if the length is not allowed.
         """
         if not 0 < length <= self.limit - head:
             text = f"a frame of {length} bytes; allowed are 1 to {self.limit} ({self.setting})"
@@ -173,186 +172,179 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc]
         if self._size - self._start < head + length:
             return False
         self._head = head
-        self.complete(self._start + head + length)
+        self._end = self._start + head + length
         self._read_from(self._start + head)
         return True
 
-    def complete(self, end: int) -> None:
-        """Ends the message there, in the store: it is decoded from its begin."""
+    def set_end(self, end: int) -> None:
+        """Sets the end of an unframed message in the store. Decoding starts at its beginning."""
         self._end = end
         self._read_from(self._start)
 
-    @property
-    def known_length(self) -> int | None:
-        """Bytes of the message; None: not known yet."""
-        return None if self._end is None else self._end - self._start
-
-    @property
-    def consumed(self) -> int:
-        """Bytes of the message that have been read."""
-        return self.position - self._start
-
-    def again(self) -> None:
-        """Goes back to the begin of the message, which is to be read over."""
-        self._growth.forget()
-        self._shown = self._store
-        self._store.seek(self._start + self._head)
-
-    def anew(self) -> None:
-        """Goes back to the begin of the message, which is to be decoded."""
-        self._growth.forget()
+    def restart(self) -> None:
+        """Returns to the beginning of the message, to decode it again."""
+        self._decoding.release()
         self._read_from(self._start + self._head)
 
+    def restart_unmetered(self) -> None:
+        """Returns to the beginning of the message, to skip it: no objects are made, and no memory is measured."""
+        self._decoding.release()
+        self._window = self._store
+        self._store.seek(self._start + self._head)
+
     def end(self) -> None:
-        """Ends a message and forgets its bytes. Raises TTransportException when its frame did not end with it."""
+        """Ends the message and removes its bytes. Raises TTransportException if its frame has another length."""
         if self._head and self._end is not None and (excess := self._end - self.position):
             raise TTransportException(message=f"a frame and its message differ by {abs(excess)} bytes")
-        self.forget()
+        self.discard_read()
 
-    def forget(self) -> None:
-        """Lets go of the bytes that have been read."""
-        at = self.position
-        if at >= self._size:
-            self.replace(b"")
-        elif self._shown is not self._store or at > _LARGE_CHUNK:
-            self._store.seek(at)
-            self.replace(self._store.read())
-        else:
-            self.begin()
+    def discard_read(self) -> None:
+        """Removes the bytes in front of the read position; a message begins there."""
+        position = self.position
+        if position >= self._size:
+            self.reset(b"")
+        elif self._window is not self._store or position > _LARGE_CHUNK:
+            self._store.seek(position)
+            self.reset(self._store.read())
+        else:  # copying is not worth it: the bytes go when the buffer is empty
+            self._decoding.release()
+            self._start, self._end, self._head = position, None, 0
 
     def mark(self) -> None:
-        """Remembers this place for `rewind`."""
+        """Stores the read position for `rewind`."""
         self._mark = self.position
 
     def rewind(self) -> None:
-        """Goes back to the mark: what has been read since is unread again."""
+        """Returns to the read position of the last `mark`."""
         self._read_from(self._mark)
 
     def peek(self, count: int) -> bytes:
-        """Returns the next `count` bytes of what has arrived, fewer if there are no more; they stay unread."""
-        at = self._store.tell()
-        self._store.seek(self.position)  # of a large message, a piece is shown: the store is read beyond it
+        """Returns the next `count` bytes, fewer if there are no more, without reading them."""
+        position = self._store.tell()
+        self._store.seek(self.position)  # of the store, because a window may end before
         data = self._store.read(count)
-        self._store.seek(at)
+        self._store.seek(position)
         return data
 
     def read(self, sz: int) -> bytes:
         """Reads 1 to `sz` bytes."""
-        return self._shown.read(sz) or self.cstringio_refill(b"", 1).read(sz)
+        return self._window.read(sz) or self.cstringio_refill(b"", 1).read(sz)
 
     def readAll(self, sz: int) -> bytes:  # noqa: N802 - Thrift's name
         """Reads `sz` bytes."""
-        data = self._shown.read(sz)
+        data = self._window.read(sz)
         return data if len(data) == sz else self.cstringio_refill(data, sz).read(sz)
 
     @property
     def cstringio_buf(self) -> BytesIO:
-        """The buffer that the C decoder reads, and moves on in."""
-        return self._shown
+        """The window, in which the C decoder moves on."""
+        return self._window
 
     def cstringio_refill(self, partialread: bytes, reqlen: int) -> BytesIO:
-        """Returns a new buffer of `reqlen` bytes or more that begins with `partialread`, the end of the old one."""
+        """Returns a window of at least `reqlen` bytes that begins with `partialread`, the rest of the last window.
+
+        Raises IncompleteError if the message has not arrived so far, OverBudgetError if decoding needs more memory.
+        """
         missing = reqlen - len(partialread)
         if self._end is None:
             if self._size - self._start + missing > self.limit:
                 raise self._too_large()
             raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
-        if self.position + missing > self._end or self._shown is self._store:
+        if self.position + missing > self._end or self._window is self._store:
             raise self._too_large()
-        left = self._end - self._shown_end
+        left = self._end - self._window_end
         ahead = max(missing, min(_PIECE, left))
-        self._growth.end(self._shown_end - self._start, ahead, left, missing if missing > _PIECE else 0)
-        self._store.seek(self._shown_end)
+        self._decoding.finish_piece(self._window_end - self._start, ahead, left, missing if missing > _PIECE else 0)
+        self._store.seek(self._window_end)
         self._show(partialread + self._store.read(ahead))
-        return self._shown
+        return self._window
 
-    def _read_from(self, at: int) -> None:
-        self._store.seek(at)
-        if self._end is None or self._end - at <= SMALL_MESSAGE:
-            self._shown = self._store
+    def _read_from(self, position: int) -> None:
+        self._store.seek(position)
+        if self._end is None or self._end - position <= SMALL_MESSAGE:
+            self._window = self._store
         else:
             self._show(self._store.read(SMALL_MESSAGE))
 
     def _show(self, data: bytes) -> None:
-        self._shown_end, self._shown, self._shown_size = self._store.tell(), BytesIO(data), len(data)
-        self._growth.begin()
+        self._window_end, self._window, self._window_size = self._store.tell(), BytesIO(data), len(data)
+        self._decoding.start_piece()
 
     def _too_large(self) -> TTransportException:
-        what = "its frame" if self._head else f"the {self.limit} bytes allowed ({self.setting})"
-        return TTransportException(TTransportException.SIZE_LIMIT, f"a message larger than {what}")
+        limit = "its frame" if self._head else f"the {self.limit} bytes allowed ({self.setting})"
+        return TTransportException(TTransportException.SIZE_LIMIT, f"a message larger than {limit}")
 
 
-class ReplyWriter(TTransportBase):  # type: ignore[misc]
-    """Keeps a reply until the non-blocking socket has taken it. Keeps references to what is written, copies nothing.
+class ReplyWriter(TTransportBase):  # type: ignore[misc] # Thrift has no type hints
+    """The send buffer. Never blocks, and copies nothing: it keeps references to what is written.
 
-    A reply begins to leave as it grows; one with a head, which is its length, at `flush`. Nothing ever waits:
-    what the socket does not take stays `pending`, for `send`.
+    A reply without a head is sent while it grows. A head holds the length, so that such a reply is sent at `flush`.
+    Bytes that the socket does not take stay `pending` until `send` is called.
     """
 
     def __init__(self, sink: Sink, head: Head | None = None) -> None:
-        """`head`: what replies have in front."""
         self._sink = sink
         self._head = head
         self._chunks: list[bytes | memoryview] = []
-        self._new = 0  # bytes written since the last attempt to send
-        self._headed = False  # whether the reply has got its head
-        self.pending = 0  # bytes that are to be sent
+        self._unattempted = 0  # bytes written since the last attempt to send
+        self._head_written = False
+        self.pending = 0  # unsent bytes
         self.sent = 0  # bytes of the reply that the socket has taken
 
     @property
     def written(self) -> int:
-        """Bytes of the reply, so far."""
+        """Bytes of the reply so far."""
         return self.sent + self.pending
 
     def begin(self) -> None:
-        """Starts a reply here."""
+        """Begins a reply."""
         self.sent = 0
-        self._headed = False
+        self._head_written = False
 
     def write(self, buf: bytes) -> None:
-        """Appends `buf`, which must not change any more. Raises TTransportException when the peer is gone."""
+        """Appends `buf`, which must not be modified later. Raises TTransportException if the connection is lost."""
         self._chunks.append(buf)
         self.pending += len(buf)
-        self._new += len(buf)
-        if self._new >= _SEND_AT and self._head is None:
-            self._new = 0
+        self._unattempted += len(buf)
+        if self._unattempted >= _SEND_AT and self._head is None:
+            self._unattempted = 0
             self.send()
 
     def write_head(self) -> None:
-        """Writes the head of a reply that has nothing behind it."""
+        """Writes the head of an empty reply."""
         if self._head is not None:
-            self._headed = True
+            self._head_written = True
             self.write(self._head(0))
 
     def flush(self) -> None:
-        """Sends of the whole reply what the socket takes. Raises TTransportException when the peer is gone."""
-        self._new = 0
-        if self._head is not None and self.pending and not self._headed:
-            self._headed = True
+        """Ends the reply and sends what the socket takes. Raises TTransportException if the connection is lost."""
+        self._unattempted = 0
+        if self._head is not None and self.pending and not self._head_written:
+            self._head_written = True
             head = self._head(self.pending)
             self._chunks.insert(0, head)
             self.pending += len(head)
         self.send()
 
     def send(self) -> None:
-        """Sends what the socket takes. Raises TTransportException when the peer is gone."""
-        at = 0
+        """Sends what the socket takes. Raises TTransportException if the connection is lost."""
+        done = 0  # chunks that are sent
         try:
-            while at < len(self._chunks):
-                sent = self._sink.sendmsg(self._chunks[at : at + _IOV_MAX])
+            while done < len(self._chunks):
+                sent = self._sink.sendmsg(self._chunks[done : done + _IOV_MAX])
                 self.pending -= sent
                 self.sent += sent
                 if not self.pending:
-                    at = len(self._chunks)
+                    done = len(self._chunks)
                     return
-                while at < len(self._chunks) and sent >= len(self._chunks[at]):
-                    sent -= len(self._chunks[at])
-                    at += 1
+                while done < len(self._chunks) and sent >= len(self._chunks[done]):
+                    sent -= len(self._chunks[done])
+                    done += 1
                 if sent:
-                    self._chunks[at] = memoryview(self._chunks[at])[sent:]
+                    self._chunks[done] = memoryview(self._chunks[done])[sent:]
         except BlockingIOError:
             pass
         except OSError as error:
             raise TTransportException(TTransportException.NOT_OPEN, f"lost: {error.strerror}") from error
         finally:
-            del self._chunks[:at]
+            del self._chunks[:done]

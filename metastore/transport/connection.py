@@ -1,4 +1,4 @@
-"""One client: its socket, its wire format, its session; what has arrived of its message, what is left of its reply."""
+"""One client connection: a state machine that receives requests, executes calls and sends replies (see `state`)."""
 
 from __future__ import annotations
 
@@ -6,35 +6,40 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from typing import ClassVar, Final
 
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
 
 from metastore.transport.address import Address
 from metastore.transport.buffers import CHUNK, SMALL_MESSAGE, IncompleteError, MessageReader
+from metastore.transport.estimate import CallEstimate
 from metastore.transport.handshake import Handshake
 from metastore.transport.http import ConnectionRejectedError
 from metastore.transport.listener import Listener
-from metastore.transport.memory import Memory, OverBudgetError, work_on
+from metastore.transport.memory import Memory, OverBudgetError, decoding_memory
 from metastore.transport.message_scanner import MessageScanner, first_arguments, method_name
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 from metastore.transport.state import State
 from metastore.transport.wire_format import WireFormat
-from metastore.transport.wire_session import WireSession, begin_wire_session, keep_head
+from metastore.transport.wire_session import WireSession, keep_head, open_wire_session
 
 logger = logging.getLogger("metastore.transport")
-_PEER_LEFT = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
-_IN_BUFFERS = 8 * 2**20  # bytes that the kernels of both sides may have taken of a reply that nobody reads
-_MOST_DROPPED = 2**28  # bytes that arrive after a refusal
-_PAUSE = 0.05  # seconds until it is tried again whether there is memory for a message
-_SHOWN = 256  # bytes of a message, by which calls are told apart
+
+_PEER_CLOSED: Final = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
+_KERNEL_BUFFERS: Final = 8 * 2**20  # bytes of an unread reply that the kernels of both hosts may hold
+_MAX_DRAINED: Final = 2**28  # bytes that a client may send after its last reply
+_MEMORY_RETRY: Final = 0.05  # seconds until a request that ran out of memory is decoded again
+_ARGUMENTS_SHOWN: Final = 256  # bytes of a request that identify similar calls
 
 
 class Connection:
-    """Reads a client's messages, runs its calls and sends the replies without blocking. One thread uses it at a time.
+    """The state machine of one connection. No method blocks, except where `resume` executes a call or authenticates.
 
-    `busy`: whether a thread or its queue owns the connection. `number`: the file descriptor, while it is open."""
+    One thread uses a connection at a time. `busy` belongs to the worker pool: whether a thread or its queue owns the
+    connection. `number` is the file descriptor while it is open. `address` is shared by the connections of one host.
+    """
 
     def __init__(
         self,
@@ -46,77 +51,72 @@ class Connection:
         listener: Listener | None = None,
     ) -> None:
         self.number = sock.fileno()
-        self.busy = False
         self.peer = peer
-        self.address = Address("")  # of many connections, once it is admitted
-        self.called = b""  # the method of the call that waits or is worked on, and the bytes that were expected of it
-        self.asked = b""  # with its first arguments, where it may be large
-        self.expected = 0
-        self.sends_objects = False  # not what is stored as it is: that is in the binary protocol's form
-        self.needs = 0  # bytes without which its message cannot be worked on, as it is large or was found out
-        self.not_before = 0.0  # until then (monotonic) it waits for that, so that others go on
+        self.busy = False
+        self.state = State.HANDSHAKE
+        self.address = Address("")
+        self.estimate = CallEstimate()  # QUEUED and EXECUTING
         self._options = options
         self._open_session = open_session
         self._memory = memory
         self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
         self._handshake = Handshake(sock, self._reader, listener or Listener())
-        self._bare = False  # Thrift is spoken by somebody who may, and no layer has parts of it
-        self._wire_session: WireSession | None = None
-        self._scanner: MessageScanner | None = None  # while a message is collected that has not arrived at once
-        # When the first byte of the message that is collected arrived, or a client came that has to say who it is;
-        self._begun = time.monotonic() if listener and listener.asks else 0.0  # 0: there is none
-        self._replied = 0.0  # when the reply that is sent began; 0: there is none
-        self._moved = 0.0  # when the client last took of it what the least rate asks for, and what it had then
-        self._taken = 0
-        self._lingers = False  # what still arrives is dropped: its call has been refused
-        self._dropped = 0  # bytes of that
-        self._doom = ""
+        self._wire: WireSession | None = None  # from RECEIVING on
+        self._scanner: MessageScanner | None = None  # RECEIVING: of an unframed request that did not arrive at once
+        # Start of the timer of the current state (monotonic), 0: no timer runs. It keeps running from HANDSHAKE to the
+        # first request, and from the first byte of a request to its execution.
+        self._since = time.monotonic() if listener and listener.restricted else 0.0
+        self._progress_at = 0.0  # SENDING: when the client last kept up with the minimum transfer rate …
+        self._progress_bytes = 0  # … and how many bytes of the reply it had taken then
+        self._last_reply = False  # SENDING: DRAINING follows, because the client's input can no longer be understood
+        self._drained = 0  # DRAINING: discarded bytes
+        self._abort_reason = ""
 
     @property
     def socket(self) -> socket.socket:
-        """The client's."""
+        """The client's socket."""
         return self._handshake.socket
 
     @property
     def held(self) -> int:
-        """Bytes of messages and replies that are kept for this client."""
-        return (
-            self._reader.size + self._handshake.held + (self._wire_session.writer.pending if self._wire_session else 0)
-        )
+        """Bytes of requests and replies in the buffers of this connection."""
+        pending = self._wire.writer.pending if self._wire else 0
+        return self._reader.size + self._handshake.buffered + pending
 
     @property
-    def collecting(self) -> bool:
-        """Whether a part of a message has arrived."""
-        return self._begun > 0
+    def timed(self) -> bool:
+        """Whether a timer runs: a request has arrived in part, a reply is unsent, or a handshake is unfinished."""
+        return self._since > 0
 
     @property
-    def silent(self) -> bool:
-        """Whether it has not begun to call, or may not, or not any more."""
-        return self._wire_session is None or self._handshake.refusal is not None or self._lingers
-
-    @property
-    def sending(self) -> bool:
-        """Whether a part of a reply has not been taken."""
-        return self._replied > 0
+    def serves_calls(self) -> bool:
+        """Whether calls of this client are executed: its handshake has succeeded, and it is not being drained."""
+        refused = self._handshake.refusal is not None or self._last_reply
+        return self._wire is not None and not refused and self.state is not State.DRAINING
 
     @property
     def replied(self) -> int:
         """Bytes of the last reply."""
-        return self._wire_session.writer.written if self._wire_session else 0
+        return self._wire.writer.written if self._wire else 0
+
+    @property
+    def sends_objects(self) -> bool:
+        """Whether replies are built as objects: only the binary protocol can send bytes as they are stored."""
+        return self._wire is not None and self._wire.wire_format.compact
 
     @property
     def method(self) -> bytes:
-        """The method that is called, where it can be seen without decoding."""
-        return method_name(self._reader.peek(64)) if self._wire_session else b"SASL"
+        """The method of the request, read from its first bytes without decoding it."""
+        return method_name(self._reader.peek(64)) if self._wire else b"SASL"
 
     @property
     def first_arguments(self) -> bytes:
-        """The same, with what it is called with, as far as it is short."""
-        return first_arguments(self._reader.peek(_SHOWN)) if self._wire_session else b""
+        """The method and the first bytes of its arguments."""
+        return first_arguments(self._reader.peek(_ARGUMENTS_SHOWN)) if self._wire else b""
 
     @property
-    def is_left(self) -> bool:
-        """Whether its client has gone."""
+    def peer_closed(self) -> bool:
+        """Whether the client has closed the connection and everything that it sent has been received."""
         try:
             return socket.socket.recv(self.socket, 1, socket.MSG_PEEK) == b""
         except BlockingIOError:
@@ -125,276 +125,276 @@ class Connection:
             return True
 
     def stalled(self, now: float) -> float:
-        """Seconds since the client took as much of the reply that it is sent as is asked for (`min_transfer_rate`)."""
-        return now - self._moved if self._replied else 0.0
+        """Returns for how many seconds the client has been reading its reply below the minimum transfer rate."""
+        return now - self._progress_at if self.state is State.SENDING else 0.0
 
     def overdue(self, now: float) -> str | None:
-        """Tells why the connection has to end now, if it has to."""
-        options, writer = self._options, self._wire_session.writer if self._wire_session else None
-        if self._begun and now - self._begun > options.read_timeout + self._reader.size / options.min_transfer_rate:
+        """Returns why the connection has to be closed now, or None."""
+        options, elapsed = self._options, now - self._since
+        if not self._since:
+            return None
+        if self.state is State.SENDING and self._wire:
+            taken = max(0, self._wire.writer.sent - _KERNEL_BUFFERS)
+            if elapsed > options.write_timeout + taken / options.min_transfer_rate:
+                return f"a reply not taken after {options.write_timeout:g} s"
+        elif elapsed > options.read_timeout + self._reader.size / options.min_transfer_rate:
             return f"a message not complete after {options.read_timeout:g} s"
-        taken = max(0, writer.sent - _IN_BUFFERS) if writer else 0
-        if self._replied and now - self._replied > options.write_timeout + taken / options.min_transfer_rate:
-            return f"a reply not taken after {options.write_timeout:g} s"
         return None
 
-    def receive(self) -> State:
-        """Takes what has arrived."""
-        return self._guarded(self._receive)
+    def resume(self) -> State:
+        """Does the work of the current state, and of the next ones as far as none has to wait. Returns the new state.
 
-    def _receive(self) -> State:
-        got = self._reader.receive()
-        if got is None and self._handshake.shaking:
-            self._begun = self._since()
-            return State.HANDSHAKE
-        if self._lingers:
-            self._reader.replace(b"")
-            self._dropped += got or 0
-            return State.CLOSE if got == 0 or self._dropped > _MOST_DROPPED else State.READ
-        if got == 0:
-            if self.collecting or self._doom:
-                self._ended("closed by the peer inside a message", logging.INFO)
-            return State.CLOSE
-        return self._collect()
+        The worker pool calls it when the condition is met for which the state waits.
+        """
+        return self._run(self._WORK[self.state])
 
-    def shake_hands(self) -> State:
-        """Goes on with a handshake of TLS."""
-        return self._guarded(self._shake_hands)
+    def reject(self, reason: str) -> State:
+        """Answers the request that has arrived, whole or in part, with an error."""
+        return self._run(lambda _: self._reject(reason))
 
-    def _shake_hands(self) -> State:
-        self._handshake.shake_hands()
-        return State.READ if self._handshake.shaking else self._receive()
+    def close_unserved(self) -> State:
+        """Closes the connection of a client that has left before its call was executed."""
+        self._log_closed("closed by the peer before its call was executed", logging.INFO)
+        self.state = State.CLOSED
+        return self.state
 
-    def collect(self) -> State:
-        """Returns what is to be done with what has arrived."""
-        return self._guarded(self._collect)
-
-    def call(self) -> State:
-        """Works on the message that is there, and sends what its client takes of the reply."""
-        return self._guarded(self._call)
-
-    def send(self) -> State:
-        """Goes on sending the reply."""
-        return self._guarded(self._send)
-
-    def refuse(self, reason: str) -> State:
-        """Answers the message that is there, or the begin of one, with an error; its rest will be dropped."""
-        return self._guarded(lambda: self._refuse(reason))
-
-    def leave(self) -> State:
-        """Ends it before the call that is there is begun: nobody waits for it any more."""
-        self._ended("closed by the peer before its call was begun", logging.INFO)
-        return State.CLOSE
-
-    def doom(self, reason: str) -> None:
-        """Makes the connection look closed by its peer, which wakes a thread to end it."""
-        self._doom = reason
+    def abort(self, reason: str) -> None:
+        """Shuts the socket down. That wakes a thread, which then closes the connection: only its owner may do that."""
+        self._abort_reason = reason
         self._shut_down(socket.SHUT_RDWR)
 
     def stop_reading(self) -> None:
-        """Ends, in the same way, an idle connection when the server ends."""
+        """Shuts down the receiving side of an idle connection when the server drains. That wakes a thread, too."""
         self._shut_down(socket.SHUT_RD)
 
     def end_session(self) -> None:
-        """Tells the session that its connection is over."""
-        self._reader.replace(b"")
-        if self._wire_session:
+        """Releases the buffers and closes the session."""
+        self._reader.reset(b"")
+        if self._wire:
             try:
-                self._wire_session.session.close()
-            except Exception:
+                self._wire.session.close()
+            except Exception:  # the session is foreign code: its errors must not keep the socket open
                 logger.exception("the session of %s did not close", self.peer)
 
-    def _shut_down(self, how: int) -> None:
+    def _run(self, work: Callable[[Connection], State]) -> State:
         try:
-            socket.socket.shutdown(self.socket, how)  # TLS, where there is any, is not asked: a thread may be inside it
-        except OSError:
-            logger.debug("connection from %s was gone already", self.peer)
-
-    def _ended(self, reason: str, level: int) -> None:
-        if self._doom:
-            reason, level = self._doom, logging.WARNING
-        logger.log(level, "connection from %s closed: %s", self.peer, reason)
-
-    def _guarded(self, work: Callable[[], State]) -> State:
-        try:
-            return work()
+            self.state = work(self)
         except ConnectionRejectedError as error:
-            return self._turn_away(error)
+            self.state = self._reject_connection(error)
         except (TTransportException, TProtocolException, EOFError) as error:
-            peer_left = isinstance(error, TTransportException) and error.type in _PEER_LEFT
-            self._ended(str(error), logging.INFO if peer_left else logging.WARNING)
-            if isinstance(error, TProtocolException) or getattr(error, "type", None) == TTransportException.SIZE_LIMIT:
-                return self._answer_unread(str(error))
-        except Exception:
+            closed = isinstance(error, TTransportException) and error.type in _PEER_CLOSED
+            self._log_closed(str(error), logging.INFO if closed else logging.WARNING)
+            too_large = getattr(error, "type", None) == TTransportException.SIZE_LIMIT
+            malformed = too_large or isinstance(error, TProtocolException)
+            self.state = self._answer_malformed(str(error)) if malformed else State.CLOSED
+        except Exception:  # a bug in a call ends one connection, not the worker
             logger.exception("connection from %s closed: the call failed", self.peer)
-        return State.CLOSE
+            self.state = State.CLOSED
+        return self.state
 
-    def _collect(self) -> State:
-        reader = self._reader
-        there = reader.size - reader.start
-        if not there:
-            self._begun = 0.0 if self._bare else self._since()
-            return State.READ
-        self._begun = self._begun or time.monotonic()
-        wire_session = self._wire_session
-        if wire_session is None:
-            wire_session = self._open()
-            if wire_session is None:
-                return State.CALL if self._handshake.due else State.READ
-            there = reader.size - reader.start
-        if wire_session.wire_format.framed:
-            if wire_session.arrived():
+    # HANDSHAKE, TLS_HANDSHAKE, AUTHENTICATING, RECEIVING
+
+    def _receive(self) -> State:
+        received = self._reader.receive()
+        if received is None and self._handshake.tls_pending:
+            self._since = self._since or time.monotonic()
+            return State.TLS_HANDSHAKE
+        if received == 0:
+            if self.timed or self._abort_reason:
+                self._log_closed("closed by the peer inside a message", logging.INFO)
+            return State.CLOSED
+        return self._parse()
+
+    def _continue_tls(self) -> State:
+        self._handshake.continue_tls()
+        return State.HANDSHAKE if self._handshake.tls_pending else self._receive()
+
+    def _parse(self) -> State:
+        """Looks for a complete request, or step of the handshake, in the buffer."""
+        reader, wire = self._reader, self._wire
+        available = reader.size - reader.start
+        timed = available or self._handshake.client_must_send
+        self._since = (self._since or time.monotonic()) if timed else 0.0
+        if wire is None:
+            result = self._handshake.advance()
+            if isinstance(result, State):
+                return result
+            wire = self._begin_thrift(result)
+            available = reader.size - reader.start
+        if not available:
+            return State.RECEIVING
+        if wire.wire_format.framed:
+            if wire.request_arrived():
                 return self._arrived()
-        elif self._scanner is None and there < SMALL_MESSAGE:
-            return State.CALL  # mostly all of it: if not, decoding it finds out
+        elif self._scanner is None and available < SMALL_MESSAGE:
+            return State.QUEUED  # an unframed small request is mostly complete: if not, decoding it finds out
         else:
-            self._scanner = self._scanner or MessageScanner(wire_session.wire_format, reader.start)
+            self._scanner = self._scanner or MessageScanner(wire.wire_format, reader.start)
             end = self._scanner.find(reader.store, reader.size)
             if end is not None:
-                reader.complete(end)
+                reader.set_end(end)
                 return self._arrived()
         reader.check_size()
-        return State.READ if there < CHUNK or self._memory.allows(CHUNK) else State.MEMORY
+        return State.RECEIVING if available < CHUNK or self._memory.allows(CHUNK) else State.AWAITING_MEMORY
+
+    def _begin_thrift(self, wire_format: WireFormat) -> WireSession:
+        handshake = self._handshake
+        if handshake.refusal and not handshake.full:
+            logger.warning("connection from %s: its calls are rejected: %s", self.peer, handshake.refusal)
+        args = (self._reader, self._options, self._open_session, self.peer)
+        self._wire = open_wire_session(wire_format, handshake, *args)
+        return self._wire
 
     def _arrived(self) -> State:
-        self.needs = max(self.needs, work_on(self._reader.known_length or 0))
-        return State.CALL
+        self.estimate.required = max(self.estimate.required, decoding_memory(self._reader.length or 0))
+        return State.QUEUED
 
-    def _since(self) -> float:
-        """Since when something is awaited of a client that has sent nothing that can be read; 0: nothing is."""
-        handshake = self._handshake
-        known = self._wire_session and not handshake.refusal
-        awaited = handshake.held if known else handshake.awaited
-        return (self._begun or time.monotonic()) if awaited else 0.0
+    # QUEUED, EXECUTING
 
-    def _open(self) -> WireSession | None:
-        """Returns what is spoken with this client, once that is known."""
-        handshake = self._handshake
-        spoken = handshake.collect()
-        if spoken is None:
-            return None
-        if handshake.refusal and not handshake.full:
-            logger.warning("connection from %s: its calls are refused: %s", self.peer, handshake.refusal)
-        self._bare = not (handshake.refusal or handshake.wrapped)
-        self.sends_objects = spoken.compact
-        self._wire_session = begin_wire_session(
-            spoken, handshake, self._reader, self._options, self._open_session, self.peer
-        )
-        return self._wire_session
-
-    def _turn_away(self, error: ConnectionRejectedError) -> State:
-        """Tells a client in its own protocol why it may not go on, then waits for it to leave."""
-        self._ended(str(error), logging.WARNING)
-        if not self._handshake.tell(error.answer):
-            return State.CLOSE
-        self._reader.replace(b"")
-        self._linger()
-        self._shut_down(socket.SHUT_WR)
-        return State.READ
-
-    def _answer_unread(self, reason: str) -> State:
-        """Tells a client in its own protocol what is wrong with a message that is not read, where its head can be."""
-        wire_session = self._wire_session
-        if wire_session is None or self._lingers or wire_session.writer.pending:
-            return State.CLOSE
+    def _execute(self) -> State:
+        wire, reader = self._wire, self._reader
+        if wire is None:
+            self._handshake.authenticate()
+            return self._parse()
+        self.state = State.EXECUTING
+        wire.writer.begin()
         try:
-            if self._handshake.requests:
-                return self._turn_away(self._handshake.refused(f"Refused: {reason}", 400))
-            if self._has_head(wire_session.wire_format):
-                self._handshake.pass_by()
-                return self._answer_refusal(wire_session, f"Refused: {reason}")
-        except (TTransportException, TProtocolException):
-            logger.debug("connection from %s could not be told", self.peer)
-        return State.CLOSE
-
-    def _linger(self) -> None:
-        """From now on, what arrives is dropped, for a while: to close before it has been read would make the kernel
-        take back what the client has not read of its reply."""
-        self._lingers = True
-        self._begun = time.monotonic()
-
-    def _call(self) -> State:
-        wire_session, reader = self._wire_session, self._reader
-        if wire_session is None:
-            self._handshake.answer()
-            return self._collect()
-        wire_session.bound(self._options.max_container_length, reader.known_length)
-        wire_session.writer.begin()
-        try:
-            wire_session.session.handle(wire_session.iprot, wire_session.oprot, self._handshake.refusal)
+            self._handle(wire, self._handshake.refusal)
         except IncompleteError:
-            reader.again()
-            self._scanner = MessageScanner(wire_session.wire_format, reader.start)
-            return self._collect()
+            reader.restart_unmetered()
+            self._scanner = MessageScanner(wire.wire_format, reader.start)
+            return self._parse()
         except OverBudgetError as error:
-            if error.may_come and time.monotonic() - self._begun < self._options.queue_timeout:
-                self.needs, self.not_before = error.needs, time.monotonic() + _PAUSE
-                reader.anew()
-                return State.CALL
-            reader.again()
-            wire_session.session.handle(wire_session.iprot, wire_session.oprot, str(error))
-        if self._handshake.full:
-            self._linger()
-        wire_session.writer.flush()
-        reader.end()
-        self._begun, self._scanner, self.needs = 0.0, None, 0
-        return self._send()
-
-    def _send(self) -> State:
-        writer = self._wire_session.writer if self._wire_session else None
-        if writer and writer.pending:
-            writer.send()
             now = time.monotonic()
-            if not self._replied or writer.sent - self._taken > self._options.min_transfer_rate * (now - self._moved):
-                self._moved, self._taken = now, writer.sent
-            self._replied = self._replied or now
-            if writer.pending:
-                return State.WRITE
-        self._replied = 0.0
-        if self._lingers:
-            self._shut_down(socket.SHUT_WR)  # the client has been told all, and may leave
-            return State.READ
-        return self._collect()
+            if error.may_fit_later and now - self._since < self._options.queue_timeout:
+                self.estimate.required, self.estimate.not_before = error.required, now + _MEMORY_RETRY
+                reader.restart()
+                return State.QUEUED
+            reader.restart_unmetered()
+            self._handle(wire, str(error))
+        self._last_reply = bool(self._handshake.full)
+        return self._finish_request(wire)
 
-    def _refuse(self, reason: str) -> State:
-        wire_session = self._wire_session
-        if wire_session is None:
-            raise self._handshake.refused(reason)
-        if not self._whole_or_its_head(wire_session.wire_format):
-            return State.CLOSE
-        return self._answer_refusal(wire_session, reason)
+    def _handle(self, wire: WireSession, refusal: str | None) -> None:
+        wire.handle(self._options.max_container_length, self._reader.length, refusal)
 
-    def _answer_refusal(self, wire_session: WireSession, reason: str) -> State:
-        """Reads over the message, or what stands in its place, and answers it so."""
-        wire_session.bound(self._options.max_container_length, self._reader.known_length)
-        wire_session.writer.begin()
-        wire_session.session.handle(wire_session.iprot, wire_session.oprot, reason)
-        wire_session.writer.flush()
-        if self._lingers:
-            self._reader.replace(b"")
+    def _finish_request(self, wire: WireSession) -> State:
+        wire.writer.flush()
+        if self._last_reply:
+            self._reader.reset(b"")
         else:
             self._reader.end()
-            self._begun = 0.0
-        self._scanner, self.needs = None, 0
+        self._since, self._scanner, self.estimate.required = 0.0, None, 0
         return self._send()
 
-    def _whole_or_its_head(self, wire_format: WireFormat) -> bool:
-        """Prepares the message for skipping; of an incomplete one, its head with no arguments. False: no head yet."""
+    # SENDING
+
+    def _send(self) -> State:
+        writer = self._wire.writer if self._wire else None
+        if writer and writer.pending:
+            writer.send()
+            if writer.pending:
+                now, rate = time.monotonic(), self._options.min_transfer_rate
+                begun = self.state is State.SENDING
+                if not begun:
+                    self._since = now
+                if not begun or writer.sent - self._progress_bytes > rate * (now - self._progress_at):
+                    self._progress_at, self._progress_bytes = now, writer.sent
+                return State.SENDING
+        if self._last_reply:
+            return self._begin_draining()
+        self._since = 0.0
+        return self._parse()
+
+    # DRAINING
+
+    def _begin_draining(self) -> State:
+        """Ends the sending side, so that the client sees the end of its last reply, and discards its input."""
+        self._reader.reset(b"")
+        self._since = time.monotonic()
+        self._shut_down(socket.SHUT_WR)
+        return State.DRAINING
+
+    def _drain(self) -> State:
+        try:
+            data = socket.socket.recv(self.socket, CHUNK)  # below TLS: nothing of it is used
+        except BlockingIOError:
+            return State.DRAINING
+        except OSError:
+            return State.CLOSED
+        self._drained += len(data)
+        return State.DRAINING if data and self._drained <= _MAX_DRAINED else State.CLOSED
+
+    # Errors
+
+    def _reject(self, reason: str) -> State:
+        if self._wire is None:
+            raise self._handshake.rejection(reason)
+        return self._answer(self._wire, reason) if self._skippable(self._wire.wire_format) else State.CLOSED
+
+    def _reject_connection(self, error: ConnectionRejectedError) -> State:
+        """Tells a client in its own protocol why it is rejected, and waits until it closes."""
+        self._log_closed(str(error), logging.WARNING)
+        return self._begin_draining() if self._handshake.send(error.answer) else State.CLOSED
+
+    def _answer_malformed(self, reason: str) -> State:
+        """Answers a request that cannot be decoded with an error, if its head is intact."""
+        wire = self._wire
+        if wire is None or self._last_reply or wire.writer.pending:
+            return State.CLOSED
+        try:
+            if self._handshake.requests:
+                return self._reject_connection(self._handshake.rejection(f"Refused: {reason}", 400))
+            if self._keep_head(wire.wire_format):
+                return self._answer(wire, f"Refused: {reason}")
+        except (TTransportException, TProtocolException):
+            logger.debug("connection from %s could not be answered", self.peer)
+        return State.CLOSED
+
+    def _answer(self, wire: WireSession, error: str) -> State:
+        """Skips the request in the buffer and answers it with an error."""
+        wire.writer.begin()
+        self._handle(wire, error)
+        return self._finish_request(wire)
+
+    def _skippable(self, wire_format: WireFormat) -> bool:
+        """Prepares the request to be skipped. An incomplete request is reduced to its head; False: no head either."""
         reader = self._reader
-        if reader.known_length is not None:
-            reader.again()
+        if reader.length is not None:
+            reader.restart_unmetered()
             return True
         if self._handshake.requests:
-            raise self._handshake.refused("The request has not arrived, and there is no room for it now; try again")
+            raise self._handshake.rejection("The request is incomplete, and there is no memory for the rest; try again")
         if not wire_format.framed:
             end = MessageScanner(wire_format, reader.start).find(reader.store, reader.size)
             if end is not None:
-                reader.complete(end)
+                reader.set_end(end)
                 return True
-        return self._has_head(wire_format)
+        return self._keep_head(wire_format)
 
-    def _has_head(self, wire_format: WireFormat) -> bool:
-        there = keep_head(self._reader, wire_format)
-        if there:
-            self._linger()
-        return there
+    def _keep_head(self, wire_format: WireFormat) -> bool:
+        """Reduces the request to its head. The rest of its bytes cannot be told from a next request: it is drained."""
+        self._last_reply = keep_head(self._reader, wire_format)
+        return self._last_reply
+
+    def _shut_down(self, how: int) -> None:
+        try:
+            socket.socket.shutdown(self.socket, how)  # below TLS: another thread may be inside OpenSSL
+        except OSError:
+            logger.debug("connection from %s was closed already", self.peer)
+
+    def _log_closed(self, reason: str, level: int) -> None:
+        if self._abort_reason:
+            reason, level = self._abort_reason, logging.WARNING
+        logger.log(level, "connection from %s closed: %s", self.peer, reason)
+
+    _WORK: ClassVar[dict[State, Callable[[Connection], State]]] = {  # the transitions: what `resume` does in each state
+        State.HANDSHAKE: _receive,
+        State.TLS_HANDSHAKE: _continue_tls,
+        State.AUTHENTICATING: _receive,
+        State.RECEIVING: _receive,
+        State.AWAITING_MEMORY: _receive,
+        State.QUEUED: _execute,
+        State.SENDING: _send,
+        State.DRAINING: _drain,
+    }

@@ -1,4 +1,4 @@
-"""The begin of a connection: its first bytes say whether it is TLS, SASL or Thrift, and what lies between."""
+"""The start of a connection: its first bytes show whether the client speaks TLS, SASL, HTTP or plain Thrift."""
 
 from __future__ import annotations
 
@@ -11,198 +11,192 @@ from metastore.transport.buffers import MessageReader
 from metastore.transport.http import ConnectionRejectedError, Requests
 from metastore.transport.listener import Listener
 from metastore.transport.sasl import SaslExchange, SaslStream
+from metastore.transport.state import State
 from metastore.transport.streams import Stream
 from metastore.transport.tls import FIRST_BYTE, OFF, REFUSED, REQUIRED, TlsStream
 from metastore.transport.wire_format import PEEKED, WireFormat, detect
 
-_MOST: Final = 2**16  # bytes of a message of somebody who is not known
+_MAX_UNAUTHENTICATED: Final = 2**16  # bytes of a message before the client has authenticated
 
 
 class Handshake:
-    """What a connection goes through, as its bytes arrive. Nothing here waits but `answer`.
+    """Detects the protocols of one connection and authenticates its client. Only `authenticate` may block.
 
     Attributes:
-        socket: the client's.
-        layer: what lies between socket and Thrift; the socket itself: nothing.
-        identity: who is there, once that is proved.
-        refusal: why calls of this client are not worked on; none: they are. Known when Thrift is spoken.
-        requests: what is spoken is HTTP; none: it is not.
-        shaking: whether TLS has begun and is not established: `shake_hands` is to be called.
-        due: whether a message is there that `answer` is to be called for.
+        socket: the client's socket; TLS replaces it.
+        stream: the stream that carries Thrift: SASL, TLS or the socket.
+        identity: the authenticated user, or None.
+        refusal: error text for each call of this client, or None if its calls are executed. Set when Thrift begins.
+        requests: the HTTP requests; None if the client does not speak HTTP.
+        tls_pending: whether TLS has begun and is not established: `continue_tls` must be called.
+        finished: whether the first Thrift message has begun.
     """
 
     def __init__(self, sock: socket.socket, reader: MessageReader, listener: Listener) -> None:
-        self.layer: Stream = sock
+        self.socket = sock
+        self.stream: Stream = sock
         self.identity: Identity | None = None
         self.refusal: str | None = None
         self.requests: Requests | None = None
-        self.shaking = False
-        self.due = False
-        self.socket = sock
+        self.tls_pending = False
+        self.finished = False
         self._reader = reader
         self._listener = listener
         self._tls: TlsStream | None = None
         self._sasl: SaslStream | None = None
         self._exchange: SaslExchange | None = None
-        self._limit = reader.limit
-        if listener.asks:
-            reader.restrict(_MOST)
+        if listener.restricted:
+            reader.lower_limit(_MAX_UNAUTHENTICATED)
         if listener.tls != OFF:
-            reader.through(self)
-
-    def recv(self, size: int, /) -> bytes:
-        """Receives what comes first. A handshake of TLS is left to `shake_hands`: it reads the socket itself."""
-        self.shaking = self.shaking or self.socket.recv(1, socket.MSG_PEEK) == FIRST_BYTE
-        if self.shaking:
-            raise BlockingIOError
-        self._reader.through(self.socket)
-        return self.socket.recv(size)
-
-    def shake_hands(self) -> None:
-        """Goes on with a handshake of TLS. Raises ConnectionRejectedError, TTransportException."""
-        if self._tls is None:
-            if self._listener.certificate is None:
-                raise ConnectionRejectedError("it speaks TLS, and there is no certificate", REFUSED)
-            self._tls = self.layer = TlsStream(
-                self.socket, self._listener.certificate.context(self._listener.client_certificates)
-            )
-            self.socket = self._tls.socket
-        if self._tls.shake_hands():
-            self.shaking = False
-            self._reader.through(self._tls)
+            reader.switch_source(self)
 
     @property
     def full(self) -> str:
-        """Why a first call is refused, and no other one comes after it; empty: calls are worked on."""
+        """The error text of a connection over a limit: its first call is answered with it. Empty: none."""
         return self._listener.full
 
     @property
-    def awaited(self) -> bool:
-        """Whether the client has to go on: it has begun something, or has not said who it is."""
-        begun = self._exchange is not None or self.requests is not None
-        return self._listener.asks or begun or self.shaking
-
-    @property
-    def wrapped(self) -> bool:
-        """Whether SASL lies between, which may hold parts of what has arrived."""
-        return self._sasl is not None
-
-    @property
-    def held(self) -> int:
-        """Bytes that have arrived and cannot be read yet. What TLS has of a record is out of sight, and small."""
-        return self._sasl.held if self._sasl else 0
-
-    @property
     def encrypted(self) -> bool:
-        """Whether TLS lies between."""
+        """Whether the connection uses TLS."""
         return self._tls is not None
 
-    def collect(self) -> WireFormat | None:
-        """Returns the wire format, once Thrift is spoken; none: more has to arrive, or an answer is due.
+    @property
+    def buffered(self) -> int:
+        """Bytes of an incomplete SASL frame. OpenSSL's buffer, at most one record, is not counted."""
+        return self._sasl.buffered if self._sasl else 0
 
-        Raises ConnectionRejectedError, TTransportException, TProtocolException.
+    @property
+    def client_must_send(self) -> bool:
+        """Whether the read timeout runs although no byte of a message is buffered: something is unfinished."""
+        if self.finished and not self.refusal:
+            return self._sasl is not None and self._sasl.buffered > 0
+        return self._listener.restricted or self.tls_pending or bool(self._exchange or self.requests)
+
+    def recv(self, size: int, /) -> bytes:
+        """Receives the first bytes. A TLS client hello is left in the socket: OpenSSL reads the socket itself."""
+        self.tls_pending = self.tls_pending or self.socket.recv(1, socket.MSG_PEEK) == FIRST_BYTE
+        if self.tls_pending:
+            raise BlockingIOError
+        self._reader.switch_source(self.socket)
+        return self.socket.recv(size)
+
+    def continue_tls(self) -> None:
+        """Continues the TLS handshake. Raises ConnectionRejectedError, TTransportException."""
+        if self._tls is None:
+            certificate = self._listener.certificate
+            if certificate is None:
+                raise ConnectionRejectedError("the client speaks TLS, and the server has no certificate", REFUSED)
+            self._tls = self.stream = TlsStream(self.socket, certificate.context(self._listener.client_certificates))
+            self.socket = self._tls.socket
+        if self._tls.shake_hands():
+            self.tls_pending = False
+            self._reader.switch_source(self._tls)
+
+    def advance(self) -> WireFormat | State:
+        """Interprets the bytes that have arrived. Returns the wire format once Thrift begins.
+
+        Before that, returns HANDSHAKE or AUTHENTICATING if more bytes are needed, and QUEUED if `authenticate` has to
+        be called. Raises ConnectionRejectedError, TTransportException, TProtocolException.
         """
         reader = self._reader
-        while self._exchange is None and self.requests is None:
+        if not self._exchange and not self.requests:
             if reader.unread < PEEKED:
-                return None
+                return State.HANDSHAKE
             first = reader.peek(PEEKED)
             if first[:2] == FIRST_BYTE + b"\x03" and self._tls is None:
-                raise ConnectionRejectedError("it speaks TLS, which is off here (METASTORE_TLS=off)", REFUSED)
+                raise ConnectionRejectedError("the client speaks TLS, which is off (METASTORE_TLS=off)", REFUSED)
             if sasl.begins(first):
                 self._exchange = SaslExchange(self._mechanism)
             elif http.begins(first):
                 self._begin_http()
             else:
-                return self._thrift(first)
-        if self._exchange is None:
-            return self._http()
-        if self._exchange.done:
-            return self._thrift(reader.peek(PEEKED)) if reader.unread >= PEEKED else None
-        try:
-            self.due = self._exchange.arrived(reader)
-        except AuthenticationFailedError as error:
-            raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
-        return None
+                return self._begin_thrift(first)
+        return self._advance_http(self.requests) if self.requests else self._advance_sasl()
 
-    def answer(self) -> None:
-        """Answers the message of the exchange that is there; may take its time. Raises ConnectionRejectedError."""
-        exchange, self.due = self._exchange, False
+    def authenticate(self) -> None:
+        """Checks the SASL message or the HTTP credentials that have arrived. May block. Raises ConnectionRejectedError.
+
+        Blocking: password hashes, Kerberos, LDAP and fetching JWT keys. Therefore it runs in a thread for calls.
+        """
         if self.requests:
             self.requests.identity()
-            self._reader.trust()
+            self._reader.lift_limit()
+        exchange = self._exchange
         if exchange is None:
             return
         try:
-            answer = exchange.answer(self._reader)
+            response = exchange.respond(self._reader)
         except AuthenticationFailedError as error:
             raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
-        if exchange.mechanism is None or not exchange.done:
-            self.tell(answer)
-            return
-        self.identity = exchange.mechanism.identity
-        self.tell(answer)
-        self._go_through(SaslStream(self.layer, exchange.mechanism, self._limit))
+        self.send(response)
+        if exchange.mechanism and exchange.done:
+            self.identity = exchange.mechanism.identity
+            self._insert_sasl(SaslStream(self.stream, exchange.mechanism, self._reader.max_limit))
 
-    def refused(self, reason: str, status: int = 503) -> ConnectionRejectedError:
-        """Returns the refusal of a client that has not begun to call; of HTTP, with this status."""
+    def rejection(self, reason: str, status: int = 503) -> ConnectionRejectedError:
+        """Returns an error for a client whose Thrift has not begun, in its protocol; `status` is for HTTP."""
         if self.requests:
             return http.refusal(status, reason)
         return ConnectionRejectedError(reason, sasl.refusal(reason) if self._exchange else b"")
 
-    def pass_by(self) -> None:
-        """What arrives from now on is dropped: it is not looked at on its way."""
-        if self._sasl:
-            self._sasl.pass_by()
-
-    def tell(self, data: bytes) -> bool:
-        """Sends a few bytes; false: the peer does not take them."""
+    def send(self, data: bytes) -> bool:
+        """Sends a few bytes. Returns False if the client does not take them at once."""
         try:
-            return not data or self.layer.sendmsg([data]) == len(data)
+            return not data or self.stream.sendmsg([data]) == len(data)
         except OSError:
             return False
 
-    def _go_through(self, layer: SaslStream) -> None:
-        """Puts the layer between: what has arrived and is not read, and what arrives from now on, comes through it."""
-        self.layer = self._sasl = layer
-        layer.first = self._reader.through(layer)
-        if layer.first:
+    def _insert_sasl(self, stream: SaslStream) -> None:
+        """Puts SASL framing on top of the stream, also for bytes that have arrived behind the last SASL message."""
+        self.stream = self._sasl = stream
+        stream.received = self._reader.switch_source(stream)
+        if stream.received:
             self._reader.receive()
 
     def _begin_http(self) -> None:
-        encrypted = self.encrypted
-        if self._listener.full:
-            raise http.refusal(503, self._listener.full)
+        listener = self._listener
+        if listener.full:
+            raise http.refusal(503, listener.full)
         try:
-            self._look_at_certificate()
+            self._use_certificate()
         except AuthenticationFailedError as error:
             raise http.refusal(401, str(error)) from error
-        if self._listener.tls == REQUIRED and not encrypted:
-            raise http.refusal(403, self._listener.refusal(None, encrypted=False))
-        self.requests = Requests(self._listener, self.identity, encrypted=encrypted, send=self.tell)
+        if listener.tls == REQUIRED and not self.encrypted:
+            raise http.refusal(403, listener.refusal(None, encrypted=False))
+        self.requests = Requests(listener, self.identity, encrypted=self.encrypted, send=self.send)
 
-    def _http(self) -> WireFormat | None:
-        """Does the same for HTTP: before a body is read, it must be known who sends it."""
-        requests, reader = self.requests, self._reader
-        if requests is None or not requests.head_arrived(reader):
-            return None
-        if self._listener.asks and reader.restricted:
-            self.due = True
-            return None
+    def _advance_http(self, requests: Requests) -> WireFormat | State:
+        if not requests.head_arrived(self._reader):
+            return State.AUTHENTICATING
+        if self._listener.restricted and self._reader.limit_lowered:
+            return State.QUEUED  # the sender is authenticated before the body is read
+        self.finished = True
         return WireFormat(framed=True)
 
-    def _thrift(self, first: bytes) -> WireFormat:
+    def _advance_sasl(self) -> WireFormat | State:
+        reader, exchange = self._reader, self._exchange
+        assert exchange is not None  # noqa: S101 - `advance` has set it: this tells mypy
+        if exchange.done:
+            return self._begin_thrift(reader.peek(PEEKED)) if reader.unread >= PEEKED else State.AUTHENTICATING
+        try:
+            return State.QUEUED if exchange.message_arrived(reader) else State.AUTHENTICATING
+        except AuthenticationFailedError as error:
+            raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
+
+    def _begin_thrift(self, first: bytes) -> WireFormat:
         wire_format = detect(first)
         try:
-            self._look_at_certificate()
+            self._use_certificate()
             self.refusal = self._listener.refusal(self.identity, encrypted=self.encrypted) or None
         except AuthenticationFailedError as error:
             self.refusal = str(error)
         if self.refusal is None:
-            self._reader.trust()
+            self._reader.lift_limit()
+        self.finished = True
         return wire_format
 
-    def _look_at_certificate(self) -> None:
+    def _use_certificate(self) -> None:
+        """Takes the user from the client certificate, if the listener accepts this method."""
         listener = self._listener
         if self._tls and self.identity is None and listener.authenticator and CERTIFICATE in listener.authentication:
             certificate = self._tls.peer_certificate
@@ -210,6 +204,7 @@ class Handshake:
                 self.identity = listener.authenticator.certificate(certificate)
 
     def _mechanism(self, name: str) -> Mechanism:
+        """Starts a SASL mechanism. Raises AuthenticationFailedError if it is not offered on this connection."""
         listener, encrypted = self._listener, self.encrypted
         if listener.full:
             raise AuthenticationFailedError(listener.full)
@@ -217,7 +212,7 @@ class Handshake:
             raise AuthenticationFailedError(listener.refusal(None, encrypted=False))
         if listener.authenticator is None:
             raise AuthenticationFailedError(
-                "This metastore asks for no authentication (METASTORE_AUTHENTICATION=none): "
+                "This metastore requires no authentication (METASTORE_AUTHENTICATION=none): "
                 "set hive.metastore.sasl.enabled=false"
             )
         return listener.authenticator.mechanism(name, listener.authentication, encrypted=encrypted)

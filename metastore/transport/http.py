@@ -112,7 +112,7 @@ class Requests:
             raise refusal(
                 413, f"A message of {request.length} bytes; allowed are 1 to {reader.limit} ({reader.setting})"
             )
-        complete = reader.envelope(request.head, request.length)
+        complete = reader.body_arrived(request.head, request.length)
         if request.expects and not complete:
             self._send(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._request = replace(request, expects=False)

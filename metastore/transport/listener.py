@@ -54,7 +54,7 @@ class Listener:
     full: str = ""
 
     @property
-    def asks(self) -> bool:
+    def restricted(self) -> bool:
         """Whether anything is asked of those who come, so that they do not have a connection's time and memory yet."""
         return self.tls == REQUIRED or bool(self.authentication or self.full)
 

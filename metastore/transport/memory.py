@@ -1,4 +1,4 @@
-"""What a worker process may take of memory: looked at where it grows, given back where it has."""
+"""The memory limit of a worker process: checked before memory grows, and freed memory is returned to the kernel."""
 
 from __future__ import annotations
 
@@ -11,169 +11,170 @@ import time
 from typing import Final
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-_SHARE: Final = 0.65
-"""Of the limit, what requests and replies may fill: the rest is for small calls, and for what is allocated between
-two looks."""
-_SECONDS_BETWEEN_TRIMS: Final = 0.05
-_SECONDS_BETWEEN_CLEANINGS: Final = 1.0
-_SECONDS_BETWEEN_COLLECTIONS: Final = 5.0
-_MUCH: Final = 32 * 2**20  # bytes more than at the start, which are worth to be looked through
-_COLLECTED_AFTER: Final = (100_000, 20, 50)
-"""Objects made before Python looks for cycles: requests make many and hardly any cycle (by default after 700)."""
-_MALLOC: Final = {-8: 1, -3: 2**20}
-"""glibc's M_ARENA_MAX: one for all threads, of which one runs at a time; M_MMAP_THRESHOLD (bytes): larger goes back."""
+_REQUEST_SHARE: Final = 0.65
+"""Share of the limit for requests and replies. The rest is for small calls, and for growth between two checks."""
+_TRIM_INTERVAL: Final = 0.05  # minimum seconds between two calls of malloc_trim
+_IDLE_TRIM_INTERVAL: Final = 1.0  # the same while memory is not short
+_COLLECT_INTERVAL: Final = 5.0  # seconds between garbage collections while much memory is used
+_WORTH_TRIMMING: Final = 32 * 2**20  # bytes above the memory at start
+_GC_THRESHOLDS: Final = (100_000, 20, 50)
+"""Allocations before Python looks for reference cycles. Calls allocate much and hardly form cycles (default: 700)."""
+_MALLOPT: Final = {-8: 1, -3: 2**20}
+"""glibc: M_ARENA_MAX 1, because Python runs one thread at a time; M_MMAP_THRESHOLD, larger blocks return at once."""
+
+_WORK_FACTOR: Final = 1.5  # memory for working on decoded objects (rows, names, SQL), as a multiple of the objects
+_MESSAGE_FACTOR: Final = 12
+"""Memory for decoding and executing a large request, as a multiple of its bytes: objects, statements, events, buffers.
+Texts that are stored take up to 16 times; the rest of the limit covers that."""
+_LARGE_MESSAGE: Final = 2**20  # bytes; smaller requests are not estimated by their size
+_RELIABLE: Final = 16 * 2**20  # bytes of objects; with fewer, the estimate for the whole message is unreliable
 
 
-_WORK: Final = 1.5
-"""Of what the objects of a message take, what working on them takes beside: rows, names, what is written of them."""
-_COPIES: Final = 12
-"""Of a large message, how many times its bytes working on it takes in all: objects, statements, events, buffers. Texts
-that are stored take up to sixteen, which the rest of the limit is for."""
-_LARGE: Final = 2**20  # bytes of a message, below which that is not counted
-_SEEN: Final = 16 * 2**20  # bytes of objects, before which what all will take is not known
-
-
-def work_on(message: int) -> int:
-    """Returns the bytes that working on a message of so many is taken for; 0: it is small."""
-    return message * _COPIES if message > _LARGE else 0
+def decoding_memory(message: int) -> int:
+    """Returns the memory in bytes that a request of so many bytes is expected to need; 0 if it is small."""
+    return message * _MESSAGE_FACTOR if message > _LARGE_MESSAGE else 0
 
 
 class OverBudgetError(Exception):
-    """There is no memory for this now. The text names the limit; `needs`: bytes; `may_come`: whether so much is ever
-    there."""
+    """There is not enough memory for a call. `required`: bytes; `may_fit_later`: whether it fits after other calls."""
 
-    def __init__(self, text: str, needs: int, *, may_come: bool) -> None:
+    def __init__(self, text: str, required: int, *, may_fit_later: bool) -> None:
         super().__init__(text)
-        self.needs, self.may_come = needs, may_come
+        self.required, self.may_fit_later = required, may_fit_later
 
 
 class Memory:
-    """The resident memory of this process, against a limit in bytes. Linux only."""
+    """Compares the resident memory of this process with a limit in bytes. Linux only."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._most = int(limit * _SHARE)
+        self._request_limit = int(limit * _REQUEST_SHARE)
         self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-        self._idle = self.resident()
-        self._claimed = 0  # bytes that will be taken by what is worked on
-        self._claiming = threading.Lock()
+        self._at_start = self.resident()
+        self._reserved = 0  # bytes that executed calls will still allocate
+        self._lock = threading.Lock()
         self._trimmed = 0.0
         self._collected = 0.0
         self._trim = None
-        with contextlib.suppress(AttributeError):  # another C library than glibc
+        with contextlib.suppress(AttributeError):  # a C library other than glibc
             self._trim = ctypes.CDLL(None).malloc_trim
 
     def resident(self) -> int:
-        """Bytes (proc(5), statm)."""
+        """Returns the resident memory in bytes (proc(5), statm)."""
         return int(os.pread(self._statm, 64, 0).split(b" ", 2)[1]) * _PAGE
 
     def allows(self, more: int = 0, *, alone: bool = False) -> bool:
-        """Tells whether so many bytes more are within what requests and replies may take. `alone`: for the one large
-        call that is worked on, all of the limit."""
-        more += self._claimed
-        most = self._limit if alone else self._most
-        if self.resident() + more <= most:
+        """Returns whether requests and replies may take so many bytes more.
+
+        `alone`: the whole limit counts, for the only large call of the worker.
+        """
+        more += self._reserved
+        limit = self._limit if alone else self._request_limit
+        if self.resident() + more <= limit:
             return True
-        self.give_back()
-        return self.resident() + more <= most
+        self.trim()
+        return self.resident() + more <= limit
 
-    def claim(self, change: int) -> None:
-        """Keeps so many bytes for what will take them; negative: they are open to others again."""
-        with self._claiming:
-            self._claimed += change
+    def reserve(self, change: int) -> None:
+        """Reserves so many bytes; a negative number releases them."""
+        with self._lock:
+            self._reserved += change
 
-    def is_claimed_beside(self, claimed: int) -> bool:
-        """Tells whether others than who has claimed so many bytes are at work: this process grows by them, too."""
-        return self._claimed > claimed
+    def others_reserved(self, own: int) -> bool:
+        """Returns whether calls other than one that has reserved `own` bytes have reserved memory."""
+        return self._reserved > own
 
     @property
-    def refusal(self) -> str:
-        """What a client is told."""
+    def rejection(self) -> str:
+        """The error text for clients."""
         return (
             f"No memory for this call now: the limit is {self._limit} bytes a worker (METASTORE_MEMORY_LIMIT); "
             "send or ask for less at once, or try again later"
         )
 
     @property
-    def room(self) -> int:
-        """Bytes that requests and replies may take when all else is as it was at the start, and a little more."""
-        return int((self._most - self._idle) * 0.8)
+    def request_budget(self) -> int:
+        """Bytes that requests and replies may use in an idle worker, with a margin."""
+        return int((self._request_limit - self._at_start) * 0.8)
 
-    def share(self, others: int) -> int:
-        """Bytes of messages and replies that one address may have, when it has any, beside so many others: a quarter of
-        all is left for one more."""
-        return (self._most - self._idle) * 3 // 4 // (others + 1)
+    def address_budget(self, others: int) -> int:
+        """Returns the bytes that one address may use beside so many others. A quarter is kept for a further one."""
+        return (self._request_limit - self._at_start) * 3 // 4 // (others + 1)
 
-    def give_back_what_is_free(self) -> None:
-        """Gives back what is free where there may be much; to be called again and again."""
+    def trim_if_due(self) -> None:
+        """Returns freed memory to the kernel if that may be much. To be called periodically."""
         now = time.monotonic()
-        if now - self._trimmed > _SECONDS_BETWEEN_CLEANINGS and self.resident() > self._idle + _MUCH:
-            self.give_back()
-        if now - self._collected > _SECONDS_BETWEEN_COLLECTIONS and self.resident() > self._idle + 3 * _MUCH:
+        if now - self._trimmed > _IDLE_TRIM_INTERVAL and self.resident() > self._at_start + _WORTH_TRIMMING:
+            self.trim()
+        if now - self._collected > _COLLECT_INTERVAL and self.resident() > self._at_start + 3 * _WORTH_TRIMMING:
             self._collected = now
             gc.collect()
 
-    def give_back(self) -> None:
-        """Gives the kernel back what is free; not more often than makes sense."""
+    def trim(self) -> None:
+        """Returns freed memory to the kernel, at most 20 times a second."""
         now = time.monotonic()
-        if self._trim is not None and now - self._trimmed > _SECONDS_BETWEEN_TRIMS:
+        if self._trim is not None and now - self._trimmed > _TRIM_INTERVAL:
             self._trimmed = now
             self._trim(0)
 
     def close(self) -> None:
+        """Closes /proc/self/statm."""
         os.close(self._statm)
 
 
 class DecodingMemory:
-    """What the objects of one message take: measured piece by piece, and claimed for the work on them.
+    """Measures how much memory the objects of one message take, piece by piece, and reserves memory for the call.
 
-    A byte of a message may be a struct of 150 bytes, or a letter of a text. Other threads seldom grow meanwhile: the
-    decoder lets none of them run.
+    A byte of a message may become a struct of 150 bytes or one letter of a string. Other threads hardly disturb the
+    measurement: the C decoder holds the interpreter lock.
     """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._before = 0
-        self._made = 0
-        self._claimed = 0
+        self._before = 0  # resident memory before the piece
+        self._objects = 0  # bytes of decoded objects
+        self._reserved = 0
 
-    def begin(self) -> None:
-        """Begins to count: a piece is decoded from now on."""
+    def start_piece(self) -> None:
+        """Starts the measurement of one piece."""
         self._before = self._memory.resident()
 
-    def end(self, decoded: int, ahead: int, left: int, text: int) -> None:
-        """It has been. `decoded` bytes are objects now, `ahead` come next, out of `left`, or a text of `text` bytes.
+    def finish_piece(self, decoded: int, ahead: int, left: int, text: int) -> None:
+        """Ends the measurement of a piece, and reserves memory for the next one and for executing the call.
 
-        Raises OverBudgetError where there is no memory for these.
+        `decoded`: bytes of the message that are objects now. `ahead`: bytes of the next piece. `left`: bytes that are
+        not decoded. `text`: bytes of a large string that comes next, or 0. Raises OverBudgetError.
         """
-        self._made += max(0, self._memory.resident() - self._before)
-        each = self._made / max(1, decoded)
-        next_made = text or int(each * ahead)
-        memory, work = self._memory, work_on(decoded + left)
-        claim = max(int((self._made + next_made) * _WORK), work - self._made)
-        kept = claim == work - self._made  # before it was begun
-        if work > memory.room or not (kept or memory.allows(next_made + claim - self._claimed)):
-            needs = text + int(each * (decoded + left - text) * (1 + _WORK))
-            guessed = not text and (self._made < _SEEN or memory.is_claimed_beside(self._claimed))
-            may_come = work <= memory.room and (guessed or max(needs, text + claim) <= memory.room)
-            raise OverBudgetError(memory.refusal, max(needs, work), may_come=may_come)
-        self._memory.claim(claim - self._claimed)
-        self._claimed = claim
+        memory = self._memory
+        self._objects += max(0, memory.resident() - self._before)
+        objects_per_byte = self._objects / max(1, decoded)
+        next_objects = text or int(objects_per_byte * ahead)
+        by_size = decoding_memory(decoded + left)
+        reserve = max(int((self._objects + next_objects) * _WORK_FACTOR), by_size - self._objects)
+        admitted = reserve == by_size - self._objects  # `Admission` has checked this amount before the call began
+        if by_size > memory.request_budget or not (admitted or memory.allows(next_objects + reserve - self._reserved)):
+            required = text + int(objects_per_byte * (decoded + left - text) * (1 + _WORK_FACTOR))
+            unreliable = not text and (self._objects < _RELIABLE or memory.others_reserved(self._reserved))
+            budget = memory.request_budget
+            may_fit_later = by_size <= budget and (unreliable or max(required, text + reserve) <= budget)
+            raise OverBudgetError(memory.rejection, max(required, by_size), may_fit_later=may_fit_later)
+        memory.reserve(reserve - self._reserved)
+        self._reserved = reserve
 
-    def forget(self) -> None:
-        """Forgets the message, which has been worked on."""
-        if self._claimed:
-            self._memory.claim(-self._claimed)
-        self._made = self._claimed = 0
+    def release(self) -> None:
+        """Releases the reserved memory after the call."""
+        if self._reserved:
+            self._memory.reserve(-self._reserved)
+        self._objects = self._reserved = 0
 
 
 def prepare() -> None:
-    """Before there are threads: so that memory of large messages is given back, and objects are not looked at often."""
+    """Configures malloc and the garbage collector for large messages. To be called before threads are started."""
     gc.collect()
-    gc.freeze()  # what is there now stays
-    gc.set_threshold(*_COLLECTED_AFTER)
-    with contextlib.suppress(AttributeError):  # another C library than glibc
+    gc.freeze()  # modules stay: the collector need not look at them again
+    gc.set_threshold(*_GC_THRESHOLDS)
+    with contextlib.suppress(AttributeError):  # a C library other than glibc
         library = ctypes.CDLL(None)
-        library.malloc_trim(0)  # what compiling the modules took: 40 MB where Python may not write them compiled
-        for parameter, value in _MALLOC.items():
+        library.malloc_trim(0)  # compiling modules takes 40 MB where Python may not write its cache
+        for parameter, value in _MALLOPT.items():
             library.mallopt(parameter, value)

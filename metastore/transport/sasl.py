@@ -1,4 +1,4 @@
-"""SASL as Thrift has it (TSaslTransport): the exchange of messages before, and the frames after it."""
+"""SASL as in Thrift's TSaslTransport: an exchange of messages, then Thrift in length-prefixed frames."""
 
 from __future__ import annotations
 
@@ -13,149 +13,150 @@ from metastore.transport.buffers import MessageReader
 from metastore.transport.streams import Chunk, Stream, first_piece
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
-_HEAD: Final = struct.Struct("!BI")
+_HEAD: Final = struct.Struct("!BI")  # status, length of the payload
 _LENGTH: Final = struct.Struct("!I")
-_MOST: Final = 2**16  # bytes of a message before somebody is known
-_LONGEST_NAME: Final = 20  # of a mechanism (RFC 4422)
+_MAX_MESSAGE: Final = 2**16  # bytes of one message of the exchange
+_MAX_MECHANISM: Final = 20  # characters of a mechanism's name (RFC 4422)
 
 
 def message(status: int, payload: bytes = b"") -> bytes:
-    """Returns a message of the exchange."""
+    """Returns one message of the exchange."""
     return _HEAD.pack(status, len(payload)) + payload
 
 
 def refusal(text: str) -> bytes:
-    """Returns the message that ends an exchange: clients show the text."""
+    """Returns the message that ends an exchange with an error. Clients show the text."""
     return message(BAD, text.encode())
 
 
 def begins(first: bytes) -> bool:
-    """Tells whether these six bytes are the begin of an exchange: a mechanism's name follows the length."""
-    return first[:4] == b"\x01\x00\x00\x00" and 0 < first[4] <= _LONGEST_NAME and 65 <= first[5] <= 90
+    """Returns whether a connection that starts with these six bytes speaks SASL: START, then a mechanism's name."""
+    return first[:4] == b"\x01\x00\x00\x00" and 0 < first[4] <= _MAX_MECHANISM and 65 <= first[5] <= 90
 
 
 class SaslExchange:
-    """One client's exchange. Messages are collected as they arrive; to answer one may take its time."""
+    """The server side of one SASL exchange. Attributes: `mechanism`, from the second message on; `done`."""
 
-    def __init__(self, mechanism: Callable[[str], Mechanism]) -> None:
-        """`mechanism` begins one, by its name."""
-        self._begin = mechanism
+    def __init__(self, start_mechanism: Callable[[str], Mechanism]) -> None:
+        """`start_mechanism` takes the mechanism's name and raises AuthenticationFailedError if it is not offered."""
+        self._start_mechanism = start_mechanism
         self.mechanism: Mechanism | None = None
         self.done = False
 
-    def arrived(self, reader: MessageReader) -> bool:
+    def message_arrived(self, reader: MessageReader) -> bool:
         """Returns whether the next message is complete. Raises AuthenticationFailedError if it is too large."""
         head = reader.peek(_HEAD.size)
         if len(head) < _HEAD.size:
             return False
         length: int = _HEAD.unpack(head)[1]
-        if length > _MOST:
-            raise AuthenticationFailedError(f"A message of {length} bytes before anybody is known; allowed are {_MOST}")
+        if length > _MAX_MESSAGE:
+            raise AuthenticationFailedError(
+                f"A SASL message of {length} bytes; at most {_MAX_MESSAGE} are allowed before authentication"
+            )
         return reader.unread >= _HEAD.size + length
 
-    def answer(self, reader: MessageReader) -> bytes:
-        """Takes the next message; returns what to answer. Raises AuthenticationFailedError, TTransportException."""
+    def respond(self, reader: MessageReader) -> bytes:
+        """Consumes the next message and returns the response. May block in the mechanism.
+
+        Raises AuthenticationFailedError; raises TTransportException if the client has ended the exchange.
+        """
         status, length = _HEAD.unpack(reader.read(_HEAD.size))
         payload = reader.readAll(length) if length else b""
-        reader.forget()
+        reader.discard_read()
         if status in (BAD, ERROR):
             text = payload[:500].decode(errors="replace")
-            raise TTransportException(message=f"the client gave up: {text}")
+            raise TTransportException(message=f"the client ended the SASL exchange: {text}")
         if self.mechanism is None:
             if status != START:
-                raise AuthenticationFailedError(f"Expected the begin of an exchange, not status {status}")
-            self.mechanism = self._begin(payload.decode(errors="replace"))
+                raise AuthenticationFailedError(f"Expected the start of a SASL exchange, got status {status}")
+            self.mechanism = self._start_mechanism(payload.decode(errors="replace"))
             return b""
         if status not in (OK, COMPLETE):
-            raise AuthenticationFailedError(f"Invalid status {status}")
+            raise AuthenticationFailedError(f"Invalid SASL status {status}")
         data = self.mechanism.step(payload)
         self.done = self.mechanism.identity is not None
         if status == COMPLETE and not self.done:
-            raise AuthenticationFailedError("The client is done, and the mechanism is not")
+            raise AuthenticationFailedError("The client has completed the SASL exchange before the server")
         return message(COMPLETE if self.done else OK, data)
 
 
 class SaslStream:
-    """The layer after an exchange: each piece has its length in front, and is wrapped where that was agreed."""
+    """The frames after the exchange: each has its length in front, and is protected if the mechanism negotiated it."""
 
     def __init__(self, below: Stream, mechanism: Mechanism, limit: int) -> None:
-        """`limit`: of a wrapped piece, bytes."""
+        """`limit`: maximum size of a protected frame, in bytes."""
         self._below = below
         self._mechanism = mechanism
-        self._wrapped = mechanism.protects
-        self._arrived = bytearray()
-        self.first = b""  # what had arrived before
+        self._protected = mechanism.protects
         self._limit = limit
-        self._leaving: list[Chunk] = []  # of the piece that is sent
-        self._taken = 0  # bytes that it was before it was wrapped
-        self._left = 0  # of a piece that is not wrapped, bytes that have not arrived
-        self._passes = False
+        self.received = b""  # bytes that arrived together with the end of the exchange
+        self._incomplete = bytearray()  # received part of a frame
+        self._frame_left = 0  # bytes of an unprotected frame that are still to come: those are passed on as they arrive
+        self._unsent: list[Chunk] = []  # of the frame that is being sent
+        self._unsent_source = 0  # bytes of the reply in this frame
 
     @property
-    def held(self) -> int:
-        """Bytes of a piece that is not whole."""
-        return len(self._arrived)
-
-    def pass_by(self) -> None:
-        """What arrives is passed on as it is from now on: it will be dropped."""
-        self._passes = True
-        self._arrived.clear()
+    def buffered(self) -> int:
+        """Bytes of an incomplete frame."""
+        return len(self._incomplete)
 
     def recv(self, size: int, /) -> bytes:
-        """Raises TTransportException for what was changed on its way, or is too large."""
-        first, self.first = self.first, b""
+        """Receives (`Stream.recv`). Raises TTransportException if a frame was modified or is too large."""
+        first, self.received = self.received, b""
         data = first or self._below.recv(size)
-        if not data or self._passes:
+        if not data:
             return data
-        self._arrived += data
-        found = b"".join(self._unwrapped() if self._wrapped else self._bare())
-        if not found:
+        self._incomplete += data
+        payload = b"".join(self._unwrap() if self._protected else self._unframe())
+        if not payload:
             raise BlockingIOError
-        return found
+        return payload
 
     def sendmsg(self, chunks: Sequence[Chunk], /) -> int:
-        if not self._leaving:
+        """Sends one frame (`Stream.sendmsg`). A frame that was sent in part is finished by the next call."""
+        if not self._unsent:
             data = first_piece(chunks)
-            self._taken = len(data)
-            if self._wrapped:
+            self._unsent_source = len(data)
+            if self._protected:
                 data = self._mechanism.wrap(bytes(data))
-            self._leaving = [_LENGTH.pack(len(data)), data]
-        while self._leaving:
-            sent = self._below.sendmsg(self._leaving)
-            while self._leaving and sent >= len(self._leaving[0]):
-                sent -= len(self._leaving.pop(0))
+            self._unsent = [_LENGTH.pack(len(data)), data]
+        while self._unsent:
+            sent = self._below.sendmsg(self._unsent)
+            while self._unsent and sent >= len(self._unsent[0]):
+                sent -= len(self._unsent.pop(0))
             if sent:
-                self._leaving[0] = memoryview(self._leaving[0])[sent:]
-        return self._taken
+                self._unsent[0] = memoryview(self._unsent[0])[sent:]
+        return self._unsent_source
 
-    def _unwrapped(self) -> list[bytes]:
-        pieces, arrived = [], self._arrived
-        while len(arrived) >= _LENGTH.size:
-            length = _LENGTH.unpack_from(arrived)[0]
+    def _unwrap(self) -> list[bytes]:
+        """Decodes the complete protected frames."""
+        payloads, buffer = [], self._incomplete
+        while len(buffer) >= _LENGTH.size:
+            length = _LENGTH.unpack_from(buffer)[0]
             if length > self._limit:
-                text = f"{length} bytes wrapped as one; allowed are {self._limit} (METASTORE_MAX_MESSAGE_BYTES)"
+                text = f"a SASL frame of {length} bytes; allowed are {self._limit} (METASTORE_MAX_MESSAGE_BYTES)"
                 raise TTransportException(TTransportException.SIZE_LIMIT, text)
             end = _LENGTH.size + length
-            if len(arrived) < end:
+            if len(buffer) < end:
                 break
             try:
-                pieces.append(self._mechanism.unwrap(bytes(memoryview(arrived)[_LENGTH.size : end])))
+                payloads.append(self._mechanism.unwrap(bytes(memoryview(buffer)[_LENGTH.size : end])))
             except AuthenticationFailedError as error:
                 raise TTransportException(message=str(error)) from error
-            del arrived[:end]
-        return pieces
+            del buffer[:end]
+        return payloads
 
-    def _bare(self) -> list[bytes]:
-        """Lists pieces that are not wrapped, also what is there of one."""
-        pieces, arrived = [], self._arrived
-        while arrived:
-            if not self._left:
-                if len(arrived) < _LENGTH.size:
+    def _unframe(self) -> list[bytes]:
+        """Removes the lengths of unprotected frames; of the last frame, returns what has arrived."""
+        payloads, buffer = [], self._incomplete
+        while buffer:
+            if not self._frame_left:
+                if len(buffer) < _LENGTH.size:
                     break
-                self._left = _LENGTH.unpack_from(arrived)[0]
-                del arrived[: _LENGTH.size]
-            there = min(self._left, len(arrived))
-            pieces.append(bytes(memoryview(arrived)[:there]))
-            del arrived[:there]
-            self._left -= there
-        return pieces
+                self._frame_left = _LENGTH.unpack_from(buffer)[0]
+                del buffer[: _LENGTH.size]
+            available = min(self._frame_left, len(buffer))
+            payloads.append(bytes(memoryview(buffer)[:available]))
+            del buffer[:available]
+            self._frame_left -= available
+        return payloads

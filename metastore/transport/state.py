@@ -1,16 +1,46 @@
-"""What may come next of a connection."""
+"""The states of a connection: what it waits for, which timer runs and which memory it holds.
+
+    accept ─► HANDSHAKE ─► AUTHENTICATING ─► RECEIVING ─► QUEUED ─► EXECUTING ─► SENDING ─► RECEIVING …
+                 │  ▲            ▲                │  ▲       ▲          │            │
+                 ▼  │            │                ▼  │       └──────────┘            ▼
+            TLS_HANDSHAKE      QUEUED      AWAITING_MEMORY    (no memory yet)    DRAINING ─► CLOSED
+
+| state           | waits for                       | timer                             | memory                      |
+| --------------- | ------------------------------- | --------------------------------- | --------------------------- |
+| HANDSHAKE       | the client's first bytes        | read_timeout from accept, if the  | 64 KiB until the client has |
+|                 |                                 | listener requires TLS or a user   | authenticated               |
+| TLS_HANDSHAKE   | its turn in `TlsScheduler`      | read_timeout, same clock          | in OpenSSL, some KiB        |
+| AUTHENTICATING  | a SASL message or an HTTP head  | read_timeout, same clock          | 64 KiB                      |
+| RECEIVING       | the rest of a request           | none before its first byte; then  | up to max_message_bytes     |
+|                 |                                 | read_timeout + bytes / min rate   |                             |
+| AWAITING_MEMORY | free memory; nothing is read    | queue_timeout, then rejected      | the part that has arrived   |
+| QUEUED          | a thread, and memory            | queue_timeout, then rejected      | the whole request           |
+| EXECUTING       | the call, in its thread         | none                              | request, objects, reply     |
+| SENDING         | the client to read the reply    | write_timeout + bytes / min rate  | unsent part of the reply    |
+| DRAINING        | the client to close             | read_timeout                      | none: input is discarded    |
+| CLOSED          | nothing                         | none                              | none                        |
+
+A request that arrives whole goes from RECEIVING through SENDING to RECEIVING in one thread without waiting. Pipelined
+requests stay in the buffer until the reply before them is sent. A SASL message or a JWT passes through QUEUED, because
+checking it needs a thread. A client that must be told an error ends in DRAINING: if the server closed the socket with
+unread input, the kernel would send a reset, and the client would lose the part of the reply that it has not read.
+"""
 
 from __future__ import annotations
 
 import enum
 
 
-class State(enum.Enum):
-    """What a connection needs next."""
+class State(enum.IntEnum):
+    """The state of one connection; IntEnum because its hash is faster than Enum's, and each request looks states up."""
 
-    READ = enum.auto()  # bytes from its client
-    WRITE = enum.auto()  # that its client takes bytes
-    HANDSHAKE = enum.auto()  # its turn: a part of a handshake of TLS is there
-    CALL = enum.auto()  # a thread: a message is there
-    MEMORY = enum.auto()  # memory for the rest of a large message
-    CLOSE = enum.auto()
+    HANDSHAKE = enum.auto()
+    TLS_HANDSHAKE = enum.auto()
+    AUTHENTICATING = enum.auto()
+    RECEIVING = enum.auto()
+    AWAITING_MEMORY = enum.auto()
+    QUEUED = enum.auto()
+    EXECUTING = enum.auto()
+    SENDING = enum.auto()
+    DRAINING = enum.auto()
+    CLOSED = enum.auto()

@@ -1,38 +1,38 @@
-"""What may lie between a socket and Thrift's bytes. Nothing here waits: what the socket does not take stays."""
+"""Byte streams between the socket and Thrift. No stream blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-_PIECE: Final = 2**18  # bytes of a reply that a layer works on at once
+_MAX_PIECE: Final = 2**18  # bytes of a reply that TLS or SASL processes at once
 
 Chunk = bytes | memoryview
 
 
 class Stream(Protocol):
-    """A stream of bytes in both directions, over the one below it, which may be the socket itself."""
+    """A non-blocking byte stream: a socket, or TLS or SASL on top of another stream."""
 
     def recv(self, size: int, /) -> bytes:
-        """Bytes that have arrived; none: the end. Raises BlockingIOError where there is nothing, OSError."""
+        """Returns received bytes; empty at the end of the stream. Raises BlockingIOError if there are none, OSError."""
 
     def sendmsg(self, chunks: Sequence[Chunk], /) -> int:
-        """Sends the begin of these; returns how many bytes it has taken.
+        """Sends a prefix of the chunks and returns its length in bytes.
 
-        Raises BlockingIOError where the socket has not taken them, to be called again with the same, or more behind
-        them; OSError.
+        Raises BlockingIOError if the socket is full; then it must be called again with the same bytes, perhaps with
+        more behind them. Raises OSError if the connection is lost.
         """
 
 
 def first_piece(chunks: Sequence[Chunk]) -> Chunk:
-    """Returns the begin of these as one: small chunks together, of a large one a part."""
+    """Returns a prefix of the chunks as one piece: joins small chunks and cuts a large one."""
     first = chunks[0]
-    if len(first) > _PIECE:
-        return memoryview(first)[:_PIECE]
+    if len(first) > _MAX_PIECE:
+        return memoryview(first)[:_MAX_PIECE]
     if len(chunks) == 1:
         return first
     size, count = 0, 0
-    while count < len(chunks) and size + len(chunks[count]) <= _PIECE:
+    while count < len(chunks) and size + len(chunks[count]) <= _MAX_PIECE:
         size += len(chunks[count])
         count += 1
     return b"".join(chunks[:count])

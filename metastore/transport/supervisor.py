@@ -92,10 +92,10 @@ class Supervisor:
 
         def run(worker: int, lifeline: int, report: int) -> int:
             make = partial(make_application, worker)
-            return run_worker(options, sockets, lifeline, report, make, balance.of(worker))
+            return run_worker(options, sockets, lifeline, report, make, balance.turn_of(worker))
 
         self._processes = [
-            _Process("worker", partial(run, number), worker=True, bury=partial(balance.gone, number))
+            _Process("worker", partial(run, number), worker=True, bury=partial(balance.remove, number))
             for number in range(options.workers)
         ]
         for background_process in background:

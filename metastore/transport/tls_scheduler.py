@@ -1,4 +1,4 @@
-"""TlsScheduler of TLS take their turns: one at a time in a worker, and a part of its time while calls are worked on."""
+"""Schedules TLS handshakes: one at a time in each worker, and at a quarter of a thread's time while calls run."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ from metastore.transport.state import State
 
 logger = logging.getLogger("metastore.transport")
 
-_PART: Final = 0.25  # of the time of a thread that handshakes take while calls are worked on
+_TIME_SHARE: Final = 0.25  # share of a thread's time that handshakes take while calls are executed
 
 
 class TlsScheduler:
-    """Connections whose handshake can go on, those of several addresses in turn, in a thread of their own.
+    """A thread that continues TLS handshakes, round-robin between client addresses.
 
-    A handshake costs as much as several calls, and whoever begins one is not known. So that many of them do not slow
-    those who are already served, the next one waits three times as long as the last one took; where no call is in
-    flight, it does not wait. Who waits too long is ended as with any message that does not arrive (`read_timeout`).
+    A handshake costs as much processor time as several calls, and any client that reaches the port can start one. So
+    that many of them do not slow down authenticated clients, the thread sleeps three times as long as the last step
+    took while calls are executed. A connection that waits too long is closed by its read timeout.
     """
 
-    def __init__(self, go_on: Callable[[Connection, State], None], working: Callable[[], bool]) -> None:
-        """`go_on` takes a connection back; `working` tells whether calls are in flight."""
-        self._go_on = go_on
-        self._working = working
-        self._waiting: OrderedDict[Address, deque[Connection]] = OrderedDict()
-        self._changed = threading.Condition()
+    def __init__(self, dispatch: Callable[[Connection, State], None], executing: Callable[[], bool]) -> None:
+        """`dispatch` takes a connection back, with its new state; `executing` returns whether calls are executed."""
+        self._dispatch = dispatch
+        self._executing = executing
+        self._queues: OrderedDict[Address, deque[Connection]] = OrderedDict()
+        self._not_empty = threading.Condition()
         self._started = False
 
     def put(self, connection: Connection) -> None:
-        """Has the connection wait for its turn."""
-        with self._changed:
-            self._waiting.setdefault(connection.address, deque()).append(connection)
-            self._changed.notify()
+        """Queues a connection for the next step of its handshake. Starts the thread when first called."""
+        with self._not_empty:
+            self._queues.setdefault(connection.address, deque()).append(connection)
+            self._not_empty.notify()
             started, self._started = self._started, True
         if not started:
-            threading.Thread(target=self._work, name="handshakes", daemon=True).start()
+            threading.Thread(target=self._run, name="handshakes", daemon=True).start()
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
             connection = self._next()
             begun = thread_time()
             connection.busy = True
             try:
-                self._go_on(connection, connection.shake_hands())
-            except Exception:
-                logger.exception("a handshake of %s failed", connection.peer)  # the others' turns come
-            if self._working():
-                sleep((thread_time() - begun) * (1 - _PART) / _PART)
+                self._dispatch(connection, connection.resume())
+            except Exception:  # one connection's error must not end the thread, which all others need
+                logger.exception("the TLS handshake of %s failed", connection.peer)
+            if self._executing():
+                sleep((thread_time() - begun) * (1 - _TIME_SHARE) / _TIME_SHARE)
 
     def _next(self) -> Connection:
-        with self._changed:
-            while not self._waiting:
-                self._changed.wait()
-            address, connections = self._waiting.popitem(last=False)
+        with self._not_empty:
+            while not self._queues:
+                self._not_empty.wait()
+            address, connections = self._queues.popitem(last=False)
             connection = connections.popleft()
             if connections:
-                self._waiting[address] = connections
+                self._queues[address] = connections
             return connection

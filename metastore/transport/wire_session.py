@@ -1,4 +1,4 @@
-"""What is spoken with a client: its wire format, its session, and what reads and writes its messages."""
+"""A client's session together with its wire format and the protocols that read and write its messages."""
 
 from __future__ import annotations
 
@@ -18,26 +18,31 @@ from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
 from metastore.transport.wire_format import WireFormat
 
-_NO_FIELDS: Final = b"\x00"  # arguments, in every protocol
+_NO_FIELDS: Final = b"\x00"  # an empty struct, in every protocol
 
 
 @dataclass(frozen=True, slots=True)
 class WireSession:
-    """What exists once the first bytes have shown how the client speaks."""
+    """Exists from the moment when the first bytes have shown the client's wire format.
+
+    `request_arrived` returns whether a framed request is complete.
+    """
 
     wire_format: WireFormat
-    arrived: Callable[[], bool]  # of a message in a frame: whether all of it is there
+    request_arrived: Callable[[], bool]
     session: Session
     writer: ReplyWriter
     iprot: TProtocolBase
     oprot: TProtocolBase
 
-    def bound(self, most: int, length: int | None) -> None:
-        """Allows each container of the next message `most` elements, and no more than the message has bytes."""
-        self.iprot.container_length_limit = most if length is None else min(most, length)
+    def handle(self, max_elements: int, length: int | None, refusal: str | None) -> None:
+        """Runs `Session.handle` on the next request. A container may have `max_elements` elements, and no more elements
+        than the request has bytes (`length`, if known)."""
+        self.iprot.container_length_limit = max_elements if length is None else min(max_elements, length)
+        self.session.handle(self.iprot, self.oprot, refusal)
 
 
-def begin_wire_session(
+def open_wire_session(
     wire_format: WireFormat,
     handshake: Handshake,
     reader: MessageReader,
@@ -45,29 +50,29 @@ def begin_wire_session(
     open_session: SessionFactory,
     peer: str,
 ) -> WireSession:
-    """Opens the session of a client that has shown how it speaks."""
+    """Opens the session of a client whose wire format is known."""
     limits = (options.max_message_bytes, options.max_container_length)
     requests = handshake.requests
     head = http.head if requests else FRAME_HEADER.pack if wire_format.framed else None
-    writer = ReplyWriter(handshake.layer, head)
+    writer = ReplyWriter(handshake.stream, head)
     iprot, oprot = wire_format.protocol(reader, *limits), wire_format.protocol(writer, *limits)
     if requests:
         session: Session = HttpSession(requests, open_session, peer)
         arrived: Callable[[], bool] = partial(requests.arrived, reader)
     else:
         session = open_session(peer, handshake.identity, wire_format.name, encrypted=handshake.encrypted)
-        arrived = reader.frame
+        arrived = reader.frame_arrived
     return WireSession(wire_format, arrived, session, writer, iprot, oprot)
 
 
 def keep_head(reader: MessageReader, wire_format: WireFormat) -> bool:
-    """Puts its head, with arguments of no fields, in the place of the message that has begun to arrive.
+    """Replaces a request that has arrived in part by its head with empty arguments, so that it can be answered.
 
-    False: not even that is there. Raises TProtocolException where it is none.
+    Returns False if the head has not arrived yet. Raises TProtocolException if it is malformed.
     """
     start = reader.start + (FRAME_HEADER.size if wire_format.framed else 0)
     end = MessageScanner(wire_format, start).head(reader.store, reader.size)
     if end is None:
         return False
-    reader.replace(reader.store.getvalue()[start:end] + _NO_FIELDS)
+    reader.reset(reader.store.getvalue()[start:end] + _NO_FIELDS)
     return True

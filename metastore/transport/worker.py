@@ -70,9 +70,9 @@ def run_worker(
                 OSError
             ):  # nobody reads: the supervisor is stopped; or gone, and so is the lifeline
                 os.write(report, b"1")
-        pool.look_after()
+        pool.check()
         figures = pool.figures()
-        share.tell(figures["connections"])
+        share.publish(figures["connections"])
         application.observe(**figures)
     draining.set()
     signal.alarm(math.ceil(options.drain_timeout) + GRACE)

@@ -1,4 +1,4 @@
-"""A worker's threads and connections: few threads wait, on one epoll, for what any of many clients sends next."""
+"""A worker's connections and threads: a few threads wait on one epoll for any of many connections."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from metastore.transport.tls_scheduler import TlsScheduler
 
 logger = logging.getLogger("metastore.transport")
 
-_ONCE: Final = select.EPOLLONESHOT | select.EPOLLRDHUP
-_EVENTS: Final = {State.READ: select.EPOLLIN | _ONCE, State.WRITE: select.EPOLLOUT | select.EPOLLONESHOT}
-_TOLD: Final = 16  # connections over the limit, at a time, whose first call is answered with that
-_SECONDS_TO_TELL: Final = 1.0  # that such a connection has to send it, and to read the answer
-_SECONDS_BETWEEN_REFUSALS: Final = 10.0  # in the log
-_SECONDS_UNTIL_LEFT: Final = 1.0  # that a call has waited for memory, before it is asked whether its client is there
+_READABLE: Final = select.EPOLLIN | select.EPOLLONESHOT | select.EPOLLRDHUP
+_WRITABLE: Final = select.EPOLLOUT | select.EPOLLONESHOT
+_MAX_OVER_LIMIT: Final = 16  # connections over the limit, at a time, whose first call is answered with an error
+_OVER_LIMIT_TIMEOUT: Final = 1.0  # seconds for such a connection to send its first call
+_LOG_INTERVAL: Final = 10.0  # seconds between two log lines about rejected connections
+_ABANDONED_AFTER: Final = 1.0  # seconds that a large call has waited before its client is checked
 
 
 class WorkerPool:
-    """Answers the messages of many connections, leader and followers: who finds a whole message handles it to its end.
+    """Serves many connections with few threads (leader/followers): the thread that receives a request executes it.
 
-    A thread is given to a call: messages are collected, and replies sent, as far as their clients go along, by whoever
-    waits, and one thread always does: when `options.max_threads` calls are in flight, or `Admission` says no, further
-    ones wait in a queue that is fair between addresses. A thread is added when the last one that waited has found work.
-    EPOLLONESHOT gives each connection to one thread at a time. Linux only.
+    At least one thread waits on the epoll; when the last one finds work, another one is started. EPOLLONESHOT gives
+    each event to one thread. A thread is occupied by executing a call, not by a slow client: incomplete requests and
+    unsent replies wait in the epoll. Calls that `Admission` does not admit wait in a queue that is fair between
+    addresses. Linux only.
     """
 
     def __init__(self, options: TransportOptions, open_session: SessionFactory) -> None:
@@ -47,22 +47,22 @@ class WorkerPool:
         self._memory = Memory(options.memory_limit)
         self._admission = Admission(options, self._memory)
         self._epoll = select.epoll()
-        self._bell = os.eventfd(1)  # can always be read: rings whenever it is armed
-        self._epoll.register(self._bell, _EVENTS[State.READ])
+        self._wakeup = os.eventfd(1)  # always readable: wakes one thread whenever it is armed
+        self._epoll.register(self._wakeup, _READABLE)
         self._lock = threading.Lock()
-        self._none_left = threading.Condition(self._lock)
+        self._all_closed = threading.Condition(self._lock)
         self._connections: dict[int, Connection] = {}
         self._addresses: dict[str, Address] = {}
-        self._underway: set[Connection] = set()  # a part of a message has arrived, or of a reply has not left
-        self._turned_away: set[Connection] = set()  # for whom there is no room; they are told so
-        self._for_memory: dict[Connection, float] = {}  # that are not read from, and since when
+        self._timed: set[Connection] = set()  # connections whose timer runs, and that may hold buffers
+        self._over_limit: set[Connection] = set()
+        self._awaiting_memory: dict[Connection, float] = {}  # with the time since when
         self._queue = FairQueue()
-        self._tls_scheduler = TlsScheduler(self._go_on_shaken, self._working)
         self._queued = 0
+        self._tls_scheduler = TlsScheduler(self._dispatch_after_tls, lambda: self._admission.calls > 0)
         self._threads = 0
-        self._waiting = 0
+        self._waiting = 0  # threads in epoll_wait
         self._draining = False
-        self._refusal_logged = float("-inf")
+        self._rejection_logged = float("-inf")
 
     def start(self) -> None:
         """Starts the first thread."""
@@ -71,131 +71,136 @@ class WorkerPool:
 
     @property
     def connections(self) -> int:
-        """How many are open."""
-        return len(self._connections) - len(self._turned_away)
+        """Open connections, without those over the limit."""
+        return len(self._connections) - len(self._over_limit)
 
     def figures(self) -> dict[str, Any]:
-        """Returns what an application is told (`Application.observe`)."""
+        """Returns the arguments of `Application.observe`."""
         with self._lock:
-            waited = self._queue.waited()
+            wait_times = self._queue.wait_times()
         return {
             "connections": self.connections,
             "calls": self._admission.calls,
             "waiting": self._queued,
             "resident": self._memory.resident(),
-            "queued_calls": len(waited),
-            "queued_seconds": sum(waited),
+            "queued_calls": len(wait_times),
+            "queued_seconds": sum(wait_times),
         }
 
     def admit(self, sock: socket.socket, peer: str, listener: Listener) -> None:
-        """Takes an accepted connection; closes it at once when draining. When there are too many, a few are told so,
-        and the others closed."""
+        """Adds an accepted connection. Over a limit, a few connections get an error reply; others are closed."""
         sock.settimeout(0)
         options = self._options
         with self._lock:
             address = self._address(peer)
-            full = self._admission.connections_used_up(self.connections, address)
-            if full:
-                setting = f"METASTORE_{full.partition('=')[0].upper()}"
-                listener = replace(
-                    listener, full=f"No connection is left in this worker: {full} ({setting}); try again later"
-                )
-                options = replace(options, read_timeout=min(options.read_timeout, _SECONDS_TO_TELL))
+            limit = self._admission.exceeded_limit(self.connections, address)
+            if limit:
+                setting = f"METASTORE_{limit.partition('=')[0].upper()}"
+                text = f"No connection is left in this worker: {limit} ({setting}); try again later"
+                listener = replace(listener, full=text)
+                options = replace(options, read_timeout=min(options.read_timeout, _OVER_LIMIT_TIMEOUT))
             connection = Connection(sock, peer, options, self._open_session, self._memory, listener)
             connection.address = address
-            admitted = not (self._draining or (full and len(self._turned_away) >= _TOLD))
+            admitted = not (self._draining or (limit and len(self._over_limit) >= _MAX_OVER_LIMIT))
             if admitted:
                 self._connections[connection.number] = connection
                 self._addresses[address.host] = address
-                if full:
-                    self._turned_away.add(connection)
+                if limit:
+                    self._over_limit.add(connection)
                 else:
                     address.connections += 1
-                if connection.collecting:  # its time runs from now on
-                    self._underway.add(connection)
+                if connection.timed:
+                    self._timed.add(connection)
         if admitted:
-            self._epoll.register(sock, _EVENTS[State.READ])
+            self._epoll.register(sock, _READABLE)
         else:
             sock.close()
-        if full and time.monotonic() - self._refusal_logged > _SECONDS_BETWEEN_REFUSALS:
-            self._refusal_logged = time.monotonic()
-            logger.warning("connections are refused: %s are open", full)
+        if limit and time.monotonic() - self._rejection_logged > _LOG_INTERVAL:
+            self._rejection_logged = time.monotonic()
+            logger.warning("connections are rejected: %s are open", limit)
 
-    def look_after(self) -> None:
-        """Ends what takes too long, refuses what has waited too long, gives memory back. Called again and again."""
+    def check(self) -> None:
+        """Enforces timeouts of connections and queued calls, and returns memory. To be called periodically."""
         now = time.monotonic()
         with self._lock:
-            late = list(self._queue.take_late(now - self._options.queue_timeout))
-            left = self._queue.take_left(now - _SECONDS_UNTIL_LEFT)
-            self._admission.forget_old_guesses(now)
-            self._weigh(now)
+            expired = list(self._queue.take_expired(now - self._options.queue_timeout))
+            abandoned = self._queue.take_abandoned(now - _ABANDONED_AFTER)
+            self._admission.release_unknown(now)
+            self._check_timed(now)
             self._queued = len(self._queue)
-            for connection in [waiting for waiting in self._for_memory if self._memory.allows()]:
-                del self._for_memory[connection]
-                self._arm(connection, State.READ)
-            for connection, since in list(self._for_memory.items()):
+            for connection in [waiting for waiting in self._awaiting_memory if self._memory.allows()]:
+                del self._awaiting_memory[connection]
+                self._epoll.modify(connection.socket, _READABLE)
+            for connection, since in list(self._awaiting_memory.items()):
                 if now - since > self._options.queue_timeout:
-                    del self._for_memory[connection]
+                    del self._awaiting_memory[connection]
                     connection.busy = True
-                    late.append(connection)
+                    expired.append(connection)
             if self._queue:
-                self._epoll.modify(self._bell, _EVENTS[State.READ])  # one of those that wait looks at the queue
-        for connection in left:
-            self._go_on(connection, connection.leave())
-        for connection in late:
-            self._go_on(connection, connection.refuse(self._admission.why(connection.address)))
+                self._epoll.modify(self._wakeup, _READABLE)  # a thread looks whether a queued call is admitted now
+        for connection in abandoned:
+            self._dispatch(connection, connection.close_unserved())
+        for connection in expired:
+            self._dispatch(connection, connection.reject(self._admission.rejection(connection.address)))
 
     def drain(self, timeout: float) -> int:
-        """Ends idle connections at once and the others with their call. Returns how many calls, or replies, are left
-        after `timeout` s; a message that has not arrived is no call."""
+        """Closes idle connections at once, and the others when their call has ended.
+
+        Returns the number of calls and replies that are not finished after `timeout` seconds.
+        """
         deadline = time.monotonic() + timeout
-        with self._none_left:
+        with self._all_closed:
             self._draining = True
             for connection in self._connections.values():
-                if not connection.busy and (connection.silent or connection not in self._underway):
+                if not connection.busy and not self._is_serving(connection):
                     connection.stop_reading()
         while self._connections and time.monotonic() < deadline:
-            self.look_after()
-            with self._none_left:
-                self._none_left.wait_for(lambda: not self._connections, min(0.1, deadline - time.monotonic()))
-        return sum(connection.busy or connection.sending for connection in list(self._connections.values()))
+            self.check()
+            with self._all_closed:
+                self._all_closed.wait_for(lambda: not self._connections, min(0.1, deadline - time.monotonic()))
+        return sum(each.busy or each.state is State.SENDING for each in list(self._connections.values()))
+
+    def _is_serving(self, connection: Connection) -> bool:
+        """Returns whether a call has begun to arrive, or its reply is not sent yet."""
+        return connection.serves_calls and connection in self._timed
 
     def _address(self, peer: str) -> Address:
         host = peer.rpartition(":")[0]
         return self._addresses.get(host) or Address(host)
 
-    def _weigh(self, now: float) -> None:
-        """Looks at all that is under way: what each address holds, and what has to end."""
+    def _check_timed(self, now: float) -> None:
+        """Sums the memory of each address, and closes connections that are overdue, or slow while memory is short."""
         for address in self._addresses.values():
             address.held = 0
-        stalled, heaviest, most = None, 0, 0
-        for connection in self._underway:
+        slowest, slowest_held, largest = None, 0, 0
+        for connection in self._timed:
             held = connection.held
-            most = max(most, held if connection.busy else 0)
             connection.address.held += held
-            reason = None if connection.busy else connection.overdue(now)
-            if reason:
-                connection.doom(reason)
-            elif not connection.busy and connection.sending and connection.stalled(now) > 1 and held > heaviest:
-                stalled, heaviest = connection, held
-        self._admission.pace(most)
-        self._admission.sharing = sum(address.is_sharing for address in self._addresses.values())
-        starved, self._admission.starved = self._admission.starved, False
-        if stalled and (starved or not self._memory.allows()):
-            stalled.doom(f"its reply is not taken, and others need the memory: {heaviest} bytes")
-        self._memory.give_back_what_is_free()
+            if connection.busy:
+                largest = max(largest, held)
+            elif reason := connection.overdue(now):
+                connection.abort(reason)
+            elif connection.stalled(now) > 1 and held > slowest_held:
+                slowest, slowest_held = connection, held
+        self._admission.adjust_switch_interval(largest)
+        self._admission.addresses_using_memory = sum(address.uses_memory for address in self._addresses.values())
+        memory_short, self._admission.memory_short = self._admission.memory_short, False
+        if slowest and (memory_short or not self._memory.allows()):
+            slowest.abort(f"its reply is not taken, and others need the memory: {slowest_held} bytes")
+        self._memory.trim_if_due()
 
     def _start_thread(self) -> None:
         try:
-            threading.Thread(target=self._work, name="call", daemon=True).start()
+            threading.Thread(target=self._run, name="call", daemon=True).start()
         except RuntimeError as error:
             logger.warning("no thread could be added: %s", error)
             with self._lock:
                 self._threads -= 1
 
-    def _work(self) -> None:
+    def _run(self) -> None:
+        """The loop of one thread: queued calls first, then events."""
         while True:
-            if self._queue and self._work_on_queue():
+            if self._queue and self._execute_queued():
                 continue
             with self._lock:
                 self._waiting += 1
@@ -208,105 +213,102 @@ class WorkerPool:
                 connection = self._connections.get(ready[0][0]) if ready else None
                 if connection:
                     connection.busy = True
-                short = self._count_one_more()
-            if short:
+                needed = self._count_thread_if_needed()
+            if needed:
                 self._start_thread()
             if connection:
-                step = connection.send() if connection.sending else connection.receive()
-                self._go_on(connection, step)
+                self._dispatch(connection, connection.resume())
 
-    def _count_one_more(self) -> bool:
-        """Tells whether a thread is to be started, and counts it: somebody must wait for what clients send next."""
-        short = not self._waiting and self._threads <= self._options.max_threads
-        self._threads += short
-        return short
+    def _count_thread_if_needed(self) -> bool:
+        """Returns whether a thread must be started, and counts it: one thread must always wait on the epoll."""
+        needed = not self._waiting and self._threads <= self._options.max_threads
+        self._threads += needed
+        return needed
 
-    def _work_on_queue(self) -> bool:
-        """Works on the next call that waits and may run; false where there is none."""
+    def _execute_queued(self) -> bool:
+        """Executes the next admitted call of the queue. Returns False if there is none."""
         with self._lock:
             taken = self._queue.take(self._admission.admits)
             if taken:
                 self._admission.begin(*taken)
-            short = taken is not None and self._count_one_more()
-        if short:
+            needed = taken is not None and self._count_thread_if_needed()
+        if needed:
             self._start_thread()
         if taken:
             address, connection = taken
-            self._go_on(connection, connection.call(), address)
+            self._dispatch(connection, connection.resume(), address)
         return taken is not None
 
-    def _go_on(self, connection: Connection, step: State, ended: Address | None = None) -> None:
-        """Does what a connection needs, as far as this thread can; then lets go of it. `ended`: of whom a call has."""
+    def _dispatch(self, connection: Connection, state: State, finished: Address | None = None) -> None:
+        """Executes the connection's calls as long as they are admitted, then has it wait for what its state needs.
+
+        `finished`: the address whose call has just ended, if any.
+        """
         while True:
             address = connection.address
-            with self._lock:  # seldom taken, and never held while the kernel is asked: threads hand it on slowly
-                if ended:
-                    self._admission.end(ended, connection)
-                if step is State.CALL:
-                    large = self._admission.expect(connection)
-                    waiting = self._queue.stands_before(large=large)
-                    admitted = not waiting and self._admission.admits(address, connection)
-                    if admitted:
-                        self._admission.begin(address, connection)
-                    else:
-                        self._queue.put(address, connection, large=large)
-                elif step is not State.CLOSE:
-                    step = self._let_go(connection, step)
-            if step is not State.CALL:
+            with self._lock:  # taken seldom and never across a system call: threads pass a lock on slowly
+                if finished:
+                    self._admission.end(finished, connection)
+                if state is State.QUEUED:
+                    admitted = self._admit_or_queue(address, connection)
+                elif state is not State.CLOSED:
+                    state = self._release(connection, state)
+            if state is not State.QUEUED:
                 break
             if not admitted:
                 return
-            step, ended = connection.call(), address
-        if step is State.CLOSE:
+            state, finished = connection.resume(), address
+        if state is State.CLOSED:
             self._close(connection)
-        elif step is not State.MEMORY:
-            self._arm(connection, step)
+        elif state is State.TLS_HANDSHAKE:
+            self._tls_scheduler.put(connection)
+        elif state is not State.AWAITING_MEMORY:
+            self._epoll.modify(connection.socket, _WRITABLE if state is State.SENDING else _READABLE)
 
-    def _working(self) -> bool:
-        return self._admission.calls > 0
+    def _admit_or_queue(self, address: Address, connection: Connection) -> bool:
+        """Begins the call of a connection, or queues it. Returns whether it has begun."""
+        large = self._admission.estimate(connection)
+        if not self._queue.blocks(large=large) and self._admission.admits(address, connection):
+            self._admission.begin(address, connection)
+            return True
+        self._queue.put(address, connection, large=large)
+        return False
 
-    def _go_on_shaken(self, connection: Connection, step: State) -> None:
-        """Does what a connection needs after a part of its handshake. A call is left to a thread for calls."""
-        if step is not State.CALL:
-            self._go_on(connection, step)
+    def _dispatch_after_tls(self, connection: Connection, state: State) -> None:
+        """Like `_dispatch`, but leaves a call to a thread for calls."""
+        if state is not State.QUEUED:
+            self._dispatch(connection, state)
             return
         with self._lock:
-            large = self._admission.expect(connection)
-            self._queue.put(connection.address, connection, large=large)
-        self._epoll.modify(self._bell, _EVENTS[State.READ])
+            self._queue.put(connection.address, connection, large=self._admission.estimate(connection))
+        self._epoll.modify(self._wakeup, _READABLE)
 
-    def _let_go(self, connection: Connection, step: State) -> State:
-        """Has the connection wait, without a thread, for what it needs; CLOSE: nothing more is to come."""
-        if connection.collecting or connection.sending:
-            self._underway.add(connection)
+    def _release(self, connection: Connection, state: State) -> State:
+        """Gives up ownership of a connection before it waits. Returns its state: CLOSED if the server is draining."""
+        if connection.timed:
+            self._timed.add(connection)
         else:
-            self._underway.discard(connection)
-        if self._draining and (connection.silent or connection not in self._underway) and not connection.sending:
-            return State.CLOSE
+            self._timed.discard(connection)
+        if self._draining and not self._is_serving(connection) and state is not State.SENDING:
+            return State.CLOSED
         connection.busy = False
-        if step is State.MEMORY:
-            self._for_memory[connection] = time.monotonic()
-        return step
-
-    def _arm(self, connection: Connection, step: State) -> None:
-        if step is State.HANDSHAKE:
-            self._tls_scheduler.put(connection)
-        else:
-            self._epoll.modify(connection.socket, _EVENTS[step])
+        if state is State.AWAITING_MEMORY:
+            self._awaiting_memory[connection] = time.monotonic()
+        return state
 
     def _close(self, connection: Connection) -> None:
         connection.end_session()
-        with self._none_left:
-            self._underway.discard(connection)
-            if self._connections.get(connection.number) is connection:  # else it is closed, and another one's
+        with self._all_closed:
+            self._timed.discard(connection)
+            if self._connections.get(connection.number) is connection:  # else the number is in use again
                 del self._connections[connection.number]
             address = connection.address
-            if connection in self._turned_away:
-                self._turned_away.remove(connection)
+            if connection in self._over_limit:
+                self._over_limit.remove(connection)
             else:
                 address.connections -= 1
             if not address.connections:
                 self._addresses.pop(address.host, None)
             if not self._connections:
-                self._none_left.notify_all()
+                self._all_closed.notify_all()
         connection.socket.close()

@@ -173,11 +173,11 @@ def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener]
                 found.wrong.append(f"{kind}: {type(error).__name__} {error}")
                 continue
             found.let_in += any(visit.known)
-            if listener.asks and visit.worked:
+            if listener.restricted and visit.worked:
                 found.wrong.append(f"{kind}: a call of nobody was worked on")
             if any(identity and identity.user != USER for identity in visit.known):
                 found.wrong.append(f"{kind}: somebody else came in: {visit.known}")
-            if not any(visit.known) and listener.asks and visit.most_held > KEPT:
+            if not any(visit.known) and listener.restricted and visit.most_held > KEPT:
                 found.wrong.append(f"{kind}: {visit.most_held} bytes were kept of nobody")
         gc.collect()
         done = min(number + BATCH, count)

@@ -124,6 +124,9 @@ def mutated(whole: bytes, choose: random.Random) -> bytes:
     return bytes(data)
 
 
+AWAITING_CLIENT = (State.HANDSHAKE, State.AUTHENTICATING, State.RECEIVING, State.DRAINING)
+
+
 class Visit:
     """What became of one client."""
 
@@ -147,22 +150,17 @@ class Visit:
                 connection.socket.close()  # TLS has taken it over
 
     def _go_through(self, connection: Connection, theirs: socket.socket, talk: Talk) -> None:
-        step, heard, speaks = State.READ, b"", next(talk)
+        heard, speaks = b"", next(talk)
         _send(theirs, speaks)
-        while step is not State.CLOSE:
-            if step is State.READ and speaks and not _has_bytes(connection.socket):
+        while connection.state is not State.CLOSED:
+            if connection.state in AWAITING_CLIENT and speaks and not _has_bytes(connection.socket):
                 speaks, heard = _answer(talk, heard), b""
                 _send(theirs, speaks)
-            step = self._next(connection, step)
+            connection.resume()
             self.most_held = max(self.most_held, connection.held)
             said = _hear(theirs)
             heard += said
             self.answer += said
-
-    def _next(self, connection: Connection, step: State) -> State:
-        if step is State.HANDSHAKE:
-            return connection.shake_hands()
-        return connection.call() if step is State.CALL else connection.receive()
 
     def _open(self, peer: str, identity: Identity | None = None, *rest: Any, **more: Any) -> Session:
         self.known.append(identity)

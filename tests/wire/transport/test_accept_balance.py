@@ -26,12 +26,12 @@ def test_connections_are_spread_over_the_workers(serve_echo: ServeEcho, workers:
 
 def test_a_worker_that_has_no_more_than_others_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = ConnectionCounts(3)
-    first, second = shares.of(0), shares.of(1)
+    first, second = shares.turn_of(0), shares.turn_of(1)
     naps: list[float] = []
     monkeypatch.setattr(accept_balance.time, "sleep", naps.append)
     first.wait(5)
     assert naps == [], "nobody else is there"
-    second.tell(4)
+    second.publish(4)
     first.wait(5)
     first.wait(3)
     assert naps == []
@@ -39,13 +39,13 @@ def test_a_worker_that_has_no_more_than_others_does_not_wait(monkeypatch: pytest
 
 def test_a_worker_that_has_more_waits_until_another_has_caught_up(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = ConnectionCounts(2)
-    first, second = shares.of(0), shares.of(1)
-    second.tell(0)
+    first, second = shares.turn_of(0), shares.turn_of(1)
+    second.publish(0)
     naps: list[int] = []
 
     def accept(_: float) -> None:
         naps.append(1)
-        second.tell(len(naps))
+        second.publish(len(naps))
 
     monkeypatch.setattr(accept_balance.time, "sleep", accept)
     first.wait(4)
@@ -54,8 +54,8 @@ def test_a_worker_that_has_more_waits_until_another_has_caught_up(monkeypatch: p
 
 def test_a_worker_that_does_not_accept_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = ConnectionCounts(2)
-    first = shares.of(0)
-    shares.of(1).tell(0)
+    first = shares.turn_of(0)
+    shares.turn_of(1).publish(0)
     clock = [0.0]
 
     def sleep(seconds: float) -> None:
@@ -68,7 +68,7 @@ def test_a_worker_that_does_not_accept_is_not_waited_for(monkeypatch: pytest.Mon
     assert 0 < waited < 0.1
     first.wait(101)
     assert clock[0] == waited
-    shares.gone(1)
+    shares.remove(1)
     clock[0] += 10
     first.wait(102)
     assert clock[0] == waited + 10

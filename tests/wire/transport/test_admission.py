@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any, cast
 
 import pytest
@@ -12,7 +12,8 @@ import pytest
 from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import MessageReader
-from metastore.transport.memory import DecodingMemory, Memory, OverBudgetError, work_on
+from metastore.transport.estimate import CallEstimate
+from metastore.transport.memory import DecodingMemory, Memory, OverBudgetError, decoding_memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State
 from metastore.transport.worker_pool import WorkerPool
@@ -21,8 +22,8 @@ from metastore.transport.worker_pool import WorkerPool
 def of_bytes(size: int, memory: Memory) -> MessageReader:
     """A message that has arrived."""
     reader = MessageReader(cast(Any, None), limit=2**30, memory=memory)
-    reader.replace(bytes(size))
-    reader.complete(size)
+    reader.reset(bytes(size))
+    reader.set_end(size)
     return reader
 
 
@@ -39,12 +40,12 @@ class Resident(Memory):
 
 def test_a_large_text_is_refused_before_it_is_copied() -> None:
     memory = Resident(100_000_000)
-    memory._most = 160_000_000  # there is room, but not for what becomes of so large a text
+    memory._request_limit = 160_000_000  # there is room, but not for what becomes of so large a text
     reader = of_bytes(30_000_000, memory)
     with pytest.raises(OverBudgetError, match="METASTORE_MEMORY_LIMIT") as refused:
         reader.readAll(30_000_000)
-    assert not refused.value.may_come
-    reader.again()
+    assert not refused.value.may_fit_later
+    reader.restart_unmetered()
     assert len(reader.readAll(30_000_000)) == 30_000_000, "it can be read over"
     assert len(of_bytes(3_000_000, memory).readAll(3_000_000)) == 3_000_000
 
@@ -52,9 +53,9 @@ def test_a_large_text_is_refused_before_it_is_copied() -> None:
 def test_threads_take_shorter_turns_beside_large_calls() -> None:
     admission, before = Admission(TransportOptions(), Memory(2**40)), sys.getswitchinterval()
     try:
-        admission.pace(2**20)
+        admission.adjust_switch_interval(2**20)
         assert sys.getswitchinterval() < before
-        admission.pace(2**10)
+        admission.adjust_switch_interval(2**10)
         assert sys.getswitchinterval() == before
     finally:
         sys.setswitchinterval(before)
@@ -72,30 +73,30 @@ class Calling:
 
     method: bytes
     first_arguments: bytes = b""
-    called: bytes = b""
-    asked: bytes = b""
     sends_objects: bool = False
-    needs: int = 0
-    expected: int = 0
-    not_before: float = 0.0
     held: int = 0
     replied: int = 0
+    required: InitVar[int] = 0
+    not_before: InitVar[float] = 0.0
+
+    def __post_init__(self, required: int, not_before: float) -> None:
+        self.estimate = CallEstimate(required=required, not_before=not_before)
 
 
 def test_what_waits_for_something_else_keeps_no_memory_from_others() -> None:
     """Of a method whose replies nobody has seen, much is expected; where none comes, not for long."""
     memory = Memory(2**40)
     admission, address = Admission(TransportOptions(), memory), Address("host")
-    memory._most = memory.resident() + 40 * 2**20
+    memory._request_limit = memory.resident() + 40 * 2**20
     admitted: list[Any] = []
-    while admission.expect(call := cast(Any, Calling(b"add_partition"))) and admission.admits(address, call):
+    while admission.estimate(call := cast(Any, Calling(b"add_partition"))) and admission.admits(address, call):
         admission.begin(address, call)
         admitted.append(call)
     assert 0 < len(admitted) < 5
-    admission.forget_old_guesses(time.monotonic())
-    admission.expect(other := cast(Any, Calling(b"get_table")))
+    admission.release_unknown(time.monotonic())
+    admission.estimate(other := cast(Any, Calling(b"get_table")))
     assert not admission.admits(address, other)
-    admission.forget_old_guesses(time.monotonic() + 60)
+    admission.release_unknown(time.monotonic() + 60)
     assert admission.admits(address, other)
     for each in admitted:
         admission.end(address, each)
@@ -106,7 +107,7 @@ def test_who_asks_for_little_does_not_pay_for_others_who_ask_the_same_method_for
     admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
 
     def is_large(asked: bytes, replied: int) -> bool:
-        large = admission.expect(call := cast(Any, Calling(b"get_partitions", asked, replied=replied)))
+        large = admission.estimate(call := cast(Any, Calling(b"get_partitions", asked, replied=replied)))
         admission.begin(address, call)
         admission.end(address, call)
         return large
@@ -121,7 +122,7 @@ def test_names_of_no_method_do_not_push_out_what_is_known_of_methods_that_are_ca
     admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
 
     def is_large(method: bytes) -> bool:
-        large = admission.expect(call := cast(Any, Calling(method, replied=1000)))
+        large = admission.estimate(call := cast(Any, Calling(method, replied=1000)))
         admission.begin(address, call)
         admission.end(address, call)
         return large
@@ -136,49 +137,49 @@ def test_more_is_kept_for_replies_of_which_objects_are_made() -> None:
     expected = {}
     for sends_objects in (False, True):
         for _ in range(2):
-            admission.expect(call := cast(Any, Calling(b"get_partitions", b"all", sends_objects=sends_objects)))
+            admission.estimate(call := cast(Any, Calling(b"get_partitions", b"all", sends_objects=sends_objects)))
             admission.begin(address, call)
             call.replied = 5_000_000
             admission.end(address, call)
-        expected[sends_objects] = call.expected
+        expected[sends_objects] = call.estimate.expected
     assert expected == {False: 15_000_000, True: 50_000_000}
 
 
 def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on() -> None:
     memory = Resident(100_000_000)
     reader = of_bytes(200_000, memory)
-    memory._most = 200_000_000
+    memory._request_limit = 200_000_000
     reader.readAll(8192)
     memory._held += 2_000_000  # which the first piece became
     reader.readAll(1)
     assert not memory.allows(80_000_000), "the next piece will take 16 MB, and work on both as much again"
-    reader.again()
+    reader.restart_unmetered()
     assert memory.allows(80_000_000)
 
 
 def test_a_message_that_never_fits_is_told_from_one_that_does_not_fit_now() -> None:
-    for left, beside, may_come in ((2_000, 0, True), (100_000, 0, False), (100_000, 90_000_000, True)):
+    for left, beside, may_fit_later in ((2_000, 0, True), (100_000, 0, False), (100_000, 90_000_000, True)):
         memory = Resident(100_000_000)
-        memory._most = 200_000_000
+        memory._request_limit = 200_000_000
         memory._held = 175_000_000  # messages that wait
-        memory.claim(beside)  # by others, of whom the process grows, too
+        memory.reserve(beside)  # by others, of whom the process grows, too
         growth = DecodingMemory(memory)
-        growth.begin()
+        growth.start_piece()
         memory._held += 20_000_000
         with pytest.raises(OverBudgetError) as refused:
-            growth.end(decoded=10_000, ahead=2_000, left=left, text=0)
-        assert refused.value.may_come is may_come
+            growth.finish_piece(decoded=10_000, ahead=2_000, left=left, text=0)
+        assert refused.value.may_fit_later is may_fit_later
 
 
 def test_large_messages_that_have_arrived_do_not_keep_each_other_from_being_worked_on() -> None:
     memory = Resident(100_000_000, 300_000_000)
-    memory._most = 200_000_000
+    memory._request_limit = 200_000_000
     admission, address = Admission(TransportOptions(), memory), Address("host")
     address.held = 90_000_000
     memory._held += address.held
-    calls = [cast(Any, Calling(b"alter_table", needs=work_on(5_000_000))) for _ in range(2)]
+    calls = [cast(Any, Calling(b"alter_table", required=decoding_memory(5_000_000))) for _ in range(2)]
     for call in calls:
-        assert admission.expect(call)
+        assert admission.estimate(call)
     assert admission.admits(address, calls[0])
     admission.begin(address, calls[0])
     assert not admission.admits(address, calls[1])
@@ -188,10 +189,10 @@ def test_large_messages_that_have_arrived_do_not_keep_each_other_from_being_work
 
 def test_a_call_for_which_there_was_no_memory_lets_others_go_first() -> None:
     admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-    call = cast(Any, Calling(b"alter_table", needs=work_on(5_000_000), not_before=time.monotonic() + 60))
-    assert admission.expect(call)
+    call = cast(Any, Calling(b"alter_table", required=decoding_memory(5_000_000), not_before=time.monotonic() + 60))
+    assert admission.estimate(call)
     assert not admission.admits(address, call)
-    call.not_before = time.monotonic()
+    call.estimate.not_before = time.monotonic()
     assert admission.admits(address, call)
 
 
@@ -201,14 +202,14 @@ class Returning(Calling):
     peer = "host:1"
 
     def __init__(self, times: int) -> None:
-        super().__init__(b"alter_table", needs=work_on(5_000_000))
+        super().__init__(b"alter_table", required=decoding_memory(5_000_000))
         self.times, self.address = times, Address("host")
 
-    def call(self) -> State:
+    def resume(self) -> State:
         self.times -= 1
-        return State.CALL if self.times else State.MEMORY
+        return State.QUEUED if self.times else State.AWAITING_MEMORY
 
-    collecting = sending = busy = False
+    timed = busy = False
 
 
 def test_a_call_may_wait_for_memory_however_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +217,7 @@ def test_a_call_may_wait_for_memory_however_often(monkeypatch: pytest.MonkeyPatc
     waiting = Returning(sys.getrecursionlimit())
     answers = iter([False, True] * waiting.times)
     monkeypatch.setattr(pool._admission, "admits", lambda *_: next(answers))
-    pool._go_on(cast(Any, waiting), State.CALL)
+    pool._dispatch(cast(Any, waiting), State.QUEUED)
     while pool._queue:
-        assert pool._work_on_queue()
+        assert pool._execute_queued()
     assert waiting.times == 0

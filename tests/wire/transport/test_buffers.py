@@ -128,9 +128,9 @@ def test_what_was_read_since_a_mark_can_be_read_again(sizes: list[int], data: st
     ours, theirs = connected()
     with ours, theirs:
         reader = MessageReader(ours, limit=2**20, memory=Memory(2**40))
-        reader.replace(message)
+        reader.reset(message)
         if data.draw(st.booleans()):
-            reader.complete(len(message))
+            reader.set_end(len(message))
 
         def read(size: int) -> bytes:
             if data.draw(st.booleans()):
@@ -151,10 +151,10 @@ def test_what_was_read_since_a_mark_can_be_read_again(sizes: list[int], data: st
 
 def test_what_has_not_arrived_is_no_error_but_said(pair: Pair) -> None:
     reader = MessageReader(pair[0], limit=100, memory=Memory(2**40))
-    reader.replace(b"x" * 50)
+    reader.reset(b"x" * 50)
     with pytest.raises(IncompleteError):
         reader.readAll(51)
-    reader.again()
+    reader.restart_unmetered()
     assert reader.readAll(50) == b"x" * 50
 
 
@@ -162,11 +162,11 @@ def test_what_has_not_arrived_is_no_error_but_said(pair: Pair) -> None:
 def test_of_a_large_message_the_begin_is_seen_without_reading_it(pair: Pair, head: int) -> None:
     message = strict("add_partitions", b"x" * 2**20)
     reader = MessageReader(pair[0], limit=2**30, memory=Memory(2**40))
-    reader.replace(FRAME_HEADER.pack(len(message))[:head] + message)
+    reader.reset(FRAME_HEADER.pack(len(message))[:head] + message)
     if head:
-        assert reader.frame()
+        assert reader.frame_arrived()
     else:
-        reader.complete(len(message))
+        reader.set_end(len(message))
     assert method_name(reader.peek(64)) == b"add_partitions"
     assert reader.readAll(100) == message[:100]
     assert reader.peek(2**16) == message[100:][: 2**16]
@@ -198,7 +198,7 @@ def test_a_frame_is_the_limit_of_its_message(pair: Pair) -> None:
     theirs.sendall(b"\x00\x00\x00\x05abcde" + b"\x00\x00\x00\x05fghij" + b"\x00\x00\x00\x05k")
     reader.receive()
     for text in (b"abcde", b"fghij"):
-        assert reader.frame()
+        assert reader.frame_arrived()
         assert reader.readAll(5) == text
         reader.end()
-    assert not reader.frame()
+    assert not reader.frame_arrived()

@@ -14,21 +14,21 @@ from metastore.transport.fair_queue import FairQueue
 class Waiting:
     """A connection with a call, as far as the queue looks at it."""
 
-    is_left: bool = False
+    peer_closed: bool = False
 
 
-def waiting(*, is_left: bool = False) -> Any:
-    return cast(Any, Waiting(is_left))
+def waiting(*, peer_closed: bool = False) -> Any:
+    return cast(Any, Waiting(peer_closed))
 
 
 def test_small_calls_do_not_stand_behind_large_ones_of_their_address() -> None:
     queue, address = FairQueue(), Address("host")
     large, small = waiting(), waiting()
     queue.put(address, large, large=True)
-    assert not queue.stands_before(large=False)
-    assert queue.stands_before(large=True)
+    assert not queue.blocks(large=False)
+    assert queue.blocks(large=True)
     queue.put(address, small, large=False)
-    assert queue.stands_before(large=False)
+    assert queue.blocks(large=False)
     assert queue.take(lambda _, connection: connection is not large) == (address, small)
 
 
@@ -45,10 +45,10 @@ def test_addresses_come_in_turn() -> None:
 
 def test_who_has_left_is_taken_out() -> None:
     queue, address = FairQueue(), Address("host")
-    here, gone = waiting(), waiting(is_left=True)
+    here, gone = waiting(), waiting(peer_closed=True)
     for call in (here, gone):
         queue.put(address, call, large=True)
-    assert queue.take_left(before=0) == []
-    assert queue.take_left(time.monotonic()) == [gone]
+    assert queue.take_abandoned(before=0) == []
+    assert queue.take_abandoned(time.monotonic()) == [gone]
     assert queue.take(lambda *_: True) == (address, here)
     assert len(queue) == 0

@@ -38,9 +38,9 @@ class Greeting:
     busy: bool = False
     done: threading.Event = field(default_factory=threading.Event)
 
-    def shake_hands(self) -> State:
+    def resume(self) -> State:
         self.work()
-        return State.READ
+        return State.HANDSHAKE
 
 
 def turns(*, working: bool) -> tuple[TlsScheduler, list[Greeting]]:

@@ -1,0 +1,24 @@
+"""The estimated memory of one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class CallEstimate:
+    """What `Admission` knows of the call that a connection has in its queue or executes. All sizes in bytes.
+
+    Attributes:
+        method: the method's name.
+        arguments: the name and the first bytes of the arguments, if the reply may be large; else empty.
+        expected: memory that the call is expected to use; 0 if it is small.
+        required: memory without which a large request cannot be decoded; 0 if it is small.
+        not_before: monotonic time of the next attempt, after an attempt that ran out of memory.
+    """
+
+    method: bytes = b""
+    arguments: bytes = b""
+    expected: int = 0
+    required: int = 0
+    not_before: float = 0.0
