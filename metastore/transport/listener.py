@@ -1,4 +1,4 @@
-"""What one listener asks of those who come, and what it answers, in their own protocol, those who do otherwise."""
+"""The policy of one listening address: which protocols and authentication methods it accepts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol
 from metastore.identity import CERTIFICATE, JWT, KERBEROS, PASSWORD, TOKEN, Identity, Mechanism
 from metastore.transport.tls import OFF, REQUIRED, Certificate
 
-_WAYS: Final = {
-    CERTIFICATE: "TLS with a client's certificate",
+_METHOD_TEXTS: Final = {
+    CERTIFICATE: "TLS with a client certificate",
     KERBEROS: "Kerberos (hive.metastore.sasl.enabled=true)",
     TOKEN: "a delegation token",
     PASSWORD: "a password (SASL PLAIN: hive.metastore.client.auth.mode=PLAIN)",
@@ -18,30 +18,30 @@ _WAYS: Final = {
 
 
 class Authenticator(Protocol):
-    """Who knows the users, in each worker."""
+    """Verifies the credentials of clients. One in each worker. Methods raise AuthenticationFailedError."""
 
     def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
-        """Begins a SASL mechanism. Raises AuthenticationFailedError where it is not one of these methods'."""
+        """Starts a SASL mechanism; fails if none of `methods` uses it."""
 
     def certificate(self, certificate: dict[str, Any]) -> Identity:
-        """Tells whose certificate (`ssl.SSLSocket.getpeercert`) that is. Raises AuthenticationFailedError."""
+        """Returns the user of a verified client certificate (`ssl.SSLSocket.getpeercert`)."""
 
     def bearer(self, token: str, *, encrypted: bool) -> Identity:
-        """Tells whose JWT that is. May take its time. Raises AuthenticationFailedError."""
+        """Verifies a JWT and returns its user. May block."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listener:
-    """One listener.
+    """The policy of one listening address.
 
     Attributes:
         host, port: as in TransportOptions.
         tls: off, allowed or required.
-        authentication: the methods (`metastore.identity.METHODS`) of which one must be used; none: nobody is asked.
+        authentication: accepted methods (`metastore.identity.METHODS`); empty: no authentication is required.
         client_certificates: off, optional or required.
-        certificate: the server's, where TLS is not off.
-        authenticator: who knows the users; there where anybody is asked.
-        full: why nobody more is let in, which who comes is told; empty: all are let in.
+        certificate: the server certificate; None if TLS is off.
+        authenticator: set in the workers if authentication is required.
+        full: error text for a connection over a limit; empty for others.
     """
 
     host: str = "127.0.0.1"
@@ -55,25 +55,17 @@ class Listener:
 
     @property
     def restricted(self) -> bool:
-        """Whether anything is asked of those who come, so that they do not have a connection's time and memory yet."""
+        """Whether a client has to do something before it may call. Until then, its time and memory are limited."""
         return self.tls == REQUIRED or bool(self.authentication or self.full)
 
     def refusal(self, identity: Identity | None, *, encrypted: bool) -> str:
-        """Tells why somebody may not call; empty: they may."""
+        """Returns why a client may not call, or an empty text."""
         if self.full:
             return self.full
         if self.tls == REQUIRED and not encrypted:
-            return "This metastore speaks TLS only (METASTORE_TLS=required): set hive.metastore.use.SSL=true"
+            return "This metastore requires TLS (METASTORE_TLS=required): set hive.metastore.use.SSL=true"
         if self.authentication and identity is None:
-            return f"This metastore asks who calls (METASTORE_AUTHENTICATION={self.methods}): use {self.ways}"
+            methods = [method for method in _METHOD_TEXTS if method in self.authentication]
+            texts = " or ".join(_METHOD_TEXTS[method] for method in methods)
+            return f"This metastore requires authentication (METASTORE_AUTHENTICATION={','.join(methods)}): use {texts}"
         return ""
-
-    @property
-    def methods(self) -> str:
-        """The methods as the setting has them."""
-        return ",".join(method for method in _WAYS if method in self.authentication) or "none"
-
-    @property
-    def ways(self) -> str:
-        """The methods as a client is told them."""
-        return " or ".join(text for method, text in _WAYS.items() if method in self.authentication)

@@ -1,4 +1,4 @@
-"""The numbers that bound what clients may do to the server, each with its unit."""
+"""Options of the transport: addresses, processes and limits."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from metastore.transport.listener import Listener
 
 @dataclass(frozen=True, kw_only=True)
 class TransportOptions:
-    """Where to listen, with how many processes, and every limit.
+    """Addresses, processes and limits.
 
     Attributes:
-        host: name or address to listen on; "0.0.0.0" or "::" for all.
-        port: TCP port; 0 takes any free one (`serve` tells which).
-        listeners: what is listened on, in place of these two.
-        workers: processes.
-        max_connections: connections a worker keeps; one more is accepted and closed at once.
-        max_connections_per_address: the same, of one address.
-        max_threads: calls that a worker works on at once. Messages that arrive and replies that leave need no thread.
-        max_calls_per_address: the same, of one address; those of several addresses come in turn.
-        queue_timeout: seconds that a call waits for a thread or for memory, before it is refused.
-        memory: resident memory of a worker, bytes; what would need more waits or is refused. One address may
-            take three quarters of what there is for requests and replies; several share it.
-        max_message_bytes: size of the largest message that is read, its frame included.
-        max_container_length: elements of one list, set or map of a message. An element of a few bytes on the wire
-            is a few hundred in memory; this keeps one field from asking for all of it.
-        read_timeout: seconds for the whole of a message, from its first byte. Between messages there is no limit.
-        write_timeout: seconds for the whole of a reply.
-        min_transfer_rate: bytes a second that extend both: a large message on a slow line is no fault.
-        drain_timeout: seconds that calls in flight have to finish after SIGTERM.
-        hung_after: seconds without a sign of life, after which a worker is killed, and another one started.
-        spare_thread_timeout: seconds after which a thread that had nothing to do ends, if another one waits.
+        host: name or address to listen on; "0.0.0.0" or "::" for all interfaces.
+        port: TCP port; 0 picks a free one (`serve` reports it).
+        listeners: addresses to listen on, instead of host and port.
+        workers: number of processes.
+        max_connections: connections of a worker.
+        max_connections_per_address: the same for one client address.
+        max_threads: calls that a worker executes at once. Incomplete requests and unsent replies need no thread.
+        max_calls_per_address: the same for one client address.
+        queue_timeout: seconds that a call waits for a thread or for memory before it is rejected.
+        memory_limit: resident memory of a worker, in bytes. Calls that would exceed it are queued, then rejected. One
+            address may use three quarters of the memory for requests and replies; several addresses share it.
+        max_message_bytes: size of the largest request, with its frame.
+        max_container_length: elements of one list, set or map in a request. An element of a few bytes on the wire takes
+            a few hundred bytes in memory.
+        read_timeout: seconds for a whole request, from its first byte. There is no limit between requests.
+        write_timeout: seconds for a whole reply.
+        min_transfer_rate: bytes a second. Both timeouts are extended as long as a client is faster.
+        drain_timeout: seconds for unfinished calls after SIGTERM.
+        hung_after: seconds without a heartbeat after which a worker is killed and replaced.
+        spare_thread_timeout: seconds after which an idle thread ends, if another one waits.
     """
 
     host: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""What the transport asks of the rooms above it: an application per worker process, a session per connection."""
+"""What the transport requires of the layers above: an application per worker process, a session per connection."""
 
 from __future__ import annotations
 
@@ -12,43 +12,44 @@ from metastore.transport.listener import Authenticator
 
 
 class Session(Protocol):
-    """One connection's view of the service. Used by one thread at a time, not always the same one."""
+    """The service as seen by one connection. Used by one thread at a time, not always the same one."""
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """Reads exactly one message from `iprot`, writes at most one reply to `oprot` (none for oneway), which is
-        sent as it grows, and when this has returned.
+        """Reads one message from `iprot` and writes one reply to `oprot` (none for a oneway method).
 
-        `refusal`: does nothing but answer the error with this text. An IncompleteError while the arguments are read is
-        raised as it is: the message is read again when more of it is there.
-        A TTransportException, TProtocolException or EOFError raised here closes the connection with one log line;
-        any other exception closes it with a traceback.
+        The reply is sent while it grows and after this method has returned. With `refusal`, the message is skipped and
+        answered with this error text. An IncompleteError or OverBudgetError of `iprot` must be passed on: the message
+        is read again later. A TTransportException, TProtocolException or EOFError closes the connection with one log
+        line; any other exception closes it with a traceback.
         """
 
     def close(self) -> None:
-        """Ends with the connection."""
+        """Called when the connection is closed."""
 
 
 class Application(Protocol):
-    """The service in one worker process. Made after the fork, so it may hold threads and database connections."""
+    """The service in one worker process. It is created after the fork, so it may hold threads and connections."""
 
     @property
     def authenticator(self) -> Authenticator:
-        """Who knows the users. Asked where a listener has authentication."""
+        """Verifies credentials for listeners that require authentication."""
 
     def open_session(
         self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
     ) -> Session:
-        """Returns a session for the client at `peer` ("host:port"), called when its first bytes have arrived, and it is
-        known who it is, where that is asked. `wire_format`: how its messages come, http or a wire format's name."""
+        """Returns a session for the client at `peer` ("host:port"), after its handshake.
+
+        `wire_format`: "http", or the name of a `WireFormat`.
+        """
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
     ) -> None:
-        """Is told now and then what the worker has: connections, calls in flight and waiting, bytes of memory; and,
-        since the last time, how many calls have waited for a thread or memory, and how long."""
+        """Receives the worker's figures several times a second: open connections, executed and queued calls, resident
+        memory in bytes; and, since the last time, how many calls left the queue and how long they waited in all."""
 
     def close(self) -> None:
-        """Ends with the worker; no call is in flight any more, unless the time to drain was over."""
+        """Called when the worker ends, after its calls, unless the drain timeout has passed."""
 
 
 class SessionFactory(Protocol):
@@ -60,4 +61,4 @@ class SessionFactory(Protocol):
 
 
 ApplicationFactory = Callable[[int], Application]
-"""Is given the worker's number, from 0; the one that replaces a dead worker has the same."""
+"""Takes the worker's number, from 0. A worker that replaces a dead one has the same number."""

@@ -1,4 +1,4 @@
-"""TLS: the server's certificate, which may be renewed while it is used, and the layer of one connection."""
+"""TLS: the server certificate, which is reloaded when its files change, and the TLS stream of one connection."""
 
 from __future__ import annotations
 
@@ -18,119 +18,120 @@ from metastore.transport.streams import Chunk, first_piece
 
 logger = logging.getLogger("metastore.transport")
 
-FIRST_BYTE: Final = b"\x16"  # of a frame it would be the length, of 369 MB or more
-REFUSED: Final = b"\x15\x03\x03\x00\x02\x02\x28"  # an alert: fatal, handshake_failure
-_RECORD: Final = 2**14  # bytes that one has at most
-_LOOK: Final = 1.0  # seconds between two looks whether a file has changed
+FIRST_BYTE: Final = b"\x16"  # a TLS handshake record; as the length of a Thrift frame, it would be 369 MB or more
+REFUSED: Final = b"\x15\x03\x03\x00\x02\x02\x28"  # a TLS alert: fatal, handshake_failure
+_MAX_RECORD: Final = 2**14  # bytes
+_RELOAD_INTERVAL: Final = 1.0  # minimum seconds between two checks for changed files
 
 OFF, OPTIONAL, REQUIRED = "off", "optional", "required"
 
 
 class CertificateError(Exception):
-    """The PEM files cannot be used. The text is one line that names them and the mend."""
+    """The PEM files are not usable. The text is one line that names the files and the fix."""
 
 
 class Certificate:
-    """The server's certificate and key, and the authorities that clients' certificates come from, as PEM files.
+    """The server's certificate and key, and the CA of client certificates, from PEM files.
 
-    Made before the workers are forked, so that a session begun with one is resumed by another.
+    Must be created before the workers are forked: then each worker can resume the sessions that another one began.
     """
 
     def __init__(self, chain: Path, key: Path | None = None, authorities: Path | None = None) -> None:
-        """`chain` may hold the key, too. Raises CertificateError."""
+        """`chain` may contain the key, too. Raises CertificateError."""
         self._chain, self._key, self._authorities = chain, key, authorities
         self._lock = threading.Lock()
-        self._looked = time.monotonic()
-        self._seen = self._state()
+        self._checked = time.monotonic()
+        self._loaded = self._file_states()
         self._contexts = self._load()
 
     def context(self, clients: str) -> ssl.SSLContext:
-        """Returns what a connection is served with. `clients`: whether their certificates are off, optional or
-        required."""
-        if time.monotonic() - self._looked > _LOOK:
+        """Returns the context for a new connection. `clients`: OFF, OPTIONAL or REQUIRED client certificates."""
+        if time.monotonic() - self._checked > _RELOAD_INTERVAL:
             with self._lock:
-                self._look_again()
+                self._reload_if_changed()
         return self._contexts[clients]
 
     def seconds_left(self) -> float | None:
-        """Returns the seconds until the certificate, as it lies there now, expires; none: it cannot be read."""
+        """Returns the seconds until the certificate in the file expires, or None if the file is not readable."""
         try:
-            found: Any = ssl._ssl._test_decode_cert(str(self._chain))  # type: ignore[attr-defined] # noqa: SLF001 - no other
+            decoded: Any = ssl._ssl._test_decode_cert(str(self._chain))  # type: ignore[attr-defined] # noqa: SLF001 - no public API
         except (OSError, ssl.SSLError):
             return None
-        return float(ssl.cert_time_to_seconds(found["notAfter"]) - time.time())
+        return float(ssl.cert_time_to_seconds(decoded["notAfter"]) - time.time())
 
-    def _look_again(self) -> None:
-        """Takes files that have changed. Ones that do not fit together (yet) are left, and the old ones stay."""
-        self._looked = time.monotonic()
-        state = self._state()
-        if state == self._seen:
+    def _reload_if_changed(self) -> None:
+        """Loads changed files. If they do not match (yet), the old certificate stays in use."""
+        self._checked = time.monotonic()
+        states = self._file_states()
+        if states == self._loaded:
             return
-        self._seen = state
+        self._loaded = states
         try:
             self._contexts = self._load()
         except CertificateError as error:
-            logger.warning("the certificate was changed and is not taken: %s", error)
+            logger.warning("the changed certificate is not usable, the old one stays in use: %s", error)
         else:
-            logger.info("the certificate in %s was changed, and is taken", self._chain)
+            logger.info("the certificate in %s has changed and is in use", self._chain)
 
-    def _state(self) -> list[tuple[int, int, int] | None]:
-        return [_state_of(path) for path in (self._chain, self._key, self._authorities) if path]
+    def _file_states(self) -> list[tuple[int, int, int] | None]:
+        return [_file_state(path) for path in (self._chain, self._key, self._authorities) if path]
 
     def _load(self) -> dict[str, ssl.SSLContext]:
-        kinds = {OFF: ssl.CERT_NONE, OPTIONAL: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
-        return {clients: self._context(mode) for clients, mode in kinds.items() if clients == OFF or self._authorities}
+        modes = {OFF: ssl.CERT_NONE, OPTIONAL: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
+        return {name: self._context(mode) for name, mode in modes.items() if name == OFF or self._authorities}
 
-    def _context(self, clients: ssl.VerifyMode) -> ssl.SSLContext:
+    def _context(self, verify_mode: ssl.VerifyMode) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_RENEGOTIATION
-        context.verify_mode = clients
+        context.verify_mode = verify_mode
         try:
             context.load_cert_chain(self._chain, self._key, _no_password)
         except (OSError, ValueError) as error:
             files = " and ".join(str(path) for path in (self._chain, self._key) if path)
-            raise CertificateError(f"{files}: {_reason(error)}; they must be PEM: a chain, and its key") from error
+            raise CertificateError(
+                f"{files}: {_reason(error)}; expected a PEM certificate chain and its key"
+            ) from error
         try:
             if self._authorities:
                 context.load_verify_locations(self._authorities)
         except (OSError, ValueError) as error:
-            raise CertificateError(f"{self._authorities}: {_reason(error)}; it must be PEM") from error
+            raise CertificateError(f"{self._authorities}: {_reason(error)}; expected PEM certificates") from error
         return context
 
 
 class TlsStream:
-    """The layer, on the socket itself, not on buffers in memory: a record is read, or written, by one call into
-    OpenSSL, so that a thread gives way to others no more often than without TLS.
+    """TLS on a socket. OpenSSL reads and writes the socket itself: one call per record, instead of one for the memory
+    buffer and one for the socket, keeps threads from switching more often than without TLS.
     """
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
-        """Takes over the socket's file descriptor: `socket` is what the connection has from now on.
+        """Takes over the file descriptor; `socket` replaces `sock`.
 
-        Raises TTransportException where the peer is gone already; then the descriptor is closed.
+        Raises TTransportException if the peer has closed already; the descriptor is closed then.
         """
         try:
             self.socket = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError as error:
             raise _lost("closed by the peer before its handshake") from error
         self._read, self._write = self.socket.read, self.socket.write
-        self._leaving: Chunk = b""
+        self._unsent: Chunk = b""  # OpenSSL must be called again with the same bytes
 
     @property
     def peer_certificate(self) -> dict[str, Any]:
-        """What the client's certificate says; empty: it has shown none."""
+        """The decoded client certificate; empty if the client has sent none."""
         return self.socket.getpeercert() or {}
 
     def shake_hands(self) -> bool:
-        """Goes on with the handshake; false: more has to arrive. Raises TTransportException where it fails."""
+        """Continues the handshake. Returns False if more bytes must arrive. Raises TTransportException if it fails."""
         try:
             self.socket.do_handshake()
         except ssl.SSLWantReadError:
             return False
         except ssl.SSLEOFError as error:
             raise _lost("closed by the peer inside a handshake") from error
-        except ssl.SSLWantWriteError as error:
-            raise _lost("lost: a handshake's few kilobytes are not taken") from error
+        except ssl.SSLWantWriteError as error:  # a handshake fits into the socket's buffer: this peer never reads
+            raise _lost("lost: the client does not read the handshake") from error
         except ssl.SSLError as error:
             raise TTransportException(message=f"TLS: {_reason(error)}") from error
         except OSError as error:
@@ -138,31 +139,32 @@ class TlsStream:
         return True
 
     def recv(self, size: int, /) -> bytes:
-        """Raises TTransportException where somebody changed the bytes."""
+        """Receives (`Stream.recv`). Raises TTransportException if a record was modified."""
         try:
-            first = self._read(_RECORD)
-            return first if len(first) < _RECORD else self._more(first, size)
+            first = self._read(_MAX_RECORD)
+            return first if len(first) < _MAX_RECORD else self._read_more(first, size)
         except ssl.SSLWantReadError:
             raise BlockingIOError from None
         except ssl.SSLError as error:
             raise TTransportException(message=f"TLS: {_reason(error)}") from error
 
     def sendmsg(self, chunks: Sequence[Chunk], /) -> int:
-        self._leaving = piece = self._leaving or first_piece(chunks)
+        """Sends (`Stream.sendmsg`)."""
+        self._unsent = piece = self._unsent or first_piece(chunks)
         try:
-            self._write(piece)  # all of it, or it is to be called again with the same
+            self._write(piece)  # all of it, or SSLWantWriteError
         except ssl.SSLWantWriteError:
             raise BlockingIOError from None
         except ssl.SSLError as error:
             raise BrokenPipeError(0, _reason(error)) from error
-        self._leaving = b""
+        self._unsent = b""
         return len(piece)
 
-    def _more(self, first: bytes, size: int) -> bytes:
-        """Reads on behind a full record: `size` bytes, or what there is."""
+    def _read_more(self, first: bytes, size: int) -> bytes:
+        """Reads further records, up to `size` bytes in all."""
         pieces, left = [first], size - len(first)
         with contextlib.suppress(ssl.SSLWantReadError):
-            while left > 0 and (piece := self._read(_RECORD)):
+            while left > 0 and (piece := self._read(_MAX_RECORD)):
                 pieces.append(piece)
                 left -= len(piece)
         return b"".join(pieces)
@@ -173,16 +175,16 @@ def _lost(text: str) -> TTransportException:
 
 
 def _no_password() -> str:
-    """Asked for where a key is encrypted; OpenSSL would ask at the terminal."""
+    """Called for an encrypted key; without it, OpenSSL would prompt at the terminal."""
     raise ValueError("the key is encrypted, write it without a password (openssl pkey)")
 
 
-def _state_of(path: Path) -> tuple[int, int, int] | None:
+def _file_state(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _reason(error: Exception) -> str:

@@ -89,7 +89,7 @@ def test_tls(
         client.getAllDatabases()
     client.close()
     plain = connect(hive, server)
-    with pytest.raises(Py4JJavaError, match=r"This metastore speaks TLS only .*hive\.metastore\.use\.SSL=true"):
+    with pytest.raises(Py4JJavaError, match=r"This metastore requires TLS .*hive\.metastore\.use\.SSL=true"):
         plain.getAllDatabases()
     plain.close()
 
@@ -125,7 +125,7 @@ def test_no_common_protection_is_told(hive: Hive, start: Callable[..., Server], 
 
 
 def test_sasl_where_nobody_is_asked_is_told(hive: Hive, start: Callable[..., Server], realm: Any) -> None:
-    with pytest.raises(Py4JJavaError, match="asks for no authentication"):
+    with pytest.raises(Py4JJavaError, match="requires no authentication"):
         connect(hive, start(), **kerberos(hive, realm))
 
 

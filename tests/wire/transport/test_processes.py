@@ -169,22 +169,23 @@ def test_a_port_in_use_is_named_in_one_line(server: EchoServer, serve_echo: Serv
     second = serve_echo(port=server.port)
     assert second.wait() == 1
     assert second.log == (
-        f"cannot listen on 127.0.0.1:{server.port}: the port is in use; stop what listens there, or choose another port"
+        f"cannot listen on 127.0.0.1:{server.port}: the port is in use; "
+        "stop the process that listens there, or choose another port"
     )
 
 
 @pytest.mark.parametrize(
-    ("host", "port", "mend"),
+    ("host", "port", "fix"),
     [
-        ("no-such-host.invalid", 0, "not known here"),
-        ("host name", 0, "not known here"),
-        ("x" * 300, 0, "not known here"),
+        ("no-such-host.invalid", 0, "host name is unknown"),
+        ("host name", 0, "host name is unknown"),
+        ("x" * 300, 0, "host name is unknown"),
         ("192.0.2.1", 0, "no such address"),
         ("127.0.0.1", 70000, "1 to 65535"),
     ],
 )
-def test_an_address_that_cannot_be_listened_on_is_named(host: str, port: int, mend: str) -> None:
-    with pytest.raises(BindError, match=mend) as refusal:
+def test_an_address_that_cannot_be_listened_on_is_named(host: str, port: int, fix: str) -> None:
+    with pytest.raises(BindError, match=fix) as refusal:
         listen(host, port)
     assert str(refusal.value).startswith(f"cannot listen on {host}:{port}: ")
     assert "\n" not in str(refusal.value)

@@ -204,7 +204,7 @@ def test_an_address_has_its_share_of_connections(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, max_connections=10, max_connections_per_address=2)
     assert [server.client().getOption("echo in") for _ in range(2)] == ["in", "in"]
     assert server.connect().recv(1) == b""
-    server.wait_for_log("connections are refused: max_connections_per_address=2 of 127.0.0.1 are open")
+    server.wait_for_log("connections are rejected: max_connections_per_address=2 of 127.0.0.1 are open")
     told = r"max_connections_per_address=2 of 127.0.0.1 \(METASTORE_MAX_CONNECTIONS_PER_ADDRESS\)"
     for wire_format in WIRE_FORMATS:
         with pytest.raises(TApplicationException, match=told):
@@ -232,7 +232,7 @@ def test_a_client_that_does_not_take_its_reply_is_left(serve_echo: ServeEcho) ->
 
 def test_connections_take_no_files_that_the_rest_needs(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, max_connections=100, files=64)
-    server.wait_for_log("max_connections=100 needs 356 open files, and ulimit -n allows 64: it is 32")
+    server.wait_for_log("max_connections=100 needs 356 open files, but ulimit -n allows 64: it is lowered to 32")
     clients = [server.client() for _ in range(32)]
     assert [client.getOption("echo") for client in clients] == [""] * 32
     with pytest.raises(TApplicationException, match="max_connections=32"):
@@ -245,8 +245,8 @@ def test_connections_beyond_the_limit_are_closed_with_one_line(serve_echo: Serve
     clients = [server.client() for _ in range(3)]
     assert [client.getOption("echo") for client in clients] == [""] * 3
     assert [server.connect().recv(1) for _ in range(5)] == [b""] * 5
-    server.wait_for_log("connections are refused: max_connections=3 are open")
-    assert server.log.count("connections are refused: max_connections=3 are open") == 1
+    server.wait_for_log("connections are rejected: max_connections=3 are open")
+    assert server.log.count("connections are rejected: max_connections=3 are open") == 1
     clients[0].socket.close()
     server.wait_for_log("closed after 1 calls")
 
