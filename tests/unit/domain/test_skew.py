@@ -197,7 +197,7 @@ def test_many_values_and_conditions() -> None:
         ),
         (
             Skew(("x",), (("a\0",),)),
-            "[Error 10201]: No skewed values. ('a\\x00',) holds a character that cannot be stored",
+            "[Error 10201]: No skewed values. ('a\\x00',) contains a character that cannot be stored",
         ),
     ],
 )
