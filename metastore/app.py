@@ -1,4 +1,4 @@
-"""The composition root: the only place that knows every room."""
+"""The composition root: the only module that imports all layers, creates their objects and connects them."""
 
 from __future__ import annotations
 
@@ -124,13 +124,31 @@ from metastore.warehouse.kinds import set_s3_timeout
 
 log = logging.getLogger("metastore.app")
 
-_LOOK: Final = 1.0  # seconds between two looks whether PostgreSQL is silent
-_SETTLE_PAUSE: Final = 1.0  # seconds between two looks for transactions that may have been committed
-_BOOTSTRAP_PAUSE: Final = 0.5  # seconds between attempts, where the database was not there at first
+_WATCH_INTERVAL: Final = 1.0  # seconds between checks for statements that PostgreSQL does not answer
+_RESOLVE_INTERVAL: Final = 1.0  # seconds between attempts to find the outcome of interrupted commits
+_BOOTSTRAP_INTERVAL: Final = 0.5  # seconds between attempts to create the default database
+
+
+def make_application(
+    settings: Settings,
+    database_url: str,
+    shared_metrics: SharedMetrics | None = None,
+    registration: Registration | None = None,
+    worker: int = 0,
+) -> Application:
+    """Returns a started application. Its calls fail with an error as long as the database is unreachable."""
+    metrics = shared_metrics.worker(worker) if shared_metrics else None
+    application = Application(settings, database_url, metrics=metrics, registration=registration, worker=worker)
+    application.start()
+    return application
 
 
 class Application:
-    """One process of the metastore. Connections to the database are made at first use."""
+    """All objects of one worker process. `transport` calls `open_session` for each connection.
+
+    A call passes through `dispatcher` (session, rights, quotas, metrics), one of the handlers (Thrift arguments), a
+    service (rules and transactions) and the store (SQL). Database connections are opened at first use.
+    """
 
     def __init__(
         self,
@@ -141,62 +159,54 @@ class Application:
         registration: Registration | None = None,
         worker: int = 0,
     ) -> None:
-        """`on_step` is told of each step of a file operation, for tests that stop there; `metrics` of what is done.
+        """Connects all objects of the process. Nothing runs before `start`.
 
-        `registration`: of the server to which this belongs, as which of its workers.
+        Tests stop file operations in `on_step`, which is called before each step. `registration` is the entry of this
+        server in the table of servers, and `worker` the number of this worker.
         """
         self._metrics = metrics
         self._settings = settings
+
+        # The database
         name = registration.application_name if registration else "metastore"
         engine = make_engine(settings, database_url, application=name)
         self._store = Store(engine, settings, metrics.count_events if metrics else None)
-        self._watch = Timer("looking after PostgreSQL", Watch(settings.statement_timeout).check, _LOOK)
-        self._server = ServerService(self._store, registration, worker) if registration else None
+        self._watch = Timer("watching PostgreSQL", Watch(settings.statement_timeout).check, _WATCH_INTERVAL)
         self._listener = Listener(database_url)
+        self._server = ServerService(self._store, registration, worker) if registration else None
+
+        # Files, and the arguments of all services that change them
         set_s3_timeout(settings.s3_timeout)
-        warehouse = self._warehouse = Warehouse(settings.warehouse, settings.roots)
-        self.journal = Journal(self._store, warehouse, on_step)
-        retention = Retention(timedelta(seconds=settings.drop_retention))
-        files = self._store, self.journal, warehouse
-        self._changing = *files, _now, retention
+        self._warehouse = Warehouse(settings.warehouse, settings.roots)
+        self.journal = Journal(self._store, self._warehouse, on_step)
+        self._files = self._store, self.journal, self._warehouse
+        self._changing = *self._files, _now, Retention(timedelta(seconds=settings.drop_retention))
+
+        self._set_up_security()
+
+        # Services that several handlers, timers or tests share
         self.databases = DatabaseService(*self._changing)
-        rights = self._rights = _authorization(settings, self._store, warehouse)
-        self.tables = TableService(*self._changing, rights)
-        self._indexes = IndexService(*self._changing)
-        self.undrop = UndropService(*files)
+        self.tables = TableService(*self._changing, self._rights)
         self.partitions = PartitionReadService(self._store)
-        self.notifications = NotificationService(self._store, settings.event_retention, rights)
-        self.cleaning = CleaningService(*files, timedelta(seconds=settings.replaced_file_retention))
-        timeout = timedelta(seconds=settings.txn_timeout)
-        self._audit = _audit(settings, self._store)
-        self._timers = self._background(settings, timeout)
-        self._bootstrap = Timer("making the default database", self.databases.bootstrap, _BOOTSTRAP_PAUSE, once=True)
-        self._delegation = self._authentication(settings)
-        self.authenticator = make_authenticator(settings, self._delegation.secret)
-        handlers = self._handlers(settings, warehouse, timeout)
+        self.undrop = UndropService(*self._files)
+        self.notifications = NotificationService(self._store, settings.event_retention, self._rights)
+        self.cleaning = CleaningService(*self._files, timedelta(seconds=settings.replaced_file_retention))
+
+        # Calls
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
         self._records = _records(settings, metrics, self._spans)
-        base = FacebookHandlers(_version(), self._store.is_reachable)
-        guard = Guard(rights, read_only=settings.read_only, trail=self._audit)
-        quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
-        self._dispatcher = Dispatcher(handlers, base, self._records, guard, quotas)
+        self._dispatcher = self._make_dispatcher()
 
-    def _background(self, settings: Settings, timeout: timedelta) -> tuple[Timer, ...]:
-        return (
-            *([audit_logging(self._audit)] if self._audit else []),
-            expiry(TimeoutService(self._store, timeout), timeout),
-            event_cleaning(self.notifications, settings.event_retention),
-            warehouse_cleaning(self.cleaning, settings.cleanup_interval),
-            drop_purging(self.undrop),
-            journal_recovery(self.journal),
-            lease_renewal(self.journal),
-            Timer("undoing what nobody was told of", self._store.resolve_unknown_commits, _SETTLE_PAUSE),
-            descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
-            *([server_registration(self._server)] if self._server else []),
-        )
+        # Work in the background
+        bootstrap = self.databases.bootstrap
+        self._bootstrap = Timer("creating the default database", bootstrap, _BOOTSTRAP_INTERVAL, once=True)
+        self._timers = self._make_timers()
 
     def start(self) -> None:
-        """Makes what every metastore has, as soon as the database is there; begins what happens without a call."""
+        """Creates the default catalog and database, and starts the timers.
+
+        If the database is unreachable, a timer creates them later.
+        """
         if self._metrics:
             self._metrics.set(pid=os.getpid(), pool_size=self._settings.pool_size)
         self._watch.start()
@@ -205,7 +215,7 @@ class Application:
                 self._server.renew()
             self.databases.bootstrap()
         except UnavailableError as error:
-            log.warning("the database does not answer yet: %s", error)
+            log.warning("The database is not reachable yet: %s", error)
             self._bootstrap.start()
         for timer in self._timers:
             timer.start()
@@ -213,12 +223,13 @@ class Application:
     def open_session(
         self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
     ) -> CallSession:
+        """Returns the session of a new connection. `identity` is its authenticated user, if any."""
         return self._dispatcher.open_session(peer, identity, self._groups.of, wire_format, encrypted=encrypted)
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
     ) -> None:
-        """Shows on the board what this worker has."""
+        """Updates the shared metrics of this worker with the numbers of its transport."""
         if self._metrics:
             self._metrics.add(queued_calls=queued_calls, queued_seconds=queued_seconds)
             self._metrics.set(
@@ -231,6 +242,7 @@ class Application:
             self._records.publish()
 
     def close(self) -> None:
+        """Stops the timers, removes the registration of the server, and closes all connections."""
         for timer in (self._bootstrap, *self._timers):
             timer.stop()
         if self._server:
@@ -241,10 +253,12 @@ class Application:
         self._store.close()
         self._watch.stop()
 
-    def _authentication(self, settings: Settings) -> DelegationService:
+    def _set_up_security(self) -> None:
+        """Creates authentication, authorization and audit trail."""
+        settings = self._settings
         self._groups = Groups(settings)
         self._proxies = ProxyUsers(settings.proxy_users, self._groups.of)
-        return DelegationService(
+        self._delegation = DelegationService(
             self._store,
             secret_of,
             self._proxies.may_act,
@@ -252,14 +266,41 @@ class Application:
             max_lifetime=settings.token_max_lifetime,
             per_owner=settings.max_tokens_per_owner,
         )
+        self.authenticator = make_authenticator(settings, self._delegation.secret)
+        self._rights = _authorization(settings, self._store, self._warehouse)
+        self._audit = _audit(settings, self._store)
 
-    def _handlers(self, settings: Settings, warehouse: Warehouse, timeout: timedelta) -> dict[str, Any]:
-        """Makes the handlers, by domain, as in `protocol.methods`."""
-        files = self._store, self.journal, warehouse
+    def _make_dispatcher(self) -> Dispatcher:
+        settings = self._settings
+        base = FacebookHandlers(_version(), self._store.is_reachable)
+        guard = Guard(self._rights, read_only=settings.read_only, trail=self._audit)
+        quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
+        return Dispatcher(self._make_handlers(), base, self._records, guard, quotas)
+
+    def _make_timers(self) -> tuple[Timer, ...]:
+        settings = self._settings
+        timeout = timedelta(seconds=settings.txn_timeout)
+        return (
+            *([audit_logging(self._audit)] if self._audit else []),
+            expiry(TimeoutService(self._store, timeout), timeout),
+            event_cleaning(self.notifications, settings.event_retention),
+            warehouse_cleaning(self.cleaning, settings.cleanup_interval),
+            drop_purging(self.undrop),
+            journal_recovery(self.journal),
+            lease_renewal(self.journal),
+            Timer("resolving interrupted commits", self._store.resolve_unknown_commits, _RESOLVE_INTERVAL),
+            descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
+            *([server_registration(self._server)] if self._server else []),
+        )
+
+    def _make_handlers(self) -> dict[str, Any]:
+        """Returns the handlers by domain. The keys are those of `protocol.methods`."""
+        settings = self._settings
+        timeout = timedelta(seconds=settings.txn_timeout)
         partitions_write = PartitionWriteService(*self._changing)
         expressions, values = PartitionExpressionService(self._store), PartitionValueService(self._store)
-        follow = settings.dependent_schema_change == "propagate"
-        alter = TableAlterService(*self._changing, follow_columns=follow)
+        propagate = settings.dependent_schema_change == "propagate"
+        alter = TableAlterService(*self._changing, follow_columns=propagate)
         publishing = PublishingService(*self._changing)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
@@ -279,12 +320,12 @@ class Application:
                 ColumnStatisticsReadService(self._store), ColumnStatisticsWriteService(self._store, _now)
             ),
             "constraints": ConstraintHandlers(ConstraintService(self._store)),
-            "indexes": IndexHandlers(self._indexes, self.tables),
+            "indexes": IndexHandlers(IndexService(*self._changing), self.tables),
             "notifications": NotificationHandlers(self.notifications),
             "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
             "partition_expressions": PartitionExpressionHandlers(expressions, values),
             "truncation": TruncationHandlers(TruncationService(*self._changing)),
-            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(*files)),
+            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(*self._files)),
             "roles": RoleHandlers(RoleService(self._store, _now)),
             "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
             "tokens": TokenHandlers(TokenService(self._store), self._delegation),
@@ -298,24 +339,10 @@ class Application:
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "runtime_statistics": RuntimeStatisticsHandlers(RuntimeStatisticsService(self._store)),
             "scans": ScanHandlers(ScanService(self._store), values),
-            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(*files)),
+            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(*self._files)),
             "undrop": UndropHandlers(self.undrop),
             "writes": WriteHandlers(WriteService(self._store), publishing),
         }
-
-
-def make_application(
-    settings: Settings,
-    database_url: str,
-    shared_metrics: SharedMetrics | None = None,
-    registration: Registration | None = None,
-    worker: int = 0,
-) -> Application:
-    """Returns an application that is ready to serve, and answers errors as long as the database does not answer."""
-    metrics = shared_metrics.worker(worker) if shared_metrics else None
-    application = Application(settings, database_url, metrics=metrics, registration=registration, worker=worker)
-    application.start()
-    return application
 
 
 def _authorization(settings: Settings, store: Store, warehouse: Warehouse) -> Authorization | None:
