@@ -126,7 +126,7 @@ log = logging.getLogger("metastore.app")
 
 _WATCH_INTERVAL: Final = 1.0  # seconds between checks for statements that PostgreSQL does not answer
 _RESOLVE_INTERVAL: Final = 1.0  # seconds between attempts to find the outcome of interrupted commits
-_BOOTSTRAP_INTERVAL: Final = 0.5  # seconds between attempts to create the default database
+_RETRY_INTERVAL: Final = 0.5  # seconds between attempts to create the default database
 
 
 def make_application(
@@ -198,8 +198,7 @@ class Application:
         self._dispatcher = self._make_dispatcher()
 
         # Work in the background
-        bootstrap = self.databases.bootstrap
-        self._bootstrap = Timer("creating the default database", bootstrap, _BOOTSTRAP_INTERVAL, once=True)
+        self._bootstrap = Timer("creating the default database", self.databases.bootstrap, _RETRY_INTERVAL, once=True)
         self._timers = self._make_timers()
 
     def start(self) -> None:

@@ -1,4 +1,7 @@
-"""Expressions that no index answers: each value of their keys is asked; what fits is found by its texts."""
+"""Predicates for expressions that SQL cannot evaluate: evaluates them for each combination of partition values.
+
+The resulting predicate lists the stored texts of the matching values.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 
 MAX_GROUPS = 1000
 
-# How a partition without a value for a key is stored.
-_NO_VALUE = {"", DEFAULT_PARTITION}
+# Stored texts of NULL.
+_NULL_TEXTS = {"", DEFAULT_PARTITION}
 
 
 class Key(Protocol):
-    """A partition key: its folded name, and its Hive type."""
+    """A partition key: folded name and Hive type string."""
 
     @property
     def name(self) -> str: ...
@@ -44,26 +47,33 @@ class Key(Protocol):
     def type(self) -> str: ...
 
 
-def answered(node: JavaObject, types: Mapping[str, str], rows: Iterable[Sequence[str]]) -> Expression:
-    """Returns what an expression says of the columns of these types, whose texts partitions have together in the
-    rows."""
+def predicate_by_values(node: JavaObject, types: Mapping[str, str], rows: Iterable[Sequence[str]]) -> Expression:
+    """Returns a predicate that is equivalent to the expression for the given rows.
+
+    Args:
+        node: the expression.
+        types: type strings of its columns, by name.
+        rows: stored texts of these columns, one row for each combination that a partition has.
+    """
     columns = list(types)
     try:
         keys = [hive_type(types[column]) for column in columns]
     except IndeterminateError:
         return UNKNOWN
-    answers: dict[TruthValue, list[Sequence[str]]] = {truth: [] for truth in TruthValue}
+    rows_by_truth: dict[TruthValue, list[Sequence[str]]] = {truth: [] for truth in TruthValue}
     for texts in rows:
-        answers[_answer(node, columns, keys, texts)].append(texts)
-    parts = [part for truth in (TRUE, NULL, UNKNOWN) for part in _with_texts(columns, answers[truth.truth], truth)]
+        rows_by_truth[_truth(node, columns, keys, texts)].append(texts)
+    parts = [
+        part for truth in (TRUE, NULL, UNKNOWN) for part in _with_texts(columns, rows_by_truth[truth.truth], truth)
+    ]
     if len(parts) > MAX_GROUPS:
         return UNKNOWN
     return Or(tuple(parts)) if parts else FALSE
 
 
-def _answer(node: JavaObject, columns: Sequence[str], keys: Sequence[HiveType], texts: Sequence[str]) -> TruthValue:
+def _truth(node: JavaObject, columns: Sequence[str], keys: Sequence[HiveType], texts: Sequence[str]) -> TruthValue:
     try:
-        values = (None if text in _NO_VALUE else read(key, text) for key, text in zip(keys, texts, strict=True))
+        values = (None if text in _NULL_TEXTS else read(key, text) for key, text in zip(keys, texts, strict=True))
         row = dict(zip(columns, map(TypedValue, keys, values), strict=True))
         return truth_of(evaluated(node, row).value).truth
     except IndeterminateError:
@@ -71,39 +81,40 @@ def _answer(node: JavaObject, columns: Sequence[str], keys: Sequence[HiveType], 
 
 
 def truth_of(value: Any) -> Constant:
-    """Returns the predicate that a value of Hive's is."""
+    """Returns the constant predicate for a value: True, False, NULL, or UNKNOWN for any other value."""
     if value is None:
         return NULL
     return (TRUE if value else FALSE) if isinstance(value, bool) else UNKNOWN
 
 
 def _with_texts(columns: Sequence[str], rows: Iterable[Sequence[str]], truth: Constant) -> list[Expression]:
-    """Returns the truth for these texts, those of all columns but the last one by one."""
+    """Returns predicates with the truth value for the rows, grouped by the texts of all columns except the last."""
     groups: dict[tuple[str, ...], list[str]] = {}
-    for *firsts, last in rows:
-        groups.setdefault(tuple(firsts), []).append(last)
+    for *leading, last in rows:
+        groups.setdefault(tuple(leading), []).append(last)
     parts: list[Expression] = []
-    for known, lasts in groups.items():
-        texts = [TextIn(column, (text,)) for column, text in zip(columns, known, strict=False)]
-        parts.append(And((*texts, TextIn(columns[-1], tuple(lasts)), truth)))
+    for leading_texts, last_texts in groups.items():
+        texts = [TextIn(column, (text,)) for column, text in zip(columns, leading_texts, strict=False)]
+        parts.append(And((*texts, TextIn(columns[-1], tuple(last_texts)), truth)))
     return parts
 
 
 def without_defaults(expression: Expression, keys: Sequence[Key]) -> Expression:
-    """Returns the same where a partition has no value for a key: nothing is true of none, whose name would compare as a
-    text.
+    """Returns a predicate that is correct for partitions with NULL keys.
 
-    What is NULL, Hive keeps unless a key of the partition has no value.
+    Such a key is stored as the name of the default partition, which would compare as a text; so comparisons of texts
+    also require that the key is not NULL. Where the expression is NULL, Hive's PartitionPruner keeps the partition
+    unless one of its keys is NULL.
     """
     texts = {key.name for key in keys if kind_of(key.type).is_text}
     null = And((UNKNOWN, *(Not(IsNull(key.name)) for key in keys)))
 
     def guarded(part: Expression) -> Expression:
         match part:
-            case And(children=(*others, Constant(truth=TruthValue.NULL))) if any(map(_of_none, others)):
+            case And(children=(*others, Constant(truth=TruthValue.NULL))) if any(map(_matches_only_null, others)):
                 return FALSE
             case Or(children=(*others, Constant(truth=TruthValue.NULL))) if any(
-                isinstance(other, Not) and _of_none(other.child) for other in others
+                isinstance(other, Not) and _matches_only_null(other.child) for other in others
             ):
                 return Or(tuple(others))
             case And(children=children):
@@ -121,6 +132,6 @@ def without_defaults(expression: Expression, keys: Sequence[Key]) -> Expression:
     return guarded(expression)
 
 
-def _of_none(part: Expression) -> bool:
-    """Tells whether it is of partitions only that have no value for a key."""
-    return isinstance(part, TextIn) and set(part.values) <= _NO_VALUE
+def _matches_only_null(part: Expression) -> bool:
+    """Returns whether the predicate matches only partitions with a NULL key."""
+    return isinstance(part, TextIn) and set(part.values) <= _NULL_TEXTS

@@ -1,4 +1,4 @@
-"""Constants of Hive's expressions: their values, and the texts that compare with keys of partitions as they do."""
+"""Constants of expressions: their values, and equivalent texts for comparisons with partition keys."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _FLOATS = frozenset({"float", "double"})
 _VOID = HiveType("void")
 _EXACT_AS_DOUBLE = 2**53
-# What a double tells apart: decimal digits.
+# Decimal digits that a double represents exactly.
 _DOUBLE_DIGITS = 15
 
 
 def node_type(node: JavaObject) -> HiveType | None:
-    """Returns the type that an expression says it has; None for one of several parts."""
-    found = node.fields["typeInfo"]
-    if not isinstance(found, JavaObject) or not isinstance(found.fields.get("typeName"), str):
+    """Returns the declared primitive type of an expression, or None for a complex type."""
+    info = node.fields["typeInfo"]
+    if not isinstance(info, JavaObject) or not isinstance(info.fields.get("typeName"), str):
         return None
-    size = int(found.fields.get("length", found.fields.get("precision", 0)))
-    return HiveType(found.fields["typeName"], size, int(found.fields.get("scale", 0)))
+    size = int(info.fields.get("length", info.fields.get("precision", 0)))
+    return HiveType(info.fields["typeName"], size, int(info.fields.get("scale", 0)))
 
 
 def constant_value(node: JavaObject) -> TypedValue:
-    """Returns the value of a constant. Raises IndeterminateError for what is not known here."""
+    """Returns the value of a constant. Raises IndeterminateError for an unsupported type."""
     kind = node_type(node)
     if kind is None:
         raise IndeterminateError
@@ -40,13 +40,13 @@ def constant_value(node: JavaObject) -> TypedValue:
 
 
 def typed(kind: HiveType, value: Any) -> TypedValue:
-    """Returns a value as Kryo wrote it. Raises IndeterminateError where it is not of the type."""
+    """Converts a deserialized value to the type. Raises IndeterminateError if it is not a value of the type."""
     if value is None:
         return TypedValue(kind if kind.name != "void" else _VOID, None)
-    found = _value(kind, value)
-    if found is None:
+    result = _value(kind, value)
+    if result is None:
         raise IndeterminateError
-    return TypedValue(kind, found)
+    return TypedValue(kind, result)
 
 
 def _value(kind: HiveType, value: Any) -> Any:
@@ -70,7 +70,7 @@ def _value(kind: HiveType, value: Any) -> Any:
 
 
 def _decimal(value: Any) -> Decimal | None:
-    """Reads a HiveDecimal: 48 digits in three numbers of 16, the lowest first."""
+    """Converts a HiveDecimal: 48 digits in three numbers of 16 digits, the least significant first."""
     if not isinstance(value, JavaObject) or value.name != f"{VALUES}HiveDecimal":
         return None
     parts = [value.fields[name] for name in ("fast2", "fast1", "fast0")]
@@ -96,10 +96,11 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def _day_of(millis: int) -> datetime.date | None:
-    """Returns the day whose midnight this is, in the zone of whoever wrote it, wherever that may be.
+    """Returns the day that begins at `millis` in the unknown time zone of the client.
 
-    Zones are less than 10 hours behind UTC, or less than 12 before: of the few beyond (Auckland in summer is as far
-    before as Pago Pago is behind) only the server's own is taken.
+    Hive 2.3 sends a date as its midnight in the client's time zone. The day is unambiguous for zones between UTC-10 and
+    UTC+12. Other zones overlap (Auckland in summer, UTC+13, has the same time of day as UTC-11), so a time in that
+    range is accepted only if it is midnight in the server's own zone. Returns None otherwise.
     """
     local = _local(millis)
     if local is not None and (local.hour, local.minute, local.second) == (0, 0, 0):
@@ -107,12 +108,12 @@ def _day_of(millis: int) -> datetime.date | None:
     day, rest = divmod(millis, _DAY)
     if 10 * _HOUR <= rest <= 12 * _HOUR:
         return None
-    found = _EPOCH + day + (rest > 12 * _HOUR)
-    return datetime.date.fromordinal(found) if 1 <= found <= datetime.date.max.toordinal() else None
+    ordinal = _EPOCH + day + (rest > 12 * _HOUR)
+    return datetime.date.fromordinal(ordinal) if 1 <= ordinal <= datetime.date.max.toordinal() else None
 
 
 def _local(millis: int) -> datetime.datetime | None:
-    """Returns it in the server's zone."""
+    """Returns the local time in the server's time zone, or None if it is out of range."""
     try:
         return datetime.datetime.fromtimestamp(millis // 1000, tz=datetime.UTC).astimezone().replace(tzinfo=None)
     except (ValueError, OverflowError, OSError):
@@ -120,36 +121,42 @@ def _local(millis: int) -> datetime.datetime | None:
 
 
 def _timestamp(value: Any) -> Instant | None:
-    """Reads an instant of Hive 2.3 in the server's zone, as Hive's own metastore does."""
+    """Converts a timestamp. Interprets those of Hive 2.3 in the server's time zone, as Hive's metastore does."""
     if isinstance(value, EpochMillis):
         local = _local(value.millis)
         if local is None or value.nanos is None or not 0 <= value.nanos < 10**9:
             return None
         return Instant(local.date(), local.hour, local.minute, local.second, value.nanos)
     if isinstance(value, JavaObject) and value.name == f"{VALUES}Timestamp":
-        found = value.fields["localDateTime"]
-        return Instant(*found) if isinstance(found, tuple) else None
+        parts = value.fields["localDateTime"]
+        return Instant(*parts) if isinstance(parts, tuple) else None
     return None
 
 
 def literal(key: HiveType, kind: KeyKind, compared_as: HiveType, constant: TypedValue) -> str | None:
-    """Returns the text that compares with keys of a type as the constant does in Hive; None where there is none.
+    """Returns a text that compares with keys of the type as the constant does in Hive, or None if there is none.
 
-    `compared_as`: the key's type, or a wider one that it is cast to. Hive compares two types as a third one: only what
-    comes out the same when both are read as the key's type is given a text.
+    Hive compares values of two types as a common third type. There is an equivalent text only if a comparison as the
+    key's type has the same result.
+
+    Args:
+        key: type of the key.
+        kind: kind of this type.
+        compared_as: type of the key in the comparison: its own type, or a wider one that it is cast to.
+        constant: the constant.
     """
-    of, value = constant.kind.name, constant.value
+    constant_type, value = constant.kind.name, constant.value
     if kind.is_text:
         return _text(kind, constant)
     if kind is KeyKind.BOOLEAN:
-        return str(value).lower() if of == "boolean" else None
+        return str(value).lower() if constant_type == "boolean" else None
     if kind is KeyKind.DATE:
-        return value.isoformat() if of == "date" else None
+        return value.isoformat() if constant_type == "date" else None
     if kind is KeyKind.TIMESTAMP:
-        return _moment(value) if of == "timestamp" else None
+        return _moment(value) if constant_type == "timestamp" else None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
-    return _number(key, compared_as, of, value)
+    return _number(key, compared_as, constant_type, value)
 
 
 def _moment(value: Instant) -> str:
@@ -157,7 +164,7 @@ def _moment(value: Instant) -> str:
 
 
 def _text(kind: KeyKind, constant: TypedValue) -> str | None:
-    """Returns a constant as text; None where padding decides: only a char is compared without its blanks."""
+    """Returns the text of a constant, or None if trailing blanks decide: only comparisons of char ignore them."""
     if not is_text(constant.kind):
         return None
     text = str(constant.value)
@@ -166,15 +173,18 @@ def _text(kind: KeyKind, constant: TypedValue) -> str | None:
     return text
 
 
-def _number(key: HiveType, compared_as: HiveType, of: str, value: float | Decimal) -> str | None:
-    """Whole numbers and decimals compare exactly; with a double, what a double cannot tell apart does not."""
-    if of not in _FLOATS and compared_as.name not in _FLOATS:
+def _number(key: HiveType, compared_as: HiveType, constant_type: str, value: float | Decimal) -> str | None:
+    """Returns the text of a number, or None if a comparison as double could be inexact.
+
+    Hive compares whole numbers and decimals exactly, unless the key or the constant is a floating-point number.
+    """
+    if constant_type not in _FLOATS and compared_as.name not in _FLOATS:
         return format(value, "f") if isinstance(value, Decimal) else str(value)
     if key.name == "float":
-        return _single(value, compared_as.name if compared_as.name == "double" else of)
+        return _single(value, compared_as.name if compared_as.name == "double" else constant_type)
     if key.name == "bigint" and not -_EXACT_AS_DOUBLE <= value <= _EXACT_AS_DOUBLE:
         return None
-    if key.name == "decimal" and (of == "float" or not 0 < key.size <= _DOUBLE_DIGITS):
+    if key.name == "decimal" and (constant_type == "float" or not 0 < key.size <= _DOUBLE_DIGITS):
         return None
     if isinstance(value, float):
         return repr(value)
@@ -182,9 +192,9 @@ def _number(key: HiveType, compared_as: HiveType, of: str, value: float | Decima
     return str(value) if is_exact else None
 
 
-def _single(value: float | Decimal, of: str) -> str | None:
-    """Returns a key of four bytes: with a double, only what it can be itself."""
-    if of != "double":
+def _single(value: float | Decimal, compared_as: str) -> str | None:
+    """Returns the text for a float key, or None if it is compared as double and the constant is not a float value."""
+    if compared_as != "double":
         return repr(value) if isinstance(value, float) else str(value)
     try:
         exact = Decimal(struct.unpack("f", struct.pack("f", value))[0]) == Decimal(value)

@@ -1,4 +1,4 @@
-"""Hive's expressions evaluated on the values of a partition: for those that no index can answer."""
+"""Evaluation of expressions on the values of a partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _PLAIN = f"{HADOOP}hive.ql.udf.UDF"
 
 
 def evaluated(node: Any, row: Mapping[str, TypedValue]) -> TypedValue:
-    """Returns the value of an expression, given those of the columns. Raises IndeterminateError."""
+    """Returns the value of an expression. `row` has the values of its columns.
+
+    Raises IndeterminateError if Hive's result is not known for certain.
+    """
     if not isinstance(node, JavaObject):
         raise IndeterminateError
     match node.name.removeprefix(EXPRESSIONS):
@@ -30,11 +33,11 @@ def evaluated(node: Any, row: Mapping[str, TypedValue]) -> TypedValue:
                 raise IndeterminateError
             return row[name]
         case "GenericFuncDesc":
-            return _called(node, row)
+            return _call(node, row)
     raise IndeterminateError
 
 
-def _called(node: JavaObject, row: Mapping[str, TypedValue]) -> TypedValue:
+def _call(node: JavaObject, row: Mapping[str, TypedValue]) -> TypedValue:
     function, target, children = _function(node), node_type(node), node.fields["children"]
     if function is None or target is None or not isinstance(children, list):
         raise IndeterminateError
@@ -50,6 +53,6 @@ def _function(node: JavaObject) -> Function | None:
         return None
     if function.name == f"{GENERIC}Bridge":
         return BRIDGED.get((function.fields["udfClassName"] or "").removeprefix(_PLAIN))
-    if function.name.startswith(_PLAIN):  # Hive 4's are called without a bridge
+    if function.name.startswith(_PLAIN):  # Hive 4 calls these without GenericUDFBridge
         return BRIDGED.get(function.name.removeprefix(_PLAIN))
     return FUNCTIONS.get(function.name.removeprefix(GENERIC))

@@ -1,7 +1,7 @@
-"""What Hive's functions answer for given values: the few that filters on partitions are made of.
+"""Hive's functions that occur in filters on partitions.
 
-Each takes its arguments as evaluators, so that conditions evaluate only what they need. IndeterminateError where Hive's
-answer is not known for certain.
+Arguments are callables, so that conditional functions evaluate only what they need. A function raises
+IndeterminateError if Hive's result is not known for certain.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 }
 _DATE = HiveType("date")
 _WIDEST = 2**63
-# What takes long is not tried: characters of arguments, steps of a pattern.
+# Limits of the running time: characters in arguments, and steps of matching a pattern.
 _MAX_CHARACTERS = 10_000
 _MAX_STEPS = 10_000
 
 
 def compared(name: str, left: TypedValue, right: TypedValue) -> bool | None:
-    """Returns two values as their common type."""
+    """Compares two values as their common type. Returns None if one is NULL. `name` is a key of _COMPARED."""
     if left.value is None or right.value is None:
         return None
     return _COMPARED[name](*_alike(left, right))
@@ -72,7 +72,7 @@ def _comparison(name: str) -> Function:
         left, right = (argument() for argument in _exactly(2, arguments))
         if left.value is not None and right.value is not None and left.kind.name != right.kind.name:
             both = common(left.kind, right.kind)
-            # A text that is none of the other's values is NULL.
+            # A text that is not a value of the other type becomes NULL.
             if both.name not in ("decimal", "bigint", "string"):
                 left = TypedValue(both, converted(left.kind, both, left.value))
                 right = TypedValue(both, converted(right.kind, both, right.value))
@@ -85,16 +85,19 @@ def _in(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
     value, *candidates = (argument() for argument in arguments)
     if value.value is None:
         return None
-    given = [candidate for candidate in candidates if candidate.value is not None]
-    if len({is_text(typed.kind) for typed in (value, *given)}) > 1:
-        value, *given = (_as_day(typed) for typed in (value, *given))
-    if any(compared("OPEqual", value, typed) for typed in given):
+    known = [candidate for candidate in candidates if candidate.value is not None]
+    if len({is_text(typed.kind) for typed in (value, *known)}) > 1:
+        value, *known = (_as_day(typed) for typed in (value, *known))
+    if any(compared("OPEqual", value, typed) for typed in known):
         return True
-    return False if len(given) == len(candidates) else None
+    return False if len(known) == len(candidates) else None
 
 
 def _as_day(typed: TypedValue) -> TypedValue:
-    """Texts among dates; how other types mix in an IN differs between Hive's versions."""
+    """Converts a date or a text with a date to a date, for an IN with both.
+
+    Hive's versions differ for other mixtures of types, so these raise IndeterminateError.
+    """
     day, value = _day(typed), typed.value
     if (not is_text(typed.kind) and typed.kind.name != "date") or day is None or value not in (day, day.isoformat()):
         raise IndeterminateError
@@ -103,8 +106,8 @@ def _as_day(typed: TypedValue) -> TypedValue:
 
 def _between(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
     inverted, value, lower, upper = (argument() for argument in _exactly(4, arguments))
-    found = _both(compared("OPEqualOrGreaterThan", value, lower), compared("OPEqualOrLessThan", value, upper))
-    return found if not inverted.value else _negated(found)
+    result = _both(compared("OPEqualOrGreaterThan", value, lower), compared("OPEqualOrLessThan", value, upper))
+    return _negated(result) if inverted.value else result
 
 
 def _both(left: bool | None, right: bool | None) -> bool | None:
@@ -118,17 +121,17 @@ def _negated(value: bool | None) -> bool | None:
 
 
 def _and(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
-    found: bool | None = True
+    result: bool | None = True
     for argument in arguments:
-        found = _both(found, _truth(argument()))
-    return found
+        result = _both(result, _truth(argument()))
+    return result
 
 
 def _or(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
-    found: bool | None = False
+    result: bool | None = False
     for argument in arguments:
-        found = _negated(_both(_negated(found), _negated(_truth(argument()))))
-    return found
+        result = _negated(_both(_negated(result), _negated(_truth(argument()))))
+    return result
 
 
 def _truth(typed: TypedValue) -> bool | None:
@@ -138,15 +141,15 @@ def _truth(typed: TypedValue) -> bool | None:
 
 
 def _cast(target: HiveType, arguments: Sequence[Argument]) -> Any:
-    given = _exactly(1, arguments)[0]()
-    return converted(given.kind, target, given.value)
+    argument = _exactly(1, arguments)[0]()
+    return converted(argument.kind, target, argument.value)
 
 
 def _coalesce(target: HiveType, arguments: Sequence[Argument]) -> Any:
     for argument in arguments:
-        found = argument()
-        if found.value is not None:
-            return _of(target, found)
+        typed = argument()
+        if typed.value is not None:
+            return _of(target, typed)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Numbers and texts as Kryo writes them: version 3 (Hive 2.3, 3.1) the high byte first, 5 (Hive 4) the low one."""
+"""Decoder of Kryo's numbers and texts: version 3 (Hive 2.3, 3.1) is big-endian, version 5 (Hive 4) little-endian."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ MAX_BYTES = 1 << 20
 
 
 class UnreadableExpressionError(InvalidInputError):
-    """What was sent is not an expression that is known here. The text says what is in the way."""
+    """The bytes are not an expression of a supported Hive version. The text describes the problem."""
 
 
 class Input:
-    """A cursor over the bytes. Every method raises UnreadableExpressionError where they end too soon."""
+    """A cursor over the bytes. Every method raises UnreadableExpressionError if the data ends too early."""
 
     def __init__(self, data: bytes, version: int) -> None:
-        """`version`: of Kryo, 3 or 5. Raises UnreadableExpressionError for more than MAX_BYTES."""
+        """Raises UnreadableExpressionError for more than MAX_BYTES. `version` is that of Kryo: 3 or 5."""
         if len(data) > MAX_BYTES:
-            raise UnreadableExpressionError(f"it has {len(data):,} bytes, at most {MAX_BYTES:,} are read")
+            raise UnreadableExpressionError(f"it has {len(data):,} bytes; the maximum is {MAX_BYTES:,}")
         self._data = data
         self._position = 0
         self.version = version
@@ -27,22 +27,26 @@ class Input:
 
     @property
     def left(self) -> int:
-        """Bytes that are not read yet."""
+        """Number of bytes that have not been read yet."""
         return len(self._data) - self._position
 
     def byte(self) -> int:
-        """From 0 to 255."""
+        """Reads an unsigned byte."""
         if self._position >= len(self._data):
-            raise UnreadableExpressionError("it ends too soon")
+            raise UnreadableExpressionError("it ends too early")
         value = self._data[self._position]
         self._position += 1
         return value
 
     def boolean(self) -> bool:
+        """Reads a boolean."""
         return self.byte() == 1
 
     def varint(self, bits: int = 32) -> int:
-        """Returns a number that is not negative: seven bits a byte, the lowest first, and of 64 eight in the last."""
+        """Reads an unsigned variable-length number: 7 bits per byte, the lowest first.
+
+        The ninth byte of a 64-bit number has 8 bits.
+        """
         value = shift = 0
         while shift < bits:
             byte = self.byte()
@@ -55,12 +59,12 @@ class Input:
         raise UnreadableExpressionError("a number is too long")
 
     def zigzag(self, bits: int = 32) -> int:
-        """Returns a number of this many bits, the sign in the lowest."""
+        """Reads a signed variable-length number. The lowest bit is the sign."""
         value = self.varint(bits)
         return (value >> 1) ^ -(value & 1)
 
     def flagged(self) -> tuple[bool, int]:
-        """Returns the highest bit of the first byte, and a number whose first six bits follow it."""
+        """Reads a flag and a variable-length number. The first byte has the flag, a continuation bit and 6 bits."""
         first = self.byte()
         value = first & 0x3F
         if first & 0x40:
@@ -68,12 +72,15 @@ class Input:
         return first >= 0x80, value
 
     def fixed(self, kind: str) -> int | float:
-        """Returns a number of a fixed size, by the letter that `struct` has for it: h, i, q, f, d."""
+        """Reads a number of a fixed size. `kind` is a format character of `struct`: h, i, q, f or d."""
         size = struct.calcsize(kind)
-        return struct.unpack(self._order + kind, self._taken(size))[0]  # type: ignore[no-any-return] # by its letter
+        return struct.unpack(self._order + kind, self._taken(size))[0]  # type: ignore[no-any-return] # one number, by its format
 
     def text(self) -> str | None:
-        """ASCII up to a byte with the high bit; anything else is counted, in units of UTF-16."""
+        """Reads a text or null.
+
+        An ASCII text ends with the byte that has the high bit set. Other texts follow their length in UTF-16 units.
+        """
         if self._position < len(self._data) and self._data[self._position] < 0x80:
             return self._ascii()
         _, length = self.flagged()
@@ -85,7 +92,7 @@ class Input:
         try:
             return units.decode("utf-16-be")
         except UnicodeDecodeError:
-            raise UnreadableExpressionError("a text has half a character") from None
+            raise UnreadableExpressionError("a text has a lone surrogate") from None
 
     def count(self, length: int) -> int:
         """Returns `length` if that many elements of at least one byte each can follow.
@@ -93,12 +100,12 @@ class Input:
         Raises UnreadableExpressionError if they cannot.
         """
         if not 0 <= length <= self.left:
-            raise UnreadableExpressionError("a list is longer than what follows")
+            raise UnreadableExpressionError("a list is longer than the remaining data")
         return length
 
     def _taken(self, size: int) -> bytes:
         if size > self.left:
-            raise UnreadableExpressionError("it ends too soon")
+            raise UnreadableExpressionError("it ends too early")
         start = self._position
         self._position += size
         return self._data[start : self._position]
@@ -119,5 +126,5 @@ class Input:
                 second = self.byte()
                 return (first & 0x0F) << 12 | (second & 0x3F) << 6 | self.byte() & 0x3F
         if first >= 0x80:
-            raise UnreadableExpressionError("a text is not one")
+            raise UnreadableExpressionError("a text is malformed")
         return first

@@ -27,7 +27,7 @@ from metastore.domain.expression import (
     push_not,
 )
 from metastore.domain.keys import kind_of
-from metastore.domain.kryo.by_values import Key, answered, truth_of, without_defaults
+from metastore.domain.kryo.by_values import Key, predicate_by_values, truth_of, without_defaults
 from metastore.domain.kryo.constants import literal, node_type
 from metastore.domain.kryo.evaluation import evaluated
 from metastore.domain.kryo.functions import TypedValue
@@ -298,7 +298,7 @@ class _Translation:
         self._evaluations -= len(rows) * size
         if self._evaluations < 0:
             return UNKNOWN
-        return answered(node, {column: self._types[column] for column in columns}, rows)
+        return predicate_by_values(node, {column: self._types[column] for column in columns}, rows)
 
 
 def _constant(node: JavaObject) -> TypedValue | None:

@@ -102,5 +102,5 @@ def test_depth_is_bounded(levels: int) -> None:
 
 
 def test_size_is_bounded() -> None:
-    with pytest.raises(InvalidInputError, match="at most 1,048,576 are read"):
+    with pytest.raises(InvalidInputError, match="the maximum is 1,048,576"):
         parse_serialized(b"\x01" + b"\0" * (1 << 20), [Key("k", "int")], lambda _: [])
