@@ -1,4 +1,4 @@
-"""The audit trail: lines that no transaction wrote, and telling all of them to the log, in their order."""
+"""The audit trail: rejected calls, and the transfer of all lines to the log, in order."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _BATCH: Final = 1000
 
 
 class AuditService:
-    """`keep`: how long lines stay in the table when they are in the log, seconds; 0: they do not."""
+    """`keep`: seconds that lines stay in the table after they were logged; 0: they are deleted at once."""
 
     def __init__(self, store: Store, keep: float) -> None:
         self._store = store
         self._keep = keep
 
     def write(self, note: AuditNote) -> None:
-        """Writes what was refused, or was changed by no transaction of the call."""
+        """Writes the line of a call that was rejected, or whose transaction has not written it."""
         with self._store.transaction(audited=False) as work:
             work.audit.write(note)
 
     def tell(self) -> None:
-        """Tells the log of what it does not have yet. One worker of all servers at a time does it."""
+        """Logs new lines. One worker of all servers does it at a time."""
         while True:
             with self._store.transaction(audited=False) as work:
                 lines = work.audit.untold(_BATCH) if work.try_lock_job("audit") else []
@@ -43,7 +43,7 @@ class AuditService:
 
 
 class _Line(CallLine):
-    """A line of the trail, as text."""
+    """An audit line as key=value text."""
 
     def __str__(self) -> str:
         return " ".join(f"{name}={'-' if value in (None, '') else value}" for name, value in self.fields.items())

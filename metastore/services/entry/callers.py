@@ -1,4 +1,4 @@
-"""Who a connection's caller is: what it says itself, and what it may say of itself."""
+"""The caller of a connection: user and groups, as authenticated or as the client sets them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from metastore.security.proxy_users import ProxyUsers
 
 
 class CallerService:
-    """A proved name stays, except for those that may act for others."""
+    """Rules of set_ugi. An authenticated user keeps its name, unless it may impersonate others."""
 
     def __init__(self, groups: Groups, proxies: ProxyUsers) -> None:
         self._groups = groups
         self._proxies = proxies
 
     def set_ugi(self, user: str | None, groups: list[str] | None) -> list[str]:
-        """Returns the caller's groups, of a proved name with the name at their end, as Hive does.
+        """Sets the caller, if permitted. Returns its groups and, as Hive does, an authenticated user's name at the end.
 
-        Raises InvalidOperationError where the caller acts for others, but not for this one.
+        Raises InvalidOperationError if the caller may impersonate users, but not this one.
         """
         current = caller.get()
         if current is None or not current.authentication:
@@ -27,19 +27,19 @@ class CallerService:
                 _become(current, user, list(groups or []))
             return list(groups or [])
         real = current.real_user or current.user or ""
-        wanted = user or real
-        if wanted != current.user and current.authentication != TOKEN and self._proxies.has(real):
-            if wanted != real and not self._proxies.may_act(real, wanted, current.peer):
+        requested = user or real
+        if requested != current.user and current.authentication != TOKEN and self._proxies.has(real):
+            if requested != real and not self._proxies.may_act(real, requested, current.peer):
                 raise InvalidOperationError(
-                    f"User: {real} is not allowed to impersonate {wanted} (METASTORE_PROXY_USERS)"
+                    f"User: {real} is not allowed to impersonate {requested} (METASTORE_PROXY_USERS)"
                 )
-            _become(current, wanted, self._groups.of(wanted))
-            current.real_user = None if wanted == real else real
+            _become(current, requested, self._groups.of(requested))
+            current.real_user = None if requested == real else real
         return [*current.groups, current.user or ""]
 
 
 def _become(current: Caller, user: str | None, groups: list[str]) -> None:
-    """Makes a connection another user's: for him, nothing counts that the one before has set."""
+    """Changes the user of a connection. Settings of the previous user are discarded."""
     if current.user not in (None, user):
         current.meta_confs.clear()
     current.user, current.groups = user, groups

@@ -1,4 +1,4 @@
-"""Reading column statistics, and those of many partitions as one (Hive's HMSHandler, MetaStoreDirectSql)."""
+"""Reading and aggregating column statistics (Hive's HMSHandler, MetaStoreDirectSql)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from thrift_idl.gen.hive_metastore.ttypes import AggrStats, ColumnStatisticsObj
 
 
 class ColumnStatisticsReadService(Service):
-    """Rules of reading. Names of the table come folded; columns None means all. Raises NotFoundError for the table."""
+    """Rules of reading. Table names are in lower case. `columns`: None for all. All raise NotFoundError."""
 
     def of_table(self, table: TableName, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
-        """Returns the table's own, or None."""
+        """Returns the statistics of the table itself, or None."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             return work.column_statistics.of_table(reference.id, _folded(columns), engine)
@@ -27,40 +27,40 @@ class ColumnStatisticsReadService(Service):
     def of_partitions(
         self, table: TableName, names: Sequence[str], columns: Sequence[str] | None, engine: str
     ) -> dict[str, Analyzed]:
-        """Reads statistics by the partition's name, without partitions that are not there or have none."""
+        """Returns statistics by partition name. Partitions that do not exist, or have none, are left out."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
-            wanted = _canonical(reference, names)
-            return work.column_statistics.of_partitions(reference.id, wanted, _folded(columns), engine)
+            return work.column_statistics.of_partitions(
+                reference.id, _canonical(reference, names), _folded(columns), engine
+            )
 
     def of_column(self, table: TableName, partition: str | None, column: str, engine: str) -> Analyzed:
-        """Reads those of one column of the table, or of a partition. Raises NotFoundError when there are none."""
-        found = self._of(table, partition, [column], engine)
+        """Returns the statistics of one column of the table or partition. Raises NotFoundError if there are none."""
         missing = f"Statistics for dbName={table.database}, tableName={table.name}, columnName={column} not available"
-        return required(found, NotFoundError(missing))
+        return required(self._of(table, partition, [column], engine), NotFoundError(missing))
 
     def aggregate(self, table: TableName, names: Sequence[str], columns: Sequence[str], engine: str) -> AggrStats:
-        """Sums up the statistics of the named partitions, by column; and tells how many of these have all of them."""
+        """Aggregates statistics by column, and counts the partitions that have all of the columns."""
         with self._store.read() as work:
             reference = get_table_ref(work, table)
-            wanted = _canonical(reference, names)
-            by_name = work.column_statistics.of_partitions(reference.id, wanted, _folded(columns), engine)
-        positions = {name: position for position, name in enumerate(wanted)}
+            canonical = _canonical(reference, names)
+            by_name = work.column_statistics.of_partitions(reference.id, canonical, _folded(columns), engine)
+        positions = {name: position for position, name in enumerate(canonical)}
         groups: dict[tuple[str, str, str], list[tuple[int, ColumnStatisticsObj]]] = {}
         for name, analyzed in by_name.items():
             for obj in analyzed.columns.decode():
                 groups.setdefault((obj.colName, obj.colType, kind_of(obj)), []).append((positions[name], obj))
-        asked = len({fold(column) for column in columns})
-        complete = sum(len(analyzed.columns) == asked for analyzed in by_name.values())
-        return AggrStats([combined(groups[key], len(wanted)) for key in sorted(groups)], complete)
+        count = len({fold(column) for column in columns})
+        complete = sum(len(analyzed.columns) == count for analyzed in by_name.values())
+        return AggrStats([combined(groups[key], len(canonical)) for key in sorted(groups)], complete)
 
     def columns(self, table: TableName, partition: str | None, engine: str) -> list[str]:
-        """Lists which columns of a table, or of a partition, have statistics; none of what is not there."""
+        """Lists the columns with statistics of a table or partition; none if it does not exist."""
         try:
-            found = self._of(table, partition, None, engine)
+            analyzed = self._of(table, partition, None, engine)
         except NotFoundError:
             return []
-        return [obj.colName for obj in found.columns.decode()] if found else []
+        return [obj.colName for obj in analyzed.columns.decode()] if analyzed else []
 
     def _of(
         self, table: TableName, partition: str | None, columns: Sequence[str] | None, engine: str
@@ -75,5 +75,5 @@ def _folded(columns: Sequence[str] | None) -> list[str] | None:
 
 
 def _canonical(table: TableRef, names: Sequence[str]) -> list[str]:
-    """Lists each name once, in their order."""
+    """Returns the names in canonical form, each once."""
     return list(dict.fromkeys(canonical_name(table.key_names, name) for name in names))

@@ -24,10 +24,10 @@ Columns = dict[str, ColumnStatisticsObj]
 
 
 class ColumnStatisticsWriteService(ClockedService):
-    """Rules of writing. Names of the table come folded.
+    """Rules of writing. Table names are in lower case.
 
-    What is stored is marked as accurate in the parameters of its table or partition. A merge adds to what is marked
-    only: of other columns nobody knows what their statistics leave out, so theirs stay as they are.
+    Stored columns are marked as accurate in the parameters of their table or partition. A merge changes only marked
+    columns: the statistics of others may not cover all rows.
     """
 
     def store_of_table(
@@ -35,7 +35,7 @@ class ColumnStatisticsWriteService(ClockedService):
     ) -> None:
         """Replaces the statistics of these columns, or merges with them.
 
-        Raises NotFoundError, InvalidObjectError, InvalidInputError (a column is not there).
+        Raises NotFoundError, InvalidObjectError, InvalidInputError (a column does not exist).
         """
         new = _joined(statistics)
         with self._store.transaction() as work:
@@ -57,8 +57,9 @@ class ColumnStatisticsWriteService(ClockedService):
         engine: str,
         merge: bool = False,
     ) -> None:
-        """Does what `store_of_table` does, for partitions by their names. What comes twice for a partition is put
-        together. As in Hive, columns are not looked up: partitions may have had others than their table.
+        """Does the same as `store_of_table` for partitions, by name. A partition may occur more than once.
+
+        As in Hive, columns are not checked: partitions may have had other columns than their table.
         """
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
@@ -66,15 +67,15 @@ class ColumnStatisticsWriteService(ClockedService):
             for name, columns in statistics:
                 canonical = canonical_name(stored.ref.key_names, name)
                 new[canonical] = _joined(columns, new.get(canonical))
-            there = _locked(work, stored.ref, new)
+            existing = _lock(work, stored.ref, new)
             if merge:
                 old = work.column_statistics.of_partitions(stored.ref.id, list(new), None, engine)
-                marks = {name: one.partition.parameters for name, one in there.items()}
+                marks = {name: one.partition.parameters for name, one in existing.items()}
                 new = {name: _merged(old.get(name), columns, marks[name]) for name, columns in new.items()}
-            by_id = {there[name].id: list(columns.values()) for name, columns in new.items()}
+            by_id = {existing[name].id: list(columns.values()) for name, columns in new.items()}
             work.column_statistics.put(stored.ref.id, by_id, engine, self._clock())
-            states = {name: with_accurate(one.partition.parameters, new[name]) for name, one in there.items()}
-            _update(work, stored.ref, there, states)
+            states = {name: with_accurate(one.partition.parameters, new[name]) for name, one in existing.items()}
+            _update(work, stored.ref, existing, states)
 
     def delete(
         self,
@@ -85,33 +86,33 @@ class ColumnStatisticsWriteService(ClockedService):
         partitions: Sequence[str | None] | None = None,
         of_table: bool = False,
     ) -> None:
-        """Deletes the statistics of columns: of the table, where that is said or it has no partitions; else of these.
+        """Deletes statistics of partitions or, with `of_table` or if it has no partitions, of the table itself.
 
-        None is all columns, engines, partitions.
-        Raises NotFoundError for table and partitions, or when the named columns have none.
+        `columns`, `engine`, `partitions`: None for all. Raises NotFoundError if the table or a partition does not
+        exist, or the named columns have no statistics.
         """
         columns = None if columns is None else [fold(column) for column in columns]
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="change")
             itself = of_table or not (stored.ref.keys or partitions)
-            there = {}
+            existing = {}
             if not itself:
                 keys = stored.ref.key_names
-                wanted = None if partitions is None else [canonical_name(keys, name) for name in partitions]
-                there = _locked(work, stored.ref, wanted)
-            owners = [TABLE_ITSELF] if itself else [one.id for one in there.values()]
+                names = None if partitions is None else [canonical_name(keys, name) for name in partitions]
+                existing = _lock(work, stored.ref, names)
+            owners = [TABLE_ITSELF] if itself else [one.id for one in existing.values()]
             if not work.column_statistics.delete(stored.ref.id, owners, columns, engine) and columns is not None:
                 of = f"db={table.database} table={table.name} col={','.join(columns)}"
                 raise NotFoundError(f"Column stats doesn't exist for {of}")
             struct = stored.encoded.decode()
             if itself and _changed(struct, without_accurate(struct.parameters, columns)):
                 work.tables.update(stored.ref.id, stored.ref.database_id, struct)
-            states = {name: without_accurate(one.partition.parameters, columns) for name, one in there.items()}
-            _update(work, stored.ref, there, states)
+            states = {name: without_accurate(one.partition.parameters, columns) for name, one in existing.items()}
+            _update(work, stored.ref, existing, states)
 
 
 def _joined(statistics: Sequence[ColumnStatisticsObj], before: Columns | None = None) -> Columns:
-    """Returns statistics by column, checked; what comes twice is put together."""
+    """Checks statistics and returns them by column. Statistics of the same column are combined."""
     joined = dict(before or {})
     for column in map(complete_column, statistics):
         joined[column.colName] = _together(joined.get(column.colName), column)
@@ -124,7 +125,7 @@ def _merged(old: Analyzed | None, new: Columns, parameters: dict[str, str]) -> C
 
 
 def _together(old: ColumnStatisticsObj | None, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
-    """Returns both as one; when the column has become one of another kind, the new ones."""
+    """Combines two statistics of a column. If the kind has changed, returns the new ones."""
     return new if old is None or kind_of(old) != kind_of(new) else combined([(0, old), (1, new)], 2)
 
 
@@ -135,29 +136,26 @@ def _check_columns(table: Table, columns: Iterable[str]) -> None:
         )
 
 
-def _locked(work: UnitOfWork, table: TableRef, names: Iterable[str] | None) -> dict[str, StoredPartition]:
-    """Returns the partitions (None: all), which nobody else changes or drops before this transaction ends.
-
-    Raises NotFoundError.
-    """
-    wanted = list(names or ())
-    chosen = None if names is None else named(wanted)
-    there = {partition.name: partition for partition in work.partitions.select_stored(table, chosen, lock=True)}
-    if missing := [name for name in wanted if name not in there]:
+def _lock(work: UnitOfWork, table: TableRef, names: Iterable[str] | None) -> dict[str, StoredPartition]:
+    """Locks partitions (None: all) and returns them by name. Raises NotFoundError."""
+    requested = list(names or ())
+    condition = None if names is None else named(requested)
+    existing = {partition.name: partition for partition in work.partitions.select_stored(table, condition, lock=True)}
+    if missing := [name for name in requested if name not in existing]:
         raise NotFoundError(f"partition {missing[0]} of {table.name} not found")
-    return there
+    return existing
 
 
 def _update(
-    work: UnitOfWork, table: TableRef, there: dict[str, StoredPartition], parameters: dict[str, dict[str, str]]
+    work: UnitOfWork, table: TableRef, partitions: dict[str, StoredPartition], parameters: dict[str, dict[str, str]]
 ) -> None:
-    """Gives partitions new parameters, where they are others."""
-    changed = [partition for name, partition in there.items() if _changed(partition.partition, parameters[name])]
+    """Stores new parameters of partitions, if they differ."""
+    changed = [partition for name, partition in partitions.items() if _changed(partition.partition, parameters[name])]
     keep_fresh(work, table, [partition.id for partition in changed])
     work.partitions_write.update(table, as_changed(changed))
 
 
 def _changed(struct: Table | Partition, parameters: dict[str, str]) -> bool:
-    """Sets the parameters; whether they are others than before."""
+    """Sets the parameters and tells whether they differ from before."""
     before, struct.parameters = struct.parameters, parameters
     return bool(before != parameters)

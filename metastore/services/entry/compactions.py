@@ -1,4 +1,4 @@
-"""The compaction queue. Engines compact and clean: this only keeps who asked, who works, and how it ended."""
+"""The compaction queue. Engines compact and clean; the server stores requests, workers and results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 _DEFAULT_POOL: Final = "default"
 _ABORTED: Final = "Compaction aborted by request"
 
-# What SHOW COMPACTIONS … ORDER BY may name: Hive's clients send the columns of its own table.
+# Columns of SHOW COMPACTIONS … ORDER BY: Hive's clients send those of Hive's own table.
 _ORDER_COLUMNS: Final = {
     "id": "id",
     "database": "database",
@@ -63,14 +63,14 @@ class CompactionService(Service):
     """Rules of the compaction queue."""
 
     def request(self, table: TableName, request: CompactionRequest) -> CompactionResponse:
-        """Puts a request into the queue, or tells why not. Raises InvalidInputError."""
+        """Queues a request, or returns why it was not accepted. Raises InvalidInputError."""
         with self._store.transaction() as work:
             return enqueue(work, check_named(table), request)
 
     def show(self, request: ShowCompactRequest) -> list[ShowCompactResponseElement]:
-        """Returns the queue, then what has ended, the latest first. Raises InvalidInputError for an unknown order."""
+        """Lists the queue, then finished compactions, the latest first. Raises InvalidInputError for a bad order."""
         catalog, database = split_database(request.dbName)
-        wanted = {
+        criteria = {
             "id": request.id or None,
             "catalog": catalog,
             "database": database or None,
@@ -82,16 +82,16 @@ class CompactionService(Service):
         }
         limit = request.limit if (request.limit or 0) > 0 else None
         with self._store.read() as work:
-            return [_element(stored) for stored in work.compactions.select(wanted, _order(request.order), limit)]
+            return [_element(stored) for stored in work.compactions.select(criteria, _order(request.order), limit)]
 
     def next(self, pool: str | None, worker: str | None, version: str | None) -> CompactionInfoStruct | None:
-        """Gives the oldest request to a worker, if there is one."""
+        """Assigns the oldest request to a worker, if there is one."""
         with self._store.transaction() as work:
             taken = work.compactions.take(pool, worker, version)
         return _info(taken) if taken else None
 
     def update(self, table: TableName, info: CompactionInfoStruct, transaction: int) -> None:
-        """Tells what a worker compacts: up to which write id, in which transaction. Raises NotFoundError."""
+        """Stores the highest write id and the transaction of a running compaction. Raises NotFoundError."""
         values = {"highest_write_id": info.highestWriteId, "run_as": info.runas, "transaction_id": transaction}
         with self._store.transaction() as work:
             _change(work, info.id or 0, **values)
@@ -101,17 +101,17 @@ class CompactionService(Service):
             work.transaction_writes.add(transaction, [touched])
 
     def set_job(self, compaction: int, job: str) -> None:
-        """Sets the job that does the work. Raises NotFoundError."""
+        """Stores the id of the engine's job. Raises NotFoundError."""
         with self._store.transaction() as work:
             _change(work, compaction, job=job)
 
     def mark_compacted(self, compaction: int) -> None:
-        """Notes that the new files are there; the old ones wait for a cleaner. Raises NotFoundError."""
+        """Marks a compaction as ready for cleaning: the new files exist. Raises NotFoundError."""
         with self._store.transaction() as work:
             _change(work, compaction, state=READY_FOR_CLEANING, worker=None)
 
     def mark_cleaned(self, compaction: int) -> None:
-        """Notes that the old files are gone, with what aborted transactions had written. Raises NotFoundError."""
+        """Marks a compaction as succeeded: old files, and those of aborted transactions, are gone."""
         with self._store.transaction() as work:
             ended = _end(work, compaction, SUCCEEDED)
             if ended.highest_write_id is not None:
@@ -119,7 +119,7 @@ class CompactionService(Service):
                 work.transaction_writes.forget_aborted(table, ended.partition, ended.highest_write_id)
 
     def mark_failed(self, table: TableName, info: CompactionInfoStruct) -> None:
-        """Ends a compaction that went wrong; without an id, before it was asked for. Raises NotFoundError."""
+        """Marks a compaction as failed; without an id, records one that was never requested. Raises NotFoundError."""
         with self._store.transaction() as work:
             if info.id:
                 _end(work, info.id, FAILED, info.errorMessage)
@@ -130,23 +130,23 @@ class CompactionService(Service):
                 work.compactions.record(table, partition, kind, DID_NOT_INITIATE, info.errorMessage)
 
     def mark_refused(self, info: CompactionInfoStruct) -> None:
-        """Notes that the worker would not do it. Raises NotFoundError."""
+        """Marks a compaction as refused by its worker. Raises NotFoundError."""
         with self._store.transaction() as work:
             _end(work, info.id or 0, REFUSED, info.errorMessage)
 
     def abort(self, ids: Sequence[int]) -> dict[int, AbortCompactionResponseElement]:
-        """Aborts those that no worker has taken; tells of each what came of it."""
+        """Aborts compactions that no worker has taken. Returns the result of each."""
         with self._store.transaction() as work:
             states = work.compactions.states(ids)
             aborted = set(work.compactions.abort(ids, _ABORTED))
         return {number: _aborted(number, states.get(number), done=number in aborted) for number in ids}
 
     def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[CompactionInfoStruct]:
-        """Returns the last compaction that went well, of the table or each partition, if it is newer than `after`."""
+        """Returns the last successful compaction of the table, or of each partition, newer than `after`."""
         names = [lower_case_columns(partition) or "" for partition in partitions]
         with self._store.read() as work:
-            found = work.compactions.latest(table, names, after)
-        return [CompactionInfoStruct(one.id, one.database, one.table, one.partition, one.type) for one in found]
+            latest = work.compactions.latest(table, names, after)
+        return [CompactionInfoStruct(one.id, one.database, one.table, one.partition, one.type) for one in latest]
 
 
 def _change(work: UnitOfWork, compaction: int, **values: object) -> None:
@@ -159,20 +159,20 @@ def _end(work: UnitOfWork, compaction: int, state: str, error: str | None = None
 
 
 def _missing(compaction: int | None) -> NotFoundError:
-    return NotFoundError(f"No compaction with id={compaction} is waiting or at work")
+    return NotFoundError(f"No compaction with id={compaction} is queued or running")
 
 
 def _order(text: str | None) -> list[tuple[str, bool]]:
-    """Lists (column, descending) of each term."""
+    """Parses terms into (column, descending)."""
     terms = []
     for part in (text or "").split(","):
-        found = _ORDER_TERM.fullmatch(part)
-        column = _ORDER_COLUMNS.get(found[1].lower()) if found else None
-        if found and column:
-            terms.append((column, (found[2] or "").lower() == "desc"))
+        match = _ORDER_TERM.fullmatch(part)
+        column = _ORDER_COLUMNS.get(match[1].lower()) if match else None
+        if match and column:
+            terms.append((column, (match[2] or "").lower() == "desc"))
         elif part.strip():
             known = ", ".join(_ORDER_COLUMNS)
-            raise InvalidInputError(f"Compactions are not ordered by {part.strip()[:100]!r}; write one of {known}")
+            raise InvalidInputError(f"Compactions cannot be ordered by {part.strip()[:100]!r}; use one of {known}")
     return terms
 
 

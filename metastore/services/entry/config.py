@@ -1,4 +1,4 @@
-"""What clients may ask of the server's settings, under Hive's names."""
+"""Settings that clients can read, and set for their connection, under Hive's names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from metastore.errors import InvalidInputError
 from metastore.services.rules.meta_confs import DISALLOW_TYPE_CHANGES
 from metastore.settings import Settings
 
-# Hive's MetastoreConf keeps secrets to itself: only these families may be read (HMSHandler.get_config_value).
+# As in HMSHandler.get_config_value, only these families may be read, and no secrets.
 _READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*", re.IGNORECASE)
 _SECRET = re.compile(r"password|secret", re.IGNORECASE)
 
-# Hive's MetastoreConf: the variables that a client may set for its connection ("meta confs").
+# The variables that a client may set for its connection (Hive's "meta confs"), with their defaults.
 _META_CONFS = {
     f"hive.{DISALLOW_TYPE_CHANGES}": "true",
     "hive.metastore.client.socket.timeout": "600s",
@@ -24,15 +24,15 @@ _META_CONFS = {
     "hive.metastore.client.capability.check": "false",
     "hive.metastore.partition.name.whitelist.pattern": "",
     "hive.metastore.callerctx": "",
-    # MSCK REPAIR asks whether expressions are understood: by the class that does so in Hive.
+    # MSCK REPAIR uses expressions only if this is the class that evaluates them in Hive.
     "hive.metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
 }
-# Since Hive 3, both this name and the one without the first word are known.
+# Since Hive 3, each variable also has the name without "hive.".
 _META_CONFS |= {key.removeprefix("hive."): value for key, value in _META_CONFS.items()}
 
 
 class ConfigService:
-    """Answers with what is true of this server, else with the client's default."""
+    """Returns this server's values, or the client's default."""
 
     def __init__(self, settings: Settings) -> None:
         self._known = {
@@ -40,7 +40,7 @@ class ConfigService:
             "metastore.warehouse.dir": settings.warehouse,
             "metastore.catalog.default": DEFAULT_CATALOG,
             "hive.exec.default.partition.name": "__HIVE_DEFAULT_PARTITION__",
-            # Impala looks at these before it follows the notification log.
+            # Impala reads these before it follows the notification log.
             "hive.metastore.dml.events": "true",
             "metastore.dml.events": "true",
             "hive.metastore.notifications.add.thrift.objects": "true",
@@ -62,16 +62,16 @@ class ConfigService:
         return self._known.get(name, default or "")
 
     def meta_conf(self, key: str | None) -> str:
-        """Reads a variable. Raises InvalidInputError for a variable that is not one."""
+        """Reads a variable of the connection. Raises InvalidInputError for an unknown one."""
         if key is None or key not in _META_CONFS:
             raise InvalidInputError(f"Invalid configuration key {key}")
         current = caller.get()
         return (current.meta_confs if current else {}).get(key.removeprefix("hive."), _META_CONFS[key])
 
     def set_meta_conf(self, key: str | None, value: str | None) -> None:
-        """Sets what Hive knows for the caller's connection. Only DISALLOW_TYPE_CHANGES changes what is done.
+        """Sets a variable of the connection. Only DISALLOW_TYPE_CHANGES has an effect.
 
-        Raises InvalidInputError for another key, or no value.
+        Raises InvalidInputError for an unknown key, or without a value.
         """
         if key is None or key not in _META_CONFS:
             raise InvalidInputError(f"Invalid configuration key {key}")
@@ -82,5 +82,5 @@ class ConfigService:
 
 
 def _time(seconds: float) -> str:
-    """Writes seconds as Hive's MetastoreConf and Trino read them: a whole number and its unit."""
+    """Formats seconds for Hive's MetastoreConf and Trino: a whole number and its unit."""
     return f"{seconds:.0f}s" if seconds % 1 == 0 else f"{seconds * 1000:.0f}ms"

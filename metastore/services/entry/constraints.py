@@ -1,4 +1,4 @@
-"""Constraints of tables: kept for the engines' planners, never enforced."""
+"""Constraints of tables: stored for the planners of engines, never enforced."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from thrift_idl.gen.hive_metastore.ttypes import SQLForeignKey
 
 
 class ConstraintService(Service):
-    """Rules of constraints. Catalog, database and table names come folded."""
+    """Rules of constraints. Catalog, database and table names are in lower case."""
 
     def add(self, constraints: Sequence[Constraint]) -> None:
         """Adds constraints to one table, all or none.
 
         Raises:
-            NotFoundError: the table, or the one that a foreign key points to, is missing.
-            InvalidObjectError: a name is taken, a column is missing, or there is a primary key already.
-            InvalidInputError: no constraint was given, or such of several tables.
+            NotFoundError: the table, or the one that a foreign key refers to, does not exist.
+            InvalidObjectError: a name is taken, or a column does not exist.
+            InvalidInputError: the list is empty or names several tables, or a primary key exists already.
         """
         owners = {owner_of(constraint) for constraint in constraints}
         if len(owners) != 1:
-            raise InvalidInputError(f"Constraints of one table must be given, these are of {len(owners)}")
+            raise InvalidInputError(f"One call adds constraints to one table, but these name {len(owners)}")
         table = owners.pop()
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="change")
             add_constraints(work, stored.ref.id, stored.encoded.decode(), constraints)
 
     def drop(self, table: TableName, name: str) -> None:
-        """Raises NotFoundError."""
+        """Drops a constraint. Raises NotFoundError."""
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="change")
             if not work.constraints.delete(stored.ref.id, name):
@@ -45,24 +45,23 @@ class ConstraintService(Service):
             work.record(events.drop_constraint(table, name))
 
     def select(self, table: TableName, *structs: type[Any]) -> list[EncodedList[Any]]:
-        """Lists, for each kind, the constraints of a table; none for an unknown table (as the real server answers)."""
+        """Lists the constraints of a table, by kind. As in Hive, the lists are empty if it does not exist."""
         with self._store.read() as work:
             return work.constraints.select(table.catalog, of_table(table.database, table.name), *structs)
 
     def select_all(self, table: TableName) -> list[EncodedList[Any]]:
-        """Selects as `select` does, of all kinds, in the order of SQLAllTableConstraints."""
+        """Lists the constraints of all kinds, in the order of SQLAllTableConstraints."""
         return self.select(table, *KINDS)
 
     def foreign_keys(
         self, catalog: str, parent: tuple[str | None, str | None], child: tuple[str | None, str | None]
     ) -> EncodedList[SQLForeignKey]:
-        """Lists foreign keys of a child table, to a parent table, or both. Each is a database and a table; None means
-        any.
+        """Lists the foreign keys of a child table, to a parent table, or both.
 
-        Raises InvalidInputError when neither table is named.
+        Each table is (database, table); None for any. Raises InvalidInputError if neither table is named.
         """
         if parent[1] is None and child[1] is None:
-            raise InvalidInputError("Name the parent table or the foreign table whose foreign keys are wanted")
+            raise InvalidInputError("Foreign keys need the name of the parent table or of the foreign table")
         condition = pointing_to(*parent) & of_table(*child)
         with self._store.read() as work:
             return work.constraints.select(catalog, condition, SQLForeignKey)[0]

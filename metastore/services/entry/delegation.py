@@ -1,4 +1,4 @@
-"""Delegation tokens: given to who came by Kerberos, renewed, cancelled, and taken in place of a ticket."""
+"""Delegation tokens: issued to Kerberos users, renewed, cancelled, and accepted instead of a ticket."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from metastore.identity import KERBEROS, TOKEN, AuthenticationFailedError, Ident
 from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import Store
 
-_PASSWORD: Final = 20  # bytes, as an HMAC-SHA1 has that Hadoop takes
+_PASSWORD: Final = 20  # bytes: the length of the HMAC-SHA1 that Hadoop uses
 
 MayAct = Callable[[str, str, str], bool]
-"""Whether a user may act for another, from an address."""
+"""Tells whether a user may impersonate another one, from an address."""
 
 
 class DelegationService:
-    """Hive's rules (HiveDelegationTokenManager, DelegationTokenSecretManager). Kept in the database for all servers.
+    """Rules of tokens (Hive's HiveDelegationTokenManager, DelegationTokenSecretManager). All servers share them.
 
-    `secret_of(identifier, password)` is what is kept of a password. Times in seconds.
+    `secret_of(identifier, password)`: returns the secret that is stored instead of the password. Times in seconds.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class DelegationService:
         self._per_owner = per_owner
 
     def issue(self, owner: str | None, renewer: str | None) -> str:
-        """Returns a token of the owner's, as text, which says who has it where that is somebody who acts for the owner.
+        """Issues a token of the owner, as text. It names the real user if that impersonates the owner.
 
-        Raises InvalidOperationError for who may not have it, or has too many.
+        Raises InvalidOperationError if the caller may not have it, or the owner has too many.
         """
         current = _by_kerberos()
         user = current.real_user or current.user or ""
@@ -56,7 +56,7 @@ class DelegationService:
             work.issued_tokens.delete_expired()
             if work.issued_tokens.count(owner) >= self._per_owner:
                 raise InvalidOperationError(
-                    f"{owner} has {self._per_owner} delegation tokens, as many as one may have "
+                    f"{owner} has {self._per_owner} delegation tokens, the most that a user may have "
                     "(METASTORE_MAX_TOKENS_PER_OWNER): cancel some, or wait until some expire"
                 )
             sequence, now = work.issued_tokens.next()
@@ -70,7 +70,7 @@ class DelegationService:
         return token_text(identifier, password)
 
     def renew(self, text: str | None) -> int:
-        """Returns until when it is valid, in ms since 1970. Raises InvalidOperationError for all but its renewer."""
+        """Renews a token. Returns its expiry, in ms since 1970. Raises InvalidOperationError for other callers."""
         user, identifier = _by_kerberos().user, _identifier(text)
         with self._store.transaction() as work:
             found = required(work.issued_tokens.find(identifier), NotFoundError("Renewal request for unknown token"))
@@ -81,7 +81,7 @@ class DelegationService:
             return work.issued_tokens.renew(identifier, self._renew_interval)
 
     def cancel(self, text: str | None) -> None:
-        """Ends it. Raises InvalidOperationError for all but its owner and its renewer."""
+        """Cancels a token. Raises InvalidOperationError unless called by its owner or its renewer."""
         user, identifier = _by_kerberos().user, _identifier(text)
         with self._store.transaction() as work:
             found = required(work.issued_tokens.find(identifier), NotFoundError("Token not found"))
@@ -90,7 +90,7 @@ class DelegationService:
             work.issued_tokens.delete(identifier)
 
     def secret(self, identifier: bytes) -> tuple[bytes, Identity]:
-        """Returns what checks the password of an identifier, and whose it is. Raises AuthenticationFailedError."""
+        """Returns the secret and the identity of a token. Raises AuthenticationFailedError."""
         with self._store.read() as work:
             found = work.issued_tokens.find(identifier)
         if found is None:
@@ -121,4 +121,4 @@ def _identifier(text: str | None) -> bytes:
     try:
         return parse_token(text or "")[0]
     except ValueError as error:
-        raise InvalidInputError(f"the text is no delegation token: {error}") from error
+        raise InvalidInputError(f"the text is not a delegation token: {error}") from error

@@ -1,4 +1,4 @@
-"""Dependent tables (Hive's proposal "Dependent Tables"): made, pointed elsewhere, and asked what depends on what."""
+"""Dependent tables (Hive's proposal "Dependent Tables"): creating and changing them, and reading dependencies."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import Dependencies, PartitionDependency, TableDependency
 
-# What Hive gives to a view.
+# The formats that Hive gives to views.
 _FORMATS = ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat")
 ANYBODY = "anonymous"
-"""Hive's name of users who have not said theirs."""
+"""Hive's name for users without a name."""
 
 
 class DependencyService(ClockedService):
-    """Rules of dependencies. Names come folded, the base's catalog is the dependent's."""
+    """Rules of dependencies. Names are in lower case. Base and dependent are in the same catalog."""
 
     def create(
         self,
@@ -44,12 +44,12 @@ class DependencyService(ClockedService):
         owner: str | None,
         if_not_exists: bool,
     ) -> None:
-        """Makes a table with the columns of its base, partitioned by the first of its partition columns.
+        """Creates a table with the columns of its base, partitioned by the first partition columns of the base.
 
         Raises:
-            NotFoundError: the base is missing.
-            InvalidObjectError: the partition columns are no prefix of the base's, or the database is missing.
-            AlreadyExistsError: a table of that name is there, and not `if_not_exists`.
+            NotFoundError: the base does not exist.
+            InvalidObjectError: the partition columns are no prefix of the base's, or the database does not exist.
+            AlreadyExistsError: a table of that name exists, and not `if_not_exists`.
         """
         try:
             with self._store.transaction() as work:
@@ -67,11 +67,11 @@ class DependencyService(ClockedService):
                 raise AlreadyExistsError(f"Table {dependent} already exists") from None
 
     def set_base(self, dependent: TableName, base: TableName, partitions: Sequence[Sequence[str]] | None) -> None:
-        """Lets new partitions, or these, depend on that table from now on; of these all are fresh then.
+        """Changes the base of new partitions (None) or of these partitions, which become fresh.
 
         Raises:
-            NotFoundError: a table is missing.
-            InvalidOperationError: the table is no dependent one, or a partition is missing.
+            NotFoundError: a table does not exist.
+            InvalidOperationError: the table is not a dependent table, or a partition does not exist.
             InvalidObjectError: the base has other columns or partition columns, or depends on the dependent itself.
         """
         with self._store.transaction() as work:
@@ -96,22 +96,22 @@ class DependencyService(ClockedService):
     ) -> None:
         rules = PartitionRules(table)
         names = [rules.name(values) for values in partitions]
-        there = work.partitions.select_stored(stored.ref, named(names), lock=True)
-        if missing := sorted(set(names) - {partition.name for partition in there}):
+        existing = work.partitions.select_stored(stored.ref, named(names), lock=True)
+        if missing := sorted(set(names) - {partition.name for partition in existing}):
             raise InvalidOperationError(f"{stored.ref.name} has no partition {missing[0]}: add it first")
-        bases = work.dependencies.bases_of([partition.id for partition in there])
+        bases = work.dependencies.bases_of([partition.id for partition in existing])
         known = {of.ref.id: str(of.ref.name) for of in work.tables.find_ids(sorted(set(bases.values())))}
-        before = befores([one._replace(partition=_reading(one, known[bases[one.id]])) for one in there])
-        work.partitions_write.update(stored.ref, as_changed(there))
-        work.dependencies.publish(stored.ref, base.id, [partition.id for partition in there])
-        read = [one._replace(partition=_reading(one, str(base.name))) for one in there]
-        work.record(*alter_partitions(table_text(table), before, as_changed(read)))
+        before = befores([one._replace(partition=_with_base(one, known[bases[one.id]])) for one in existing])
+        work.partitions_write.update(stored.ref, as_changed(existing))
+        work.dependencies.publish(stored.ref, base.id, [partition.id for partition in existing])
+        after = [one._replace(partition=_with_base(one, str(base.name))) for one in existing]
+        work.record(*alter_partitions(table_text(table), before, as_changed(after)))
         work.partitions_write.announce()
 
     def upwards(
         self, table: TableName, values: Sequence[str] | None, *, transitive: bool, base_partitions: bool
     ) -> Dependencies:
-        """Returns what a dependent table depends on; with `values`, those of its partitions that begin with them, too.
+        """Returns the bases of a dependent table and, with `values`, of its partitions that begin with them.
 
         Raises NotFoundError, InvalidInputError for too many values.
         """
@@ -129,7 +129,7 @@ class DependencyService(ClockedService):
     def downwards(
         self, table: TableName, values: Sequence[str] | None, *, transitive: bool, base_partitions: bool
     ) -> Dependencies:
-        """Returns what depends on a table; with `values`, only on partitions that begin with them.
+        """Returns the dependents of a table or, with `values`, of its partitions that begin with them.
 
         Raises NotFoundError, InvalidInputError for too many values.
         """
@@ -153,7 +153,7 @@ def _dependent(
         dbName=name.parent.name,
         tableName=name.name,
         tableType=VIEW,
-        owner=owner or struct.owner or ANYBODY,  # Trino reads a view as its owner, and none without
+        owner=owner or struct.owner or ANYBODY,  # Trino reads a view with its owner's rights, and needs one
         parameters={**parameters, DEPENDENT: "true", BASES: str(base.ref.name)},
         partitionKeys=[FieldSchema(key.name, key.type, comments.get(key.name)) for key in own_keys],
         sd=StorageDescriptor(
@@ -162,8 +162,8 @@ def _dependent(
     )
 
 
-def _reading(stored: StoredPartition, base: str) -> Partition:
-    """Returns a partition as events show it: its parameters say what it depends on, like those of its table."""
+def _with_base(stored: StoredPartition, base: str) -> Partition:
+    """Returns a partition as in events, with the parameter that names its base, as its table has it."""
     partition = copy.copy(stored.partition)
     partition.parameters = {**(partition.parameters or {}), BASES: base}
     return partition

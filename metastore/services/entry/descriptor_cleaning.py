@@ -1,8 +1,8 @@
-"""Removes what no table and no partition is described by any more: descriptors, and then their parts.
+"""Removes shared descriptors that no table or partition uses any more, and then their unused parts.
 
-Writers look for the descriptor that they need by its content. So one that nothing refers to is first retired: nobody
-finds it any more. It goes in a later run, when every transaction has ended that was under way when it was retired, and
-may have found it before; if one of them has used it, it is restored. No writer waits, whatever its version.
+Writers find the descriptor that they need by its content. So an unused one is first retired, which hides it from
+writers. A later run deletes it, after every transaction has ended that was running then and may have found it. If one
+of them has used it, it is restored. No writer waits, whatever its version.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from metastore.storage.unit_of_work import Store
 
 log = logging.getLogger("metastore.cleaning")
 
-_MOST: Final = 10_000  # of a kind in one run
-_SHARE: Final = 100  # looking through all partitions takes at most one in so many seconds
+_MOST: Final = 10_000  # rows of a kind in one run
+_SHARE: Final = 100  # searching all partitions takes at most 1/100 of the time
 _LEAST: Final = 1.0  # seconds
 
 Shared = tuple[str, int]  # kind and id
 
 
 class DescriptorCleaningService:
-    """Of one process; several share the work."""
+    """The cleaning of one process. Several processes share the work."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._retired: dict[Shared, frozenset[str]] = {}  # and what was under way then
-        self._used: dict[int, float] = {}  # descriptors that only partitions have, and until when that is believed
+        self._retired: dict[Shared, frozenset[str]] = {}  # with the transactions that were running then
+        self._used: dict[int, float] = {}  # descriptors of partitions, and until when no search is needed
 
     def run(self) -> int:
-        """Does the work, unless another server is at it. Returns how many rows were removed."""
+        """Cleans, unless another server does. Returns the number of removed rows."""
         with self._store.read() as work:
             underway = work.shared_descriptors.underway()
         ready = {row for row, before in self._retired.items() if not before & underway}
@@ -52,21 +52,19 @@ class DescriptorCleaningService:
             retired = work.shared_descriptors.retired()
         self._retired = {row: self._retired.get(row, underway) for row in retired}
         if removed:
-            log.info("descriptors that nothing refers to, and their parts, were removed: %s", removed)
+            log.info("%s unused descriptors, or parts of descriptors, were removed", removed)
         return removed
 
     def _unused(self, kind: str) -> list[int]:
-        """Returns those to which nothing refers. Whether partitions have a descriptor is looked for among all of them,
-        unless that was done lately.
-        """
+        """Returns unused rows. A descriptor is searched for among all partitions, unless that was done recently."""
         with self._store.read() as work:
             unused = work.shared_descriptors.unused(kind, _MOST)
             if kind != DESCRIPTORS:
                 return unused
             now = time.monotonic()
             self._used = {number: until for number, until in self._used.items() if until > now}
-            doubtful = [number for number in unused if number not in self._used]
-            found = work.shared_descriptors.of_partitions(doubtful)
+            unknown = [number for number in unused if number not in self._used]
+            used = work.shared_descriptors.of_partitions(unknown)
         took = time.monotonic() - now
-        self._used |= dict.fromkeys(found, now + max(_LEAST, _SHARE * took))
-        return [number for number in doubtful if number not in found]
+        self._used |= dict.fromkeys(used, now + max(_LEAST, _SHARE * took))
+        return [number for number in unknown if number not in used]

@@ -1,4 +1,4 @@
-"""Functions: their name, their class, and where its code lies."""
+"""User-defined functions: name, class and resources."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from thrift_idl.gen.hive_metastore.ttypes import Function
 
 
 class FunctionService(ClockedService):
-    """Rules of functions (Hive's HMSHandler). Catalog and database names come folded, those of functions as sent:
-    Spark looks for its own spelling in the message that a function does not exist.
+    """Rules of functions (Hive's HMSHandler). Catalog and database names are in lower case.
+
+    Function names are as sent: Spark searches for its own spelling in the message that a function does not exist.
     """
 
     def create(self, database: DatabaseName, function: Function) -> None:
-        """Raises AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError (of the database)."""
+        """Creates a function.
+
+        Raises AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError (the database does not exist).
+        """
         function = _prepared(function, database)
         function.createTime = self._clock()
         exists = AlreadyExistsError(f"Function {function.functionName} already exists")
@@ -30,15 +34,15 @@ class FunctionService(ClockedService):
             work.record(events.create_function(database, encode_json(function)))
 
     def alter(self, database: DatabaseName, name: str, new: Function, target: DatabaseName) -> None:
-        """Replaces a function, its name and database included; its owner, where one is given.
+        """Replaces a function, including its name and database. Without a new owner, it keeps its owner.
 
-        Raises NotFoundError, InvalidInputError, InvalidObjectError (of the new database, too), AlreadyExistsError (of
-        the new name).
+        Raises NotFoundError, InvalidInputError, InvalidObjectError (also if the new database does not exist),
+        AlreadyExistsError (the new name is taken).
         """
         new = _prepared(new, target)
         exists = AlreadyExistsError(f"Function {target}.{new.functionName} already exists")
         with taken(exists), self._store.transaction() as work:
-            stored = _found(work, database, name, lock=True)
+            stored = _get(work, database, name, lock=True)
             old = stored.encoded.decode()
             new.createTime = old.createTime
             if new.ownerName is None:
@@ -47,23 +51,23 @@ class FunctionService(ClockedService):
             work.functions.update(stored.id, required(work.databases.find(target), missing).id, new)
 
     def drop(self, database: DatabaseName, name: str) -> None:
-        """Raises NotFoundError."""
+        """Drops a function. Raises NotFoundError."""
         with self._store.transaction() as work:
-            work.functions.delete(_found(work, database, name, lock=True).id)
+            work.functions.delete(_get(work, database, name, lock=True).id)
             work.record(events.drop_function(database, fold(name)))
 
     def get(self, database: DatabaseName, name: str) -> EncodedStruct[Function]:
         """Reads a function. Raises NotFoundError."""
         with self._store.read() as work:
-            return _found(work, database, name).encoded
+            return _get(work, database, name).encoded
 
     def names(self, database: DatabaseName, pattern: str | None) -> list[str]:
-        """Lists names, ascending; empty for an unknown database. `pattern` is a regular expression."""
+        """Lists names, ascending; none if the database does not exist. `pattern`: a regular expression."""
         with self._store.read() as work:
             return work.functions.names(database, pattern)
 
     def select(self, of: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
-        """Lists those of a database, or of a catalog that is named, by their names."""
+        """Lists the functions of a database or (a name) of a catalog."""
         with self._store.read() as work:
             return work.functions.select(of, pattern)
 
@@ -83,6 +87,6 @@ def _prepared(function: Function, database: DatabaseName) -> Function:
     return function
 
 
-def _found(work: UnitOfWork, database: DatabaseName, name: str, *, lock: bool = False) -> StoredFunction:
+def _get(work: UnitOfWork, database: DatabaseName, name: str, *, lock: bool = False) -> StoredFunction:
     missing = NotFoundError(f"Function {database}.{name} does not exist")
     return required(work.functions.find(database, fold(name), lock=lock), missing)

@@ -1,4 +1,4 @@
-"""Locks: leases in the database, shared by all servers, that end when their holder is silent for too long."""
+"""Locks: leases in the database, shared by all servers. They expire without heartbeats."""
 
 from __future__ import annotations
 
@@ -30,63 +30,63 @@ class LockService(LeasingService):
     """Rules of locks. `timeout`: how long a lock lives without a heartbeat."""
 
     def lock(self, request: LockRequest) -> LockResponse:
-        """Grants all that is asked for, or lets it wait.
+        """Grants all components of a request, or queues it.
 
         Raises InvalidInputError, TransactionNotFoundError, TransactionAbortedError.
         """
-        wanted = requested(request)
+        components = requested(request)
         holder = Holder(request.txnid or None, request.user or "", request.hostname or "", request.agentInfo or "")
         with self._store.transaction() as work:
-            work.locks.one_at_a_time(wanted)
-            found = self._blocker(work, wanted, holder.transaction, None)
+            work.locks.one_at_a_time(components)
+            blocking = self._blocker(work, components, holder.transaction, None)
             if holder.transaction is not None:
                 open_ones(work, [holder.transaction], self._timeout)
-            if found and _gives_up(request, found):
-                return _refused(found)
-            lock = work.locks.insert(holder, wanted, found)
+            if blocking and _fails_at_once(request, blocking):
+                return _not_acquired(blocking)
+            lock = work.locks.insert(holder, components, blocking)
             work.undo_if_unknown(lambda later: later.locks.release(lock, self._timeout))
             if holder.transaction is not None:
                 work.transaction_writes.add(holder.transaction, written(request))
-        return _response(lock, found)
+        return _response(lock, blocking)
 
     def check(self, lock: int) -> LockResponse:
-        """Renews a lock, and grants it if it waits and can be granted.
+        """Renews a lock, and grants it if it waits and is no longer blocked.
 
         Raises LockNotFoundError, TransactionNotFoundError, TransactionAbortedError.
         """
         with self._store.transaction() as work:
-            standing = required(work.locks.find(lock, self._timeout), _missing(lock))
-            found = None
-            if not standing.granted:
-                work.locks.one_at_a_time(standing.components)
-                found = self._blocker(work, standing.components, standing.transaction, lock)
-            if standing.transaction is not None:
-                renew(work, standing.transaction, self._timeout)
-            granted = standing.granted
-            in_time = (
-                work.locks.renew(lock, self._timeout) if granted else work.locks.set_blocker(lock, found, self._timeout)
-            )
+            stored = required(work.locks.find(lock, self._timeout), _missing(lock))
+            blocking = None
+            if not stored.granted:
+                work.locks.one_at_a_time(stored.components)
+                blocking = self._blocker(work, stored.components, stored.transaction, lock)
+            if stored.transaction is not None:
+                renew(work, stored.transaction, self._timeout)
+            if stored.granted:
+                in_time = work.locks.renew(lock, self._timeout)
+            else:
+                in_time = work.locks.set_blocker(lock, blocking, self._timeout)
             if not in_time:
                 raise _missing(lock)
-        return _response(lock, found)
+        return _response(lock, blocking)
 
     def unlock(self, lock: int) -> None:
-        """Releases a lock. One that is not there has been released: clients repeat what they got no answer to.
+        """Releases a lock. No error if it does not exist, because clients repeat calls that got no reply.
 
-        Raises TransactionOpenError for a transaction's lock, which ends with it, unless it still waits.
+        Raises TransactionOpenError for a granted lock of a transaction, which ends with the transaction.
         """
         with self._store.transaction() as work:
             if work.locks.release(lock, self._timeout):
                 return
-            standing = work.locks.find(lock, self._timeout)
-        if standing is not None:
+            stored = work.locks.find(lock, self._timeout)
+        if stored is not None:
             raise TransactionOpenError(
                 f"Unlocking locks associated with transaction not permitted. lockid:{lock} ends with "
-                f"txnid:{standing.transaction}: commit or abort that"
+                f"txnid:{stored.transaction}: commit or abort that"
             )
 
     def heartbeat(self, lock: int | None, transaction: int | None) -> None:
-        """Renews a lock, a transaction, or both; 0 and None are neither.
+        """Renews a lock, a transaction, or both; 0 and None for neither.
 
         Raises LockNotFoundError, TransactionNotFoundError, TransactionAbortedError.
         """
@@ -97,10 +97,10 @@ class LockService(LeasingService):
                 raise _missing(lock)
 
     def show(self, request: ShowLocksRequest) -> list[ShowLocksResponseElement]:
-        """Returns the locks that are alive, in Hive's order: granted before waiting, shared before exclusive."""
+        """Lists locks that have not expired, in Hive's order: granted before waiting, shared before exclusive."""
         catalog, database = split_database(request.dbname)
         with self._store.read() as work:
-            shown = work.locks.list_alive(
+            entries = work.locks.list_alive(
                 self._timeout,
                 catalog=catalog,
                 database=database or None,
@@ -108,61 +108,61 @@ class LockService(LeasingService):
                 partition_name=lower_case_columns(request.partname),
                 transaction_id=request.txnid or None,
             )
-        return [_element(lock) for lock in sorted(shown, key=_place)]
+        return [_element(entry) for entry in sorted(entries, key=_order)]
 
     def _blocker(
-        self, work: UnitOfWork, wanted: Sequence[Component], transaction: int | None, lock: int | None
+        self, work: UnitOfWork, components: Sequence[Component], transaction: int | None, lock: int | None
     ) -> Blocker | None:
-        """Returns what a request must wait for. Somebody late is in nobody's way, and is ended where he would be."""
-        standing = work.locks.snapshot(wanted, transaction, lock, self._timeout)
-        found = blocker(wanted, transaction, standing.locks)
-        if found is None or not standing.late:
-            return found
+        """Returns the lock that a request must wait for. If expired locks are in the way, they are deleted first."""
+        snapshot = work.locks.snapshot(components, transaction, lock, self._timeout)
+        blocking = blocker(components, transaction, snapshot.locks)
+        if blocking is None or not snapshot.late:
+            return blocking
         expire_leases(work, self._timeout)
-        return blocker(wanted, transaction, work.locks.snapshot(wanted, transaction, lock, self._timeout).locks)
+        return blocker(components, transaction, work.locks.snapshot(components, transaction, lock, self._timeout).locks)
 
 
-def _gives_up(request: LockRequest, found: Blocker) -> bool:
-    """Tells whether a request is refused rather than made to wait: Hive 4 has such, of transactions."""
-    reads_now = request.zeroWaitReadEnabled and found.requested.type == LockType.SHARED_READ
+def _fails_at_once(request: LockRequest, blocking: Blocker) -> bool:
+    """Tells whether a transaction's request fails instead of waiting (Hive 4)."""
+    reads_now = request.zeroWaitReadEnabled and blocking.requested.type == LockType.SHARED_READ
     return bool(request.txnid and (reads_now or request.exclusiveCTAS))
 
 
-def _refused(found: Blocker) -> LockResponse:
-    wanted = ".".join(filter(None, found.requested[2:]))
-    text = f"Unable to acquire {found.requested.type.name} lock on {wanted}: lockid:{found.lock} is in the way"
+def _not_acquired(blocking: Blocker) -> LockResponse:
+    name = ".".join(filter(None, blocking.requested[2:]))
+    text = f"Unable to acquire {blocking.requested.type.name} lock on {name}: lockid:{blocking.lock} is in the way"
     return LockResponse(_NOT_ACQUIRED, LockState.NOT_ACQUIRED, text)
 
 
-def _response(lock: int, found: Blocker | None) -> LockResponse:
-    return LockResponse(lock, LockState.WAITING if found else LockState.ACQUIRED)
+def _response(lock: int, blocking: Blocker | None) -> LockResponse:
+    return LockResponse(lock, LockState.WAITING if blocking else LockState.ACQUIRED)
 
 
 def _missing(lock: int) -> LockNotFoundError:
     return LockNotFoundError(f"No such lock lockid:{lock}")
 
 
-def _place(shown: LockEntry) -> tuple[bool, int, int, int]:
-    return shown.acquired_at is None, _ORDER.index(shown.component.type), shown.id, shown.position
+def _order(entry: LockEntry) -> tuple[bool, int, int, int]:
+    return entry.acquired_at is None, _ORDER.index(entry.component.type), entry.id, entry.position
 
 
-def _element(shown: LockEntry) -> ShowLocksResponseElement:
-    waiting = shown.acquired_at is None
+def _element(entry: LockEntry) -> ShowLocksResponseElement:
+    waiting = entry.acquired_at is None
     return ShowLocksResponseElement(
-        lockid=shown.id,
-        dbname=shown.component.database,
-        tablename=shown.component.table,
-        partname=shown.component.partition,
+        lockid=entry.id,
+        dbname=entry.component.database,
+        tablename=entry.component.table,
+        partname=entry.component.partition,
         state=LockState.WAITING if waiting else LockState.ACQUIRED,
-        type=int(shown.component.type),
-        txnid=shown.holder.transaction or 0,
-        lastheartbeat=milliseconds(shown.heartbeat_at),
-        acquiredat=milliseconds(shown.acquired_at),
-        user=shown.holder.user,
-        hostname=shown.holder.host,
-        heartbeatCount=shown.heartbeat_count,
-        agentInfo=shown.holder.agent,
-        blockedByExtId=shown.blocked_by,
-        blockedByIntId=shown.blocked_by_position,
-        lockIdInternal=shown.position,
+        type=int(entry.component.type),
+        txnid=entry.holder.transaction or 0,
+        lastheartbeat=milliseconds(entry.heartbeat_at),
+        acquiredat=milliseconds(entry.acquired_at),
+        user=entry.holder.user,
+        hostname=entry.holder.host,
+        heartbeatCount=entry.heartbeat_count,
+        agentInfo=entry.holder.agent,
+        blockedByExtId=entry.blocked_by,
+        blockedByIntId=entry.blocked_by_position,
+        lockIdInternal=entry.position,
     )

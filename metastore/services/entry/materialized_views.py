@@ -1,4 +1,4 @@
-"""Materialized views: tables that remember what they were made of."""
+"""Materialized views: tables that store the names of their source tables."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, LockResponse,
 
 
 class MaterializedViewService(LeasingService):
-    """Rules of materialized views (Hive's ObjectStore, TxnHandler). Names come folded. `timeout`: of transactions."""
+    """Rules of materialized views. Names are in lower case; `timeout` is that of transactions."""
 
     def update(self, name: TableName, metadata: CreationMetadata) -> None:
-        """Says anew what a view was made of. Raises InvalidOperationError where there is no such view."""
+        """Replaces the source tables of a view. Raises InvalidOperationError if it does not exist."""
         with self._store.transaction() as work:
             missing = InvalidOperationError(f"alter is not possible: {name} table not found")
             stored = required(work.tables.find(name, lock="change"), missing)
@@ -29,33 +29,33 @@ class MaterializedViewService(LeasingService):
             work.materialized_views.set_sources(stored.ref.id, sources(table.creationMetadata))
 
     def invalidation(self) -> Materialization:
-        """Returns what happened to the sources since: anything may have, so that Hive rebuilds a view as a whole."""
+        """Returns that sources may have changed in any way, so that Hive rebuilds the whole view."""
         return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
 
     def lock_rebuild(self, name: TableName, transaction: int) -> LockResponse:
-        """Lets a transaction rebuild a view, until it ends, unless another one does: then it is not waited for.
+        """Locks a view for a transaction that rebuilds it. Does not wait if another one does.
 
-        Raises NotFoundError where there is no such view, TransactionNotFoundError, TransactionAbortedError.
+        Raises NotFoundError if the view does not exist, TransactionNotFoundError, TransactionAbortedError.
         """
         with self._store.transaction() as work:
             view = get_table_ref(work, name)
             open_ones(work, [transaction], self._timeout)
-            mine = work.materialized_views.begin_rebuild(view.id, transaction, self._timeout)
-            return LockResponse(transaction, LockState.ACQUIRED if mine else LockState.NOT_ACQUIRED)
+            acquired = work.materialized_views.begin_rebuild(view.id, transaction, self._timeout)
+            return LockResponse(transaction, LockState.ACQUIRED if acquired else LockState.NOT_ACQUIRED)
 
     def heartbeat_rebuild(self, name: TableName, transaction: int) -> bool:
-        """Renews the transaction; tells whether it is the one that rebuilds the view. Raises NotFoundError."""
+        """Renews the transaction. Returns whether it is the one that rebuilds the view. Raises NotFoundError."""
         with self._store.transaction() as work:
             alive = work.transactions.heartbeat(transaction, transaction, self._timeout)
             return bool(alive) and work.materialized_views.is_rebuilt_by(get_table_ref(work, name).id, transaction)
 
     def names_for_rewriting(self, database: DatabaseName) -> list[str]:
-        """Lists views of a database that a query may be rewritten to use; ascending."""
+        """Lists the views of a database that are enabled for query rewriting, ascending."""
         with self._store.read() as work:
             return [view.name for view in work.materialized_views.for_rewriting(database.catalog, database.name)]
 
     def for_rewriting(self) -> list[Table]:
-        """Lists all such views of the default catalog."""
+        """Returns all views of the default catalog that are enabled for query rewriting."""
         with self._store.read() as work:
             names = work.materialized_views.for_rewriting(DEFAULT_CATALOG)
             stored = work.tables.find_named(names)

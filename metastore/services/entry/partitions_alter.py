@@ -75,9 +75,11 @@ class PartitionAlterService(ChangingService):
                 old_texts = befores([old for old, _ in pairs])
                 changes = self._successors(work, stored, rules, pairs)
                 relocated = self._admit_locations(rules.table, changes)
+                # Decided before statistics are filled in, which must not count as a change by the client.
+                keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
                 if counting:
                     _fill_statistics(attempt, changes, counted)
-                self._store_changes(work, stored, changes, context)
+                self._store_changes(work, stored, changes, keeps_data=keeps_data)
                 work.record(*alter_partitions(table_text(rules.table), old_texts, [change.new for change in changes]))
                 if relocated:
                     check_unblocked(work, relocated)
@@ -110,12 +112,11 @@ class PartitionAlterService(ChangingService):
         return [sd.location for sd in relocated if sd.location and sd.location not in known]
 
     def _store_changes(
-        self, work: UnitOfWork, stored: StoredTable, changes: Sequence[_Change], context: Mapping[str, str]
+        self, work: UnitOfWork, stored: StoredTable, changes: Sequence[_Change], *, keeps_data: bool
     ) -> None:
         """Stores partitions, drops statistics of changed columns, and keeps dependents fresh if no data changed."""
-        leaves = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
         forget_columns_of_partitions(work, stored.ref, changes)
-        if leaves:
+        if keeps_data:
             keep_fresh(work, stored.ref, [change.old.id for change in changes])
         work.partitions_write.update(stored.ref, [change.new for change in changes])
 
