@@ -171,7 +171,7 @@ class Application:
         name = registration.application_name if registration else "metastore"
         engine = make_engine(settings, database_url, application=name)
         self._store = Store(engine, settings, metrics.count_events if metrics else None)
-        self._watch = Timer("watching PostgreSQL", Watch(settings.statement_timeout).check, _WATCH_INTERVAL)
+        self._watch = Timer("PostgreSQL watchdog", Watch(settings.statement_timeout).check, _WATCH_INTERVAL)
         self._listener = Listener(database_url)
         self._server = ServerService(self._store, registration, worker) if registration else None
 

@@ -153,11 +153,11 @@ def _coalesce(target: HiveType, arguments: Sequence[Argument]) -> Any:
     return None
 
 
-def _of(target: HiveType, found: TypedValue) -> Any:
-    """Returns a branch's value, which is of the function's type but for its size."""
-    if found.value is not None and found.kind.name != target.name and not (is_text(found.kind) and is_text(target)):
+def _of(target: HiveType, typed: TypedValue) -> Any:
+    """Returns the value of a branch. Its type must equal the function's type, except for the size."""
+    if typed.value is not None and typed.kind.name != target.name and not (is_text(typed.kind) and is_text(target)):
         raise IndeterminateError
-    return found.value
+    return typed.value
 
 
 def _if(target: HiveType, arguments: Sequence[Argument]) -> Any:
@@ -182,16 +182,16 @@ def _case(target: HiveType, arguments: Sequence[Argument]) -> Any:
     return _of(target, rest[-1]()) if len(rest) % 2 else None
 
 
-def _of_text(change: Callable[..., Any], least: int = 1, most: int = 1) -> Function:
-    """Returns a function of texts, and whole numbers after the first one."""
+def _of_text(change: Callable[..., Any], minimum: int = 1, maximum: int = 1) -> Function:
+    """Returns a function of one text and further texts or whole numbers, with a number of arguments in the range."""
 
     def apply(_: HiveType, arguments: Sequence[Argument]) -> Any:
-        given = [argument() for argument in arguments]
-        if not least <= len(given) <= most or not all(
-            is_text(typed.kind) or isinstance(typed.value, int) for typed in given if typed.value is not None
+        inputs = [argument() for argument in arguments]
+        if not minimum <= len(inputs) <= maximum or not all(
+            is_text(typed.kind) or isinstance(typed.value, int) for typed in inputs if typed.value is not None
         ):
             raise IndeterminateError
-        values = [typed.value for typed in given]
+        values = [typed.value for typed in inputs]
         if not isinstance(values[0], str | None):
             raise IndeterminateError
         if sum(len(value) for value in values if isinstance(value, str)) > _MAX_CHARACTERS:
@@ -202,7 +202,11 @@ def _of_text(change: Callable[..., Any], least: int = 1, most: int = 1) -> Funct
 
 
 def _letters(change: Callable[[str], str]) -> Callable[[str], str]:
-    """Makes a function of `change` where letters stay one each: there languages agree."""
+    """Returns a function that applies `change` to each character.
+
+    It raises IndeterminateError where Java and Python may differ: if a character becomes several, and for Σ, whose
+    lower case depends on its position.
+    """
 
     def apply(text: str) -> str:
         changed = "".join(map(change, text))
@@ -214,7 +218,7 @@ def _letters(change: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def _substring(text: str, start: int, length: int | None = None) -> str:
-    """Java counts units of UTF-16."""
+    """Returns a substring as Java does: positions count from 1, or from the end if negative, in UTF-16 units."""
     units = text.encode("utf-16-be")
     size = len(units) // 2
     first = start - 1 if start > 0 else size + start if start < 0 else 0
@@ -228,23 +232,23 @@ def _substring(text: str, start: int, length: int | None = None) -> str:
 
 
 def _like(text: str, pattern: str) -> bool:
-    """SQL's LIKE, without going back but to the last %."""
+    """Matches SQL LIKE with a greedy algorithm: after a mismatch, it continues after the last %."""
     if "\\" in pattern or len(text) * len(pattern) > _MAX_STEPS:
         raise IndeterminateError
-    at = place = 0
-    last, resumed = -1, 0
-    while at < len(text):
-        if place < len(pattern) and pattern[place] == "%":
-            last, resumed = place, at
-            place += 1
-        elif place < len(pattern) and pattern[place] in ("_", text[at]):
-            at, place = at + 1, place + 1
-        elif last >= 0:
+    in_text = in_pattern = 0
+    last_wildcard, resumed = -1, 0
+    while in_text < len(text):
+        if in_pattern < len(pattern) and pattern[in_pattern] == "%":
+            last_wildcard, resumed = in_pattern, in_text
+            in_pattern += 1
+        elif in_pattern < len(pattern) and pattern[in_pattern] in ("_", text[in_text]):
+            in_text, in_pattern = in_text + 1, in_pattern + 1
+        elif last_wildcard >= 0:
             resumed += 1
-            at, place = resumed, last + 1
+            in_text, in_pattern = resumed, last_wildcard + 1
         else:
             return False
-    return not pattern[place:].strip("%")
+    return not pattern[in_pattern:].strip("%")
 
 
 def _concat(*texts: Any) -> str:
@@ -252,7 +256,7 @@ def _concat(*texts: Any) -> str:
 
 
 def _arithmetic(compute: Callable[[int, int], int]) -> Function:
-    """Makes a function of whole numbers, within the type of the result."""
+    """Returns a function of two whole numbers. The result is converted to its type, as Java's arithmetic does."""
 
     def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
         left, right = (argument() for argument in _exactly(2, arguments))
@@ -260,28 +264,29 @@ def _arithmetic(compute: Callable[[int, int], int]) -> Function:
             raise IndeterminateError
         if left.value is None or right.value is None:
             return None
-        found = compute(left.value, right.value)
-        if abs(found) >= _WIDEST:
+        result = compute(left.value, right.value)
+        if abs(result) >= _WIDEST:
             raise IndeterminateError
-        return converted(HiveType("bigint"), target, found)
+        return converted(HiveType("bigint"), target, result)
 
     return apply
 
 
 def _remainder(left: int, right: int) -> int:
+    """Returns the remainder with the sign of `left`, as in Java."""
     if right == 0:
         raise IndeterminateError
     return abs(left) % abs(right) * (-1 if left < 0 else 1)
 
 
-def _single(compute: Callable[[int], int]) -> Function:
+def _of_one_number(compute: Callable[[int], int]) -> Function:
     return lambda target, arguments: _arithmetic(lambda value, _: compute(value))(target, [*arguments, *arguments])
 
 
 def _day(typed: TypedValue) -> datetime.date | None:
-    found = converted(typed.kind, HiveType("date"), typed.value)
-    if found is None or isinstance(found, datetime.date):
-        return found
+    day = converted(typed.kind, HiveType("date"), typed.value)
+    if day is None or isinstance(day, datetime.date):
+        return day
     raise IndeterminateError
 
 
@@ -295,24 +300,24 @@ def _part(name: str) -> Function:
 
 def _time_part(name: str) -> Function:
     def apply(_: HiveType, arguments: Sequence[Argument]) -> int | None:
-        given = _exactly(1, arguments)[0]()
-        if given.kind.name != "timestamp":
+        time = _exactly(1, arguments)[0]()
+        if time.kind.name != "timestamp":
             raise IndeterminateError
-        return int(getattr(given.value, name)) if isinstance(given.value, Instant) else None
+        return int(getattr(time.value, name)) if isinstance(time.value, Instant) else None
 
     return apply
 
 
 def _date(target: HiveType, arguments: Sequence[Argument]) -> Any:
-    """to_date: a text in old versions, a date in new ones."""
+    """Hive's to_date. Old versions return a text, new ones a date."""
     day = _day(_exactly(1, arguments)[0]())
     return day if day is None or target.name == "date" else day.isoformat()
 
 
 def _shifted(sign: int) -> Function:
     def apply(target: HiveType, arguments: Sequence[Argument]) -> Any:
-        given, days = (argument() for argument in _exactly(2, arguments))
-        day = _day(given)
+        start, days = (argument() for argument in _exactly(2, arguments))
+        day = _day(start)
         if day is None or days.value is None:
             return None
         if not isinstance(days.value, int) or abs(days.value) > 100_000:
@@ -327,6 +332,7 @@ def _shifted(sign: int) -> Function:
 
 
 def _exactly(count: int, arguments: Sequence[Argument]) -> Sequence[Argument]:
+    """Returns the arguments. Raises IndeterminateError if their number is not `count`."""
     if len(arguments) != count:
         raise IndeterminateError
     return arguments
@@ -343,7 +349,7 @@ def _null_safe(_: HiveType, arguments: Sequence[Argument]) -> bool:
     return bool(compared("OPEqual", left, right))
 
 
-# By the names of Hive's classes without GenericUDF.
+# Keys are Hive's class names without the prefix GenericUDF.
 FUNCTIONS: dict[str, Function] = {
     **{name: _comparison(name) for name in _COMPARED},
     "OPEqualNS": _null_safe,
@@ -380,11 +386,11 @@ FUNCTIONS: dict[str, Function] = {
     "OPMinus": _arithmetic(operator.sub),
     "OPMultiply": _arithmetic(operator.mul),
     "OPMod": _arithmetic(_remainder),
-    "OPNegative": _single(operator.neg),
-    "OPPositive": _single(operator.pos),
-    "Abs": _single(abs),
+    "OPNegative": _of_one_number(operator.neg),
+    "OPPositive": _of_one_number(operator.pos),
+    "Abs": _of_one_number(abs),
 }
-# By the names of the classes that a GenericUDFBridge calls, without org.apache.hadoop.hive.ql.udf.UDF.
+# Functions that Hive calls through GenericUDFBridge. Keys are class names without org.apache.hadoop.hive.ql.udf.UDF.
 BRIDGED: dict[str, Function] = {
     **dict.fromkeys(("ToByte", "ToShort", "ToInteger", "ToLong", "ToDouble", "ToFloat", "ToString"), _cast),
     "Like": _of_text(_like, 2, 2),

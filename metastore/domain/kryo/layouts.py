@@ -1,9 +1,14 @@
-"""What Hive's classes are made of: the fields that Kryo writes, in its order, which is that of their names.
+"""Fields of Hive's classes, in the order in which Kryo writes them: by name.
 
-A field's kind is a letter. Of Java's own types: z, b, s, i, j, f and d are boolean to double, as in class files; Z, Y,
-H, I, J, F and D their wrappers; S a String, B bytes, E an enumeration, L a list of Strings, t a LocalDate, u a
-LocalDateTime. W is a decimal that can be written, o an object whose class stands before it. Read from the classes of
-Hive 2.3.10, 3.1.3, 4.0.1 and 4.1.0; where one differs by Kryo's version, Hive 4's is new.
+The kind of a field is a letter:
+
+* z, b, s, i, j, f, d: Java's boolean, byte, short, int, long, float, double
+* Z, Y, H, I, J, F, D: their wrapper classes
+* S: String; L: list of Strings; B: byte array; E: enumeration; t: LocalDate; u: LocalDateTime; W: HiveDecimalWritable
+* o: any other object, preceded by its class
+
+The lists were made from the classes of Hive 2.3.10, 3.1.3, 4.0.1 and 4.1.0. Names with OLD are for Kryo 3 (Hive 2.3 and
+3.1), names with NEW for Kryo 5 (Hive 4).
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from typing import NamedTuple
 
 
 class Layout(NamedTuple):
-    """Names of the fields ("" where nobody asks for them) and their kinds."""
+    """The fields of a class: names ("" for fields that are skipped) and kinds."""
 
     names: tuple[str, ...]
     kinds: str
@@ -87,7 +92,7 @@ _NEW_FUNCTIONS = {
     "zozWooooSSoo": "OPDivide OPMod OPMultiply OPNumericMinus OPNumericPlus OPScaleUpDecimal64 PosMod",
     "oz": "RegExp",
 }
-# What functions keep beside: buffers for their results, and how they read their arguments.
+# Classes of functions' private fields, such as buffers for their results.
 _OTHERS = {
     "z": "io.BooleanWritable",
     "b": "hive.serde2.io.ByteWritable",
@@ -108,18 +113,18 @@ _NEW_OTHERS = {
     "io": "hive.serde2.io.HiveCharWritable hive.serde2.io.HiveVarcharWritable",
     "Bii": "io.Text",
 }
-_INSPECTED = (
+_INSPECTOR_TYPES = (
     "Binary Boolean Byte Date Double Float HiveChar HiveDecimal HiveIntervalDayTime HiveIntervalYearMonth HiveVarchar "
     "Int Long Short String Timestamp TimestampLocalTZ Void"
 )
 
 
 def _named() -> dict[str, Layout]:
-    made: dict[str, Layout] = {}
+    layouts: dict[str, Layout] = {}
     for name, fields in _NAMED.items():
         pairs = [field.split(":") for field in fields.split()]
-        made[name] = Layout(tuple(pair[0] for pair in pairs), "".join(pair[1] for pair in pairs))
-    return made
+        layouts[name] = Layout(tuple(pair[0] for pair in pairs), "".join(pair[1] for pair in pairs))
+    return layouts
 
 
 def _plain(prefix: str, groups: dict[str, str]) -> dict[str, Layout]:
@@ -131,15 +136,15 @@ def _plain(prefix: str, groups: dict[str, str]) -> dict[str, Layout]:
 
 
 def _inspectors() -> dict[str, Layout]:
-    """Lists inspectors: those of values have their type, those of constants the constant, too."""
+    """Returns the layouts of object inspectors. They have a type; those of constants also have the constant."""
     prefix = f"{HADOOP}hive.serde2.objectinspector.primitive."
-    made: dict[str, Layout] = {}
-    for kind in _INSPECTED.split():
+    layouts: dict[str, Layout] = {}
+    for kind in _INSPECTOR_TYPES.split():
         for side in ("Java", "Writable"):
-            made[f"{prefix}{side}{kind}ObjectInspector"] = Layout(("",), "o")
+            layouts[f"{prefix}{side}{kind}ObjectInspector"] = Layout(("",), "o")
         constant = "oW" if kind == "HiveDecimal" else "oo"
-        made[f"{prefix}WritableConstant{kind}ObjectInspector"] = Layout(("",) * 2, constant)
-    return made
+        layouts[f"{prefix}WritableConstant{kind}ObjectInspector"] = Layout(("",) * 2, constant)
+    return layouts
 
 
 _ALL = _named() | _plain(FUNCTIONS, _FUNCTIONS) | _plain(HADOOP, _OTHERS) | _inspectors()

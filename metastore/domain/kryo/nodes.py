@@ -1,4 +1,4 @@
-"""The parts of Hive's expressions, as they were read."""
+"""Access to the parts of deserialized expressions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from metastore.domain.kryo.values import IndeterminateError
 
 
 def arguments_of(node: JavaObject) -> list[Any]:
+    """Returns the arguments of a function call. Raises UnreadableExpressionError if there are none."""
     children = node.fields["children"]
     if not isinstance(children, list):
         raise UnreadableExpressionError("a function has no arguments")
@@ -20,7 +21,7 @@ def arguments_of(node: JavaObject) -> list[Any]:
 
 
 def struct_of(node: Any) -> list[Any] | None:
-    """Returns the members of a struct that is put together."""
+    """Returns the member expressions of a call of struct(…), or None for any other expression."""
     if not isinstance(node, JavaObject) or node.name != f"{EXPRESSIONS}GenericFuncDesc":
         return None
     function = node.fields["genericUDF"]
@@ -30,11 +31,11 @@ def struct_of(node: Any) -> list[Any] | None:
 
 
 def struct_constants(node: Any) -> list[TypedValue] | None:
-    """Returns the members of a struct that is a constant."""
+    """Returns the members of a constant struct, or None for any other expression."""
     if not isinstance(node, JavaObject) or node.name != f"{EXPRESSIONS}ConstantDesc":
         return None
-    found, values = node.fields["typeInfo"], node.fields["value"]
-    kinds = found.fields.get("allStructFieldTypeInfos") if isinstance(found, JavaObject) else None
+    info, values = node.fields["typeInfo"], node.fields["value"]
+    kinds = info.fields.get("allStructFieldTypeInfos") if isinstance(info, JavaObject) else None
     if not isinstance(kinds, list) or not isinstance(values, list) or len(values) != len(kinds):
         return None
     constants: list[TypedValue] = []

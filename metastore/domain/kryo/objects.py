@@ -1,7 +1,8 @@
-"""Java's objects as Kryo wrote them, read without Java: nothing that the bytes name is ever looked up or made.
+"""Decoder of Java objects in Kryo's format.
 
-The format is that of Kryo's FieldSerializer, CollectionSerializer and DefaultClassResolver, with references, as Hive's
-SerializationUtilities sets them up.
+Bytes from clients are untrusted: class names only select a layout, and no class is loaded or instantiated by its name.
+The format is that of Kryo's FieldSerializer, CollectionSerializer and DefaultClassResolver with references, in the
+configuration of Hive's SerializationUtilities.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Any
 from metastore.domain.kryo.input import Input, UnreadableExpressionError
 from metastore.domain.kryo.layouts import EXPRESSIONS, HADOOP, LAYOUTS, Layout
 
-# One level of an expression is three here: the node, its list, the child.
+# One level of an expression is three levels of objects: the node, the list of its children, the child.
 MAX_DEPTH = 150
 MAX_OBJECTS = 200_000
 
 
 @dataclass(slots=True)
 class JavaObject:
-    """An instance of a class that is known here; of its fields those that have a name in its layout."""
+    """An instance of a class in `layouts`. `fields` are those that have a name in the layout."""
 
     name: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -29,9 +30,9 @@ class JavaObject:
 
 @dataclass(frozen=True, slots=True)
 class EpochMillis:
-    """Of java.sql.Date and java.sql.Timestamp: since 1970 in UTC, and the nanoseconds of the second.
+    """A java.sql.Date or java.sql.Timestamp: milliseconds since 1970 in UTC, and the nanoseconds of the second.
 
-    What they mean depends on the zone of whoever wrote them.
+    The date and time of day depend on the client's time zone.
     """
 
     millis: int
@@ -46,7 +47,7 @@ _ARRAY_LIST = "java.util.Arrays$ArrayList"
 _SINGLETON = "java.util.Collections$SingletonList"
 _EMPTY = "java.util.Collections$EmptyList"
 _WRAPPED = {"Z": "z", "Y": "b", "H": "s", "I": "i", "J": "j", "F": "f", "D": "d"}
-# Classes without subclasses: as fields they need no name.
+# Final classes. Fields of these types are written without a class.
 _FINAL = {
     "S": "String",
     "W": f"{HADOOP}hive.serde2.io.HiveDecimalWritable",
@@ -55,7 +56,7 @@ _FINAL = {
 }
 _BY_NUMBER = ("int", "String", "float", "boolean", "byte", "char", "short", "long", "double", "void")
 _WRAPPERS = {"int": "i", "float": "f", "boolean": "z", "byte": "b", "short": "s", "long": "j", "double": "d"}
-# Which classes Hive registers comes first in its SerializationUtilities; 13 is Hive 2.3's list, and a Path later.
+# Classes that Hive registers in SerializationUtilities, by number. 13 is a list in Hive 2.3, and a Path in 3.1.
 _REGISTERED = {
     3: {10: "java.sql.Date", 11: "java.sql.Timestamp", 13: _ARRAY_LIST, 14: _ARRAY_LIST},
     5: {9: "java.sql.Date", 10: "java.sql.Timestamp", 13: _ARRAY_LIST},
@@ -63,13 +64,15 @@ _REGISTERED = {
 
 
 def expression_object(data: bytes) -> JavaObject:
-    """Returns the expression that Hive 2.3, 3.1 or 4 serialized. Raises UnreadableExpressionError."""
+    """Decodes an expression of Hive 2.3, 3.1 or 4. Raises UnreadableExpressionError."""
     if data[:2] == b"\x01\x00":
         return _Reader(Input(data, 5)).whole()
     return _Reader(Input(data, 3)).whole()
 
 
 class _Reader:
+    """Decodes one object tree. `_classes` and `_objects` have the classes and objects that references name."""
+
     def __init__(self, source: Input) -> None:
         self._input = source
         self._layouts = LAYOUTS[source.version]
@@ -91,17 +94,17 @@ class _Reader:
         }
 
     def whole(self) -> JavaObject:
-        """Hive 4 writes the class of the expression, others know it."""
+        """Decodes the whole expression. Only Hive 4 writes the class of the root."""
         root = f"{EXPRESSIONS}GenericFuncDesc"
-        found = self._object() if self._input.version == 5 else self._instance(root)
-        if not isinstance(found, JavaObject) or not found.name.startswith(EXPRESSIONS):
-            raise UnreadableExpressionError("it is no expression")
+        node = self._object() if self._input.version == 5 else self._instance(root)
+        if not isinstance(node, JavaObject) or not node.name.startswith(EXPRESSIONS):
+            raise UnreadableExpressionError("it is not an expression")
         if self._input.left:
-            raise UnreadableExpressionError("more follows than an expression")
-        return found
+            raise UnreadableExpressionError("data follows the expression")
+        return node
 
     def _object(self) -> Any:
-        """Its class, then itself."""
+        """Decodes a class and an object of this class."""
         name = self._class()
         return None if name is None else self._instance(name)
 
@@ -115,7 +118,7 @@ class _Reader:
             return _BY_NUMBER[number - 2]
         name = _REGISTERED[self._input.version].get(number - 2)
         if name is None:
-            raise UnreadableExpressionError(f"class {number - 2} is not known here")
+            raise UnreadableExpressionError(f"class {number - 2} is not supported")
         return name
 
     def _named_class(self) -> str:
@@ -123,11 +126,11 @@ class _Reader:
         if number == len(self._classes):
             self._classes.append(self._input.text() or "")
         elif number > len(self._classes):
-            raise UnreadableExpressionError("a class is numbered out of turn")
+            raise UnreadableExpressionError("class numbers are out of order")
         return self._classes[number]
 
     def _instance(self, name: str, *, nullable: bool = False) -> Any:
-        """Returns an object of a class: one that was there before, or what follows. `nullable`: whether null may be."""
+        """Decodes an object of a class, or a reference to an earlier one. `nullable` allows null."""
         if name in _WRAPPERS:
             return None if nullable and self._input.varint() == 0 else self._primitive(_WRAPPERS[name])
         reference = self._input.varint()
@@ -136,27 +139,27 @@ class _Reader:
                 raise UnreadableExpressionError("an object is missing")
             return None
         if reference > 1:
-            return self._seen(reference - 2, name)
-        position = self._begun(name)
+            return self._referenced(reference - 2, name)
+        position = self._register(name)
         if self._depth >= MAX_DEPTH:
-            raise UnreadableExpressionError("it is nested too deeply")
+            raise UnreadableExpressionError("it has too many levels")
         self._depth += 1
-        made = self._body(name)
+        value = self._body(name)
         self._depth -= 1
-        self._objects[position] = name, made
-        return made
+        self._objects[position] = name, value
+        return value
 
-    def _begun(self, name: str, value: Any = _UNFINISHED) -> int:
-        """Returns the number by which references call the next object."""
+    def _register(self, name: str, value: Any = _UNFINISHED) -> int:
+        """Registers the next object and returns its number in references."""
         if len(self._objects) >= MAX_OBJECTS:
             raise UnreadableExpressionError(f"it has more than {MAX_OBJECTS:,} objects")
         self._objects.append((name, value))
         return len(self._objects) - 1
 
-    def _seen(self, position: int, name: str) -> Any:
-        found, value = self._objects[position] if position < len(self._objects) else ("", _UNFINISHED)
-        if value is _UNFINISHED or found != name:
-            raise UnreadableExpressionError("a reference leads nowhere")
+    def _referenced(self, position: int, name: str) -> Any:
+        kind, value = self._objects[position] if position < len(self._objects) else ("", _UNFINISHED)
+        if value is _UNFINISHED or kind != name:
+            raise UnreadableExpressionError("a reference is invalid")
         return value
 
     def _body(self, name: str) -> Any:
@@ -169,17 +172,17 @@ class _Reader:
         if layout is None:
             shown = name.removeprefix(HADOOP)[:100]
             raise UnreadableExpressionError(
-                f"class {shown} is not known here" if shown.isprintable() else "a class has no name"
+                f"class {shown} is not supported" if shown.isprintable() else "a class has no name"
             )
         return self._fields(name, layout)
 
     def _fields(self, name: str, layout: Layout) -> JavaObject:
-        made = JavaObject(name)
+        instance = JavaObject(name)
         for field_name, kind in zip(layout.names, layout.kinds, strict=True):
             value = self._field(kind)
             if field_name:
-                made.fields[field_name] = value
-        return made
+                instance.fields[field_name] = value
+        return instance
 
     def _field(self, kind: str) -> Any:
         match kind:
@@ -210,25 +213,25 @@ class _Reader:
         return self._input.fixed({"s": "h"}.get(kind, kind))
 
     def _enumerated(self) -> int | None:
-        """Returns the position of a constant of an enumeration, from 1."""
+        """Decodes an enumeration constant: its ordinal plus 1, or None."""
         reference = self._input.varint()
         if reference == 0:
             return None
         if self._input.version == 3:
             if reference > 1:
-                return int(self._seen(reference - 2, _ENUMERATION))
-            position = self._begun(_ENUMERATION)
+                return int(self._referenced(reference - 2, _ENUMERATION))
+            position = self._register(_ENUMERATION)
             self._objects[position] = _ENUMERATION, self._input.varint()
             return int(self._objects[position][1])
         return self._input.varint()
 
     def _bytes(self) -> None:
-        """Bytes, of which nothing is kept."""
+        """Skips a byte array."""
         reference = self._input.varint()
         if reference > 1:
-            self._seen(reference - 2, _BYTES)
+            self._referenced(reference - 2, _BYTES)
         elif reference == 1:
-            self._begun(_BYTES, None)
+            self._register(_BYTES, None)
             for _ in range(self._input.count(max(self._input.varint() - 1, 0))):
                 self._input.byte()
 
@@ -236,7 +239,10 @@ class _Reader:
         return [self._object() for _ in range(self._input.count(self._input.varint()))]
 
     def _list(self) -> list[Any]:
-        """Reads a list of Kryo 5: whether all are of one class, length and one, that class, whether some are null."""
+        """Decodes a list of Kryo 5.
+
+        The header is a flag (all elements have one class), the length plus 1, the class, and whether null occurs.
+        """
         same, length = self._input.flagged()
         length = self._input.count(length - 1)
         if not length:
@@ -251,29 +257,31 @@ class _Reader:
 
     def _array_list(self) -> list[Any]:
         length = self._input.count(self._input.varint())
-        self._class()  # of the array
+        self._class()  # class of the array
         return [self._object() for _ in range(length)]
 
     def _texts(self) -> Any:
-        """Returns a list of texts, whose elements need no class."""
+        """Decodes a list of Strings, whose elements have no class."""
         name = self._class()
         if name != _LIST:
             return None if name is None else self._instance(name)
         reference = self._input.varint()
         if reference > 1:
-            return self._seen(reference - 2, _LIST)
-        position = self._begun(_LIST)
+            return self._referenced(reference - 2, _LIST)
+        position = self._register(_LIST)
         if self._input.version == 3:
             nullable, length = True, self._input.varint()
         else:
             nullable, length = self._input.flagged()
             length -= 1
-        made = [self._instance("String", nullable=nullable) for _ in range(self._input.count(length))]
-        self._objects[position] = _LIST, made
-        return made
+        texts = [self._instance("String", nullable=nullable) for _ in range(self._input.count(length))]
+        self._objects[position] = _LIST, texts
+        return texts
 
     def _calendar(self) -> None:
-        """Zone, milliseconds, leniency, first day of the week, days of the first week, change of calendars."""
+        """Skips a GregorianCalendar: time zone, milliseconds, lenient, first day of the week, days in the first week,
+        change from the Julian calendar.
+        """
         self._input.text()
         self._input.varint(64)
         self._input.boolean()
@@ -289,10 +297,10 @@ class _Reader:
         try:
             return datetime.date(year, int(month), int(day))
         except (ValueError, OverflowError):
-            raise UnreadableExpressionError("a date is none") from None
+            raise UnreadableExpressionError("a date is invalid") from None
 
     def _date_time(self) -> tuple[datetime.date, int, int, int, int]:
-        """Date, hour, minute, second, nanosecond."""
+        """Decodes a LocalDateTime: date, hour, minute, second, nanosecond."""
         if self._input.version == 5:
             return self._date(), *self._time()
         return self._old_date_time()
@@ -301,7 +309,7 @@ class _Reader:
         day = self._instance("java.time.LocalDate", nullable=True)
         time = self._instance("java.time.LocalTime", nullable=True)
         if not isinstance(day, datetime.date) or not isinstance(time, tuple):
-            raise UnreadableExpressionError("a timestamp is none")
+            raise UnreadableExpressionError("a timestamp is invalid")
         hour, minute, second, nanos = time
         return day, hour, minute, second, nanos
 
@@ -311,7 +319,7 @@ class _Reader:
         return hour, minute, second, nanos
 
     def _time(self) -> tuple[int, int, int, int]:
-        """Reads a time, of which zeros at the end are left out: the last part is then written as its complement."""
+        """Decodes a LocalTime. Trailing zeros are omitted; the last part before them is written as its complement."""
         parts = [0, 0, 0]
         for index in range(3):
             part = self._input.byte()

@@ -1,6 +1,7 @@
-"""Hive's expressions on partition keys as predicates. What has no equal here is UNKNOWN.
+"""Translation of Hive's expressions on partition keys to predicates.
 
-NULL is as Hive's PartitionPruner has it: a constant NULL stands for what it could not tell from the keys alone.
+Parts without an equivalent predicate become UNKNOWN. A constant NULL has the meaning of Hive's PartitionPruner: it
+replaces parts of the expression that depend on other columns than partition keys.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ from metastore.domain.kryo.values import HiveType, IndeterminateError, hive_type
 from metastore.domain.names import fold
 from metastore.domain.partition_names import DEFAULT_PARTITION
 
-# Of parts of expressions, value by value.
+# Maximum number of evaluated nodes, over all rows of partition values.
 MAX_EVALUATIONS = 200_000
 
 
 class Column(NamedTuple):
-    """A key, as it is or widened: `kind` is what it is compared as."""
+    """A partition key, possibly with a widening cast. `kind` is the type after the cast."""
 
     name: str
     kind: HiveType
 
 
-# The texts that partitions have for keys, together.
+# Returns the combinations of stored texts that partitions have for the given keys.
 ValuesOf = Callable[[Sequence[str]], Iterable[Sequence[str]]]
 
 _COMPARISONS = {
@@ -68,16 +69,26 @@ _CASTS |= {f"{FUNCTIONS}{kind}" for kind in ("ToDecimal", "ToVarchar", "ToString
 
 
 def parse_serialized(data: bytes, keys: Sequence[Key], values_of: ValuesOf) -> Expression:
-    """Returns the predicate on the keys that Hive's bytes hold, true for a partition where Hive finds it true.
+    """Translates a serialized expression to a predicate that is true for the partitions that Hive would choose.
 
-    UNKNOWN stands in it where Hive might find anything. `values_of` is asked for the values of keys on which there is
-    more than comparisons. Raises UnreadableExpressionError for bytes of another kind.
+    Args:
+        data: the bytes that HiveServer2 sends.
+        keys: the partition keys of the table.
+        values_of: returns the partition values for parts of the expression that have to be evaluated.
+
+    Returns:
+        The predicate. It contains UNKNOWN where Hive's result is not known for certain.
+
+    Raises:
+        UnreadableExpressionError: the bytes are not an expression of a supported Hive version.
     """
     translation = _Translation(keys, values_of)
     return without_defaults(push_not(translation.predicate(expression_object(data))), keys)
 
 
 class _Translation:
+    """Translates one expression. Methods return None for parts without an equivalent predicate."""
+
     def __init__(self, keys: Sequence[Key], values_of: ValuesOf) -> None:
         self._types = {key.name: key.type for key in keys}
         self._values_of = values_of
@@ -101,12 +112,13 @@ class _Translation:
         }
 
     def predicate(self, node: Any) -> Expression:
-        """Makes a predicate of an expression that is true, false or NULL."""
+        """Translates a boolean expression."""
         self._count()
         if not isinstance(node, JavaObject):
-            raise UnreadableExpressionError("an expression is none")
-        found = self._function(node) if node.name == f"{EXPRESSIONS}GenericFuncDesc" else self._simple(node)
-        return self._evaluated(node) if found is None else found
+            raise UnreadableExpressionError("an expression is missing")
+        is_function = node.name == f"{EXPRESSIONS}GenericFuncDesc"
+        predicate = self._function(node) if is_function else self._simple(node)
+        return self._evaluated(node) if predicate is None else predicate
 
     def _function(self, node: JavaObject) -> Expression | None:
         function, children = node.fields["genericUDF"], arguments_of(node)
@@ -127,7 +139,10 @@ class _Translation:
         return None if value is None else truth_of(value.value)
 
     def _count(self) -> None:
-        """Counts a part, again whenever it is referred to. Raises UnreadableExpressionError beyond MAX_NODES."""
+        """Counts a visited node. Raises UnreadableExpressionError after MAX_NODES.
+
+        A node counts each time it is referenced: a small message could expand to a huge tree.
+        """
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise UnreadableExpressionError(f"it has more than {MAX_NODES:,} parts")
@@ -135,16 +150,16 @@ class _Translation:
     # --- values
 
     def _value(self, node: Any) -> Column | TypedValue | None:
-        """Returns a key, or a constant; None for anything else."""
+        """Returns a partition key or a constant, or None for any other expression."""
         self._count()
         if not isinstance(node, JavaObject):
-            raise UnreadableExpressionError("a value is none")
+            raise UnreadableExpressionError("a value is missing")
         if node.name == f"{EXPRESSIONS}ColumnDesc":
             return self._column(node)
         if node.name == f"{EXPRESSIONS}GenericFuncDesc":
-            found = self._cast(node)
-            if found is not None:
-                return found
+            column = self._cast(node)
+            if column is not None:
+                return column
         return None if self._columns(node) else _constant(node)
 
     def _column(self, node: JavaObject) -> Column | None:
@@ -155,7 +170,7 @@ class _Translation:
         return Column(name, kind)
 
     def _cast(self, node: JavaObject) -> Column | None:
-        """Returns a key whose values a cast keeps as they are."""
+        """Returns the key in a cast that does not change its values, or None."""
         function, children, target = node.fields["genericUDF"], arguments_of(node), node_type(node)
         if not isinstance(function, JavaObject) or len(children) != 1 or target is None:
             return None
@@ -205,7 +220,7 @@ class _Translation:
         return IsNull(value.name) if isinstance(value, Column) else None
 
     def _is(self, children: list[Any], *, wanted: bool) -> Expression | None:
-        """x IS TRUE, x IS FALSE: never NULL."""
+        """Translates x IS TRUE and x IS FALSE, which are never NULL."""
         value = self._value(children[0]) if len(children) == 1 else None
         if isinstance(value, Column) and value.kind.name == "boolean":
             return NullSafeEqual(value.name, str(wanted).lower())
@@ -231,11 +246,11 @@ class _Translation:
             if not isinstance(constant, TypedValue) or value is None:
                 return None
             values += [value] if constant.value is not None else []
-        found = In(column.name, tuple(values)) if values else FALSE
-        return found if len(values) == len(constants) else Or((found, NULL))
+        predicate = In(column.name, tuple(values)) if values else FALSE
+        return predicate if len(values) == len(constants) else Or((predicate, NULL))
 
     def _struct_in(self, columns: list[Column | TypedValue | None], candidates: list[Any]) -> Expression | None:
-        """(a, b) IN ((1, 2), …): any of the equalities together, and never NULL."""
+        """Translates (a, b) IN ((1, 2), …), which is never NULL."""
         alternatives: list[Expression] = []
         for candidate in candidates:
             values = self._struct_values(candidate)
@@ -272,10 +287,10 @@ class _Translation:
         pattern = right.value
         return Like(left.name, pattern) if isinstance(pattern, str) and "\\" not in pattern else None
 
-    # --- what no index answers
+    # --- expressions that have to be evaluated
 
     def _columns(self, node: Any) -> set[str]:
-        """Returns the columns that an expression speaks of."""
+        """Returns the names of the columns in an expression."""
         self._count()
         if not isinstance(node, JavaObject):
             return set()
@@ -285,12 +300,15 @@ class _Translation:
         return set().union(*map(self._columns, children)) if isinstance(children, list) else set()
 
     def _evaluated(self, node: JavaObject) -> Expression:
-        """Returns an expression answered for each value of its keys; UNKNOWN where that is not possible."""
+        """Evaluates the expression for each combination of its keys' values.
+
+        Returns UNKNOWN if it has other columns, or if that would take more than MAX_EVALUATIONS.
+        """
         before = self._nodes
         columns = sorted(self._columns(node))
         if not columns:
-            found = _constant(node)
-            return UNKNOWN if found is None else truth_of(found.value)
+            constant = _constant(node)
+            return UNKNOWN if constant is None else truth_of(constant.value)
         if not set(columns) <= set(self._types):
             return UNKNOWN
         size = self._nodes - before
@@ -313,7 +331,7 @@ def _negated(expression: Expression | None) -> Expression | None:
 
 
 def _widens(source: HiveType, target: HiveType) -> bool:
-    """Tells whether every value of one type is the same value of the other."""
+    """Returns whether the conversion preserves every value of the source type."""
     if source.name == target.name:
         return source.name in ("string", "date", "timestamp", *_WIDTHS)
     if source.name in _WIDTHS:

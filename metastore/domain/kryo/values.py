@@ -1,4 +1,4 @@
-"""Values as Hive's functions handle them: read from texts of partitions, and made values of another type.
+"""Hive's types and values: parsing of partition texts, and casts.
 
 Whole numbers are int, decimals Decimal, float and double float, strings str (a char without its padding), dates date,
 timestamps an Instant, and NULL None. Functions raise IndeterminateError where Hive's versions differ or its rule is
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 
 class IndeterminateError(Exception):
-    """What Hive makes of this is not known here."""
+    """Hive's result is not known for certain: its versions differ, or the rule is unknown."""
 
 
 class Instant(NamedTuple):
-    """A timestamp without a zone."""
+    """A timestamp without a time zone."""
 
     day: datetime.date
     hour: int
@@ -29,7 +29,7 @@ class Instant(NamedTuple):
 
 
 class HiveType(NamedTuple):
-    """`decimal(10,2)` is ("decimal", 10, 2), `char(5)` ("char", 5, 0), `int` ("int", 0, 0)."""
+    """A primitive type: `decimal(10,2)` is ("decimal", 10, 2), `char(5)` is ("char", 5), `int` is ("int",)."""
 
     name: str
     size: int = 0
@@ -50,11 +50,11 @@ _TYPE = re.compile(r"([a-z]+)(?:\(([0-9]{1,5})(?:,([0-9]{1,2}))?\))?")
 
 
 def hive_type(text: str) -> HiveType:
-    """Returns the type of a partition key. Raises IndeterminateError for one that has none here."""
-    found = _TYPE.fullmatch(text)
-    if found is None:
+    """Parses the type string of a partition key. Raises IndeterminateError for an unsupported type."""
+    match = _TYPE.fullmatch(text)
+    if match is None:
         raise IndeterminateError
-    return HiveType(found[1], int(found[2] or 0), int(found[3] or 0))
+    return HiveType(match[1], int(match[2] or 0), int(match[3] or 0))
 
 
 def is_number(kind: HiveType) -> bool:
@@ -66,7 +66,7 @@ def is_text(kind: HiveType) -> bool:
 
 
 def fits(kind: HiveType, value: Any) -> bool:
-    """Tells whether a value is one of the type: what was sent may say so of any."""
+    """Returns whether the value is of the type. A message may declare any type for any value."""
     if value is None:
         return True
     if kind.name in _BITS:
@@ -80,7 +80,7 @@ def fits(kind: HiveType, value: Any) -> bool:
 
 
 def read(kind: HiveType, text: str) -> Any:
-    """Returns the value of a partition. Raises IndeterminateError for a text that is no value of the type."""
+    """Parses the stored text of a partition value. Raises IndeterminateError if it is not a value of the type."""
     if is_text(kind):
         return _cut(kind, text)
     if kind.name == "boolean":
@@ -94,7 +94,7 @@ def read(kind: HiveType, text: str) -> Any:
 
 
 def converted(source: HiveType, target: HiveType, value: Any) -> Any:
-    """Converts it as Hive's casts do."""
+    """Converts a value as Hive's casts do. NULL stays NULL; raises IndeterminateError for an unknown conversion."""
     if value is None or source == target:
         return value
     if is_text(target):
@@ -139,18 +139,18 @@ def _as_number(source: HiveType, target: HiveType, value: Any) -> Any:
 
 
 def _whole(target: HiveType, value: Any) -> int:
-    """Makes it whole as Java does: a double beyond the range is its end, a whole number loses its high bits."""
+    """Converts to a whole number as Java does: doubles saturate, whole numbers lose their high bits."""
     bits = _BITS[target.name]
     if isinstance(value, float):
         limit = 1 << (63 if bits == 64 else 31)
         value = max(-limit, min(limit - 1, int(value)))
     elif isinstance(value, Decimal) and not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise IndeterminateError  # NULL in later versions
+        raise IndeterminateError  # later versions return NULL
     return ((int(value) + (1 << bits - 1)) & ((1 << bits) - 1)) - (1 << bits - 1)
 
 
 def _fitted(target: HiveType, value: Decimal) -> Decimal | None:
-    """Rounded to the scale; NULL where it has too many digits before it."""
+    """Rounds to the scale. Returns None (NULL) if the value has too many integer digits."""
     precision, scale = target.size or 10, target.scale
     if not 0 <= scale <= precision <= 57 or value.adjusted() > 60 or len(value.as_tuple().digits) > 60:
         raise IndeterminateError
@@ -168,11 +168,11 @@ def _floating(target: HiveType, value: float) -> float:
 
 
 def _parsed(target: HiveType, text: str) -> Any:
-    """Returns a number in a text; NULL where there is none."""
+    """Parses a number. Returns None (NULL) for a text that is certainly not a number."""
     if target.name in _BITS:
-        found = _INTEGER.fullmatch(text) or _TRUNCATED.fullmatch(text)
-        if found:
-            whole = int(found[1] if found.re is _TRUNCATED else text)
+        match = _INTEGER.fullmatch(text) or _TRUNCATED.fullmatch(text)
+        if match:
+            whole = int(match[1] if match.re is _TRUNCATED else text)
             if _whole(target, whole) != whole:
                 raise IndeterminateError
             return whole
@@ -184,7 +184,10 @@ def _parsed(target: HiveType, text: str) -> Any:
 
 
 def _cannot_be_number(text: str) -> bool:
-    """No digits, or a date: Java's other spellings of numbers (0x1p3, NaN, 1d) are none of these."""
+    """Returns whether Java cannot parse the text as a number.
+
+    True for dates and for texts without digits; Java accepts spellings such as 0x1p3, NaN and 1d.
+    """
     if _DATE.fullmatch(text) or _TIMESTAMP.fullmatch(text):
         return True
     return not any(character.isdigit() for character in text) and text.strip().lower().lstrip("+-") not in (
@@ -199,19 +202,19 @@ def _as_date(source: HiveType, value: Any) -> datetime.date | None:
         return value.day  # type: ignore[no-any-return] # an Instant
     if not is_text(source):
         raise IndeterminateError
-    found = _DATE.fullmatch(value)
-    if found is None:
+    match = _DATE.fullmatch(value)
+    if match is None:
         if any(character.isdigit() for character in value) and not _INTEGER.fullmatch(value):
             raise IndeterminateError
         return None
-    return _day(found)
+    return _day(match)
 
 
-def _day(found: re.Match[str]) -> datetime.date:
+def _day(match: re.Match[str]) -> datetime.date:
     try:
-        return datetime.date(int(found[1]), int(found[2]), int(found[3]))
+        return datetime.date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
-        raise IndeterminateError from None  # Hive 2.3 takes the 31st of February for the 2nd of March
+        raise IndeterminateError from None  # Hive 2.3 reads February 31 as March 2 or 3
 
 
 def _as_timestamp(source: HiveType, value: Any) -> Instant | None:
@@ -219,20 +222,20 @@ def _as_timestamp(source: HiveType, value: Any) -> Instant | None:
         return Instant(value, 0, 0, 0, 0)
     if not is_text(source):
         raise IndeterminateError
-    found, day = _TIMESTAMP.fullmatch(value), _DATE.fullmatch(value)
-    if found is None:
+    match, day = _TIMESTAMP.fullmatch(value), _DATE.fullmatch(value)
+    if match is None:
         if day is None:
             raise IndeterminateError
         return Instant(_day(day), 0, 0, 0, 0)
-    hour, minute, second = int(found[2]), int(found[3]), int(found[4])
-    date = _DATE.fullmatch(found[1])
+    hour, minute, second = int(match[2]), int(match[3]), int(match[4])
+    date = _DATE.fullmatch(match[1])
     if date is None or hour > 23 or minute > 59 or second > 59:
         raise IndeterminateError
-    return Instant(_day(date), hour, minute, second, int((found[5] or "0").ljust(9, "0")))
+    return Instant(_day(date), hour, minute, second, int((match[5] or "0").ljust(9, "0")))
 
 
 def common(left: HiveType, right: HiveType) -> HiveType:
-    """Returns the type as which two values are compared. Raises IndeterminateError."""
+    """Returns the common type in which Hive compares two types. Raises IndeterminateError for unknown combinations."""
     if left.name == right.name:
         return HiveType(left.name, 0, 0) if left.name != "decimal" else HiveType("decimal", 38, 18)
     if is_number(left) and is_number(right):

@@ -74,7 +74,7 @@ def test_every_beginning_is_refused(version: str) -> None:
     for end in range(len(recorded.expression)):
         with pytest.raises(InvalidInputError):
             _parsed(found, recorded, recorded.expression[:end])
-    with pytest.raises(InvalidInputError, match="more follows"):
+    with pytest.raises(InvalidInputError, match="data follows"):
         _parsed(found, recorded, recorded.expression + b"\0")
 
 
