@@ -293,7 +293,7 @@ class Application:
         )
 
     def _make_handlers(self) -> dict[str, Any]:
-        """Returns the handlers by domain. The keys are those of `protocol.methods`."""
+        """Returns the handlers by domain. The keys are the domains in `protocol.methods`."""
         settings = self._settings
         timeout = timedelta(seconds=settings.txn_timeout)
         partitions_write = PartitionWriteService(*self._changing)

@@ -1,1 +1,1 @@
-"""The IDL, and the Python code that Thrift generates from it."""
+"""The Thrift IDL of the service, and the Python code that is generated from it."""

@@ -1,5 +1,5 @@
 /*
- * fb303: the base service that every Hive Metastore client expects to find beside the metastore's own methods.
+ * fb303: the base service of the Hive Metastore service. Clients call its methods on the same connection.
  */
 
 namespace py thrift_idl.gen.fb303

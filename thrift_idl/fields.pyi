@@ -1,4 +1,4 @@
-"""The types of the fields of generated structs, for type checkers alone: no such module is loaded."""
+"""Types of the fields of generated structs, for type checkers only: the module does not exist at run time."""
 
 from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
@@ -7,15 +7,15 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 class Encoded(Protocol[T_co]):
-    """What may stand for a value where it is written: its bytes (`metastore.encoding.binary`)."""
+    """An already encoded value, accepted instead of the value in replies (`metastore.encoding.binary`)."""
 
     def chunks(self) -> Iterator[bytes]: ...
     def decode(self) -> T_co: ...
 
 class Field(Generic[T]):
-    """A field. It may be unset, whatever the IDL says: structs that come over the wire were checked for nothing.
+    """A field of a struct. Any field of a received struct may be None, because Thrift does not check required fields.
 
-    That every reader asks for None first would hide more than it shows, so a field is read as its type or anything.
+    Reading returns `T | Any`, so that readers need not test every field for None.
     """
 
     def __get__(self, struct: object, kind: type[Any] | None = None) -> T | Any: ...

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Generates thrift_idl/gen (or the folder given as $1) from the IDL beside this file. Needs Debian's thrift-compiler.
-# `dynamic,slots` halves the memory of the generated code; reading and writing is done by Thrift's C extension either way.
+# Generates thrift_idl/gen (or the directory $1) from the IDL files in this directory. Needs Debian's thrift-compiler.
+# `dynamic,slots` halves the memory of the generated code. Thrift's C extension encodes and decodes in any case.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 target=${1:-$here/gen}
@@ -10,12 +10,12 @@ for file in fb303 hive_metastore metastore; do
   thrift --gen py:dynamic,slots -I "$here" -out "$work" "$here/$file.thrift"
 done
 find "$work" -name '*-remote' -delete
-# Thrift 0.17 freezes exceptions so far that Python cannot set their traceback, which contextlib does.
+# Thrift 0.17 generates immutable exceptions. Python must be able to set their traceback, which contextlib does.
 find "$work" -name '*.py' -exec sed -i \
   -e '/def __setattr__(self, \*args):/,+2d' -e '/def __delattr__(self, \*args):/,+2d' {} +
 rm -rf "$target"
 mv "$work/thrift_idl/gen" "$target"
-# Where there is no compiler, these sums show that neither the IDL nor the code was changed by hand.
+# A test compares these checksums if there is no compiler, to detect manual changes of the IDL or the code.
 sums() { (cd "$1" && find . -name "$2" | LC_ALL=C sort | sed 's|^\./||' | xargs sha256sum); }
 {
   sums "$here" '*.thrift'

@@ -1,13 +1,14 @@
 /*
- * The Hive Metastore contract: the union of what clients of Hive 2.3, 3.1, 4.0.0, 4.0.1+, 4.1, 4.2 and Trino send
- * and expect, so that each of them finds its calls on one port. Names, field ids and types are wire facts.
+ * The Hive Metastore service: the union of the methods, structs and fields of Hive 2.3, 3.1, 4.0.0, 4.0.1+, 4.1, 4.2 and
+ * Trino. Clients of all these versions can use one port. Names, field ids and types are those of the wire protocol.
  *
- * A remark such as "3.1, 4.0.0, 4.0.1+" behind a declaration names the versions that have it; none means all.
- * Where versions disagree on a wire type, the newest is declared here:
+ * A comment such as "3.1, 4.0.0, 4.0.1+" after a declaration lists the versions that have it. Declarations without such a
+ * comment are in all versions.
+ * If versions differ in a type, this file has the latest one:
  *   - GetOpenTxnsResponse.open_txns is set<i64> in 2.3;
- *   - AddDynamicPartitions and InsertEventRequestData got a new first-or-second field in 3.0, the rest moved down by one;
+ *   - 3.0 inserted a field into AddDynamicPartitions and InsertEventRequestData, which increased the ids of later fields;
  *   - *ColumnStatsData.bitVectors is string in 2.3 (the same bytes).
- * The list that is the key of SkewedInfo's map is marked immutable: Python then reads it as a tuple. The bytes are the same.
+ * The key of SkewedInfo's map is annotated as immutable, so that Python decodes it as a tuple. The bytes are the same.
  */
 
 include "fb303.thrift"

@@ -1,6 +1,6 @@
 /*
- * Our own service. It extends the Hive Metastore's on the same port, so that one connection serves both.
- * The PySpark client plans scans and publishes writes with it; every other client never notices.
+ * Extensions of the Hive Metastore service, on the same port and connection.
+ * The PySpark client plans scans and publishes writes with them. Other clients are not affected.
  */
 
 include "hive_metastore.thrift"
@@ -9,15 +9,15 @@ namespace py thrift_idl.gen.metastore
 
 // ---- Predicates
 
-/** What a node of a predicate says. Comparisons read "column OP value". */
+/** Operators of predicate nodes. Comparisons are "column OP value". */
 enum PredicateOperator {
-  UNKNOWN = 0,               // nothing is known of it: it may be true, false or null
+  UNKNOWN = 0,               // cannot be evaluated: may be true, false or null
   TRUE = 1,
   FALSE = 2,
   NULL = 3,
-  AND = 4,                   // takes its last `operands` predecessors
-  OR = 5,                    // takes its last `operands` predecessors
-  NOT = 6,                   // takes its last predecessor
+  AND = 4,                   // its operands are the last `operands` nodes
+  OR = 5,                    // its operands are the last `operands` nodes
+  NOT = 6,                   // its operand is the last node
   EQUAL = 7,
   LESS = 8,
   LESS_OR_EQUAL = 9,
@@ -25,14 +25,14 @@ enum PredicateOperator {
   GREATER_OR_EQUAL = 11,
   IN = 12,                   // any of `values`
   IS_NULL = 13,
-  NULL_SAFE_EQUAL = 14,      // <=>, with a value that is not null
+  NULL_SAFE_EQUAL = 14,      // <=> with a non-null value
   STARTS_WITH = 15,
-  TEXT_IN = 16,              // of a partition column: its text is one of `values`, whatever its type; never null
+  TEXT_IN = 16,              // the stored text of a partition column of any type is one of `values`; never null
 }
 
 /**
- * One node of a predicate in postfix order: operands first, so that no depth of nesting can exhaust a stack.
- * `values` are texts as Hive writes partition values: 5, 2024-01-31, 1.50, true, abc. Never null.
+ * A node of a predicate in postfix order (operands first). So deep nesting cannot exhaust the stack of a decoder.
+ * `values` are texts as in Hive's partition values: 5, 2024-01-31, 1.50, true, abc. They are never null.
  */
 struct PredicateNode {
   1: required PredicateOperator op,
@@ -46,48 +46,47 @@ struct PredicateNode {
 struct ScanRequest {
   1: required string dbName,
   2: required string tableName,
-  3: optional list<PredicateNode> predicate,   // none: everything
+  3: optional list<PredicateNode> predicate,   // unset: everything
   4: optional string catName,
-  // 5 was the wish for totals that nobody read
-  6: optional string state,                    // as ScanValues had it: ConflictException if it is another by now
+  // 5 is retired (totals)
+  6: optional string state,                    // ScanValues.state; if it has changed, the call throws ConflictException
 }
 
-/** Which values `columns` of the partitions have that a scan reads. */
+/** Requests the values of partition columns in the partitions that a scan reads. */
 struct ScanValuesRequest {
   1: required ScanRequest scan,
   2: required list<string> columns,            // partition columns
 }
 
 /**
- * The texts of these columns: as many for each combination as there are columns; a combination may come twice. They are
- * all that there are as long as the table's list of partitions has this state, which no change of it leaves as it is.
+ * The texts of these columns, row by row. Rows may repeat. They are complete as long as the table's list of partitions
+ * has this state; every change of the list changes the state.
  */
 struct ScanValues {
   1: required list<string> texts,
   2: required string state,
 }
 
-/** A directory to read. */
+/** A directory that a scan has to read. */
 struct ScanDirectory {
   1: required string location,
 }
 
 /**
- * What must be read of one partition; of an unpartitioned table, the one entry without values.
- * Where the partition has skew directories, its `location` is not among them, but files may lie in it, too (not below
- * it): those of heavy values in the flat layout, and those of writers that know nothing of skew. They are to be read
- * but for ScanStorage.prunedFiles.
+ * The part of a partition that a scan has to read. An unpartitioned table has one entry without values.
+ * If the partition has skew directories, `location` is not in `directories`. The scan must also read the files directly in
+ * `location`, except ScanStorage.prunedFiles: the flat layout and writers without support for skew put files there.
  */
 struct ScanPartition {
   1: required list<string> values,
   2: required list<ScanDirectory> directories,
   3: required i64 version,
-  4: optional i32 storageIndex,                // into ScanPlan.storages
+  4: optional i32 storageIndex,                // index into ScanPlan.storages
   6: required string location,
-  7: optional bool unplaced,                   // it has skew, and no directory of a heavy value is known: all may lie there
+  7: optional bool unplaced,                   // skewed, but no directory of a skewed value is registered: they may be below location
 }
 
-/** How partitions are stored: many share one. */
+/** A storage descriptor. Many partitions share one. */
 struct ScanStorage {
   1: required list<hive_metastore.FieldSchema> columns,
   2: required string inputFormat,
@@ -95,10 +94,10 @@ struct ScanStorage {
   4: required map<string, string> serdeParameters,
   5: required i32 numBuckets,
   6: required list<string> bucketCols,
-  7: optional list<string> prunedFiles,        // beginnings of names of files, in a partition's location, without a match
+  7: optional list<string> prunedFiles,        // name prefixes of files in a partition's location that have no matching row
 }
 
-/** CLUSTERED BY `columns` INTO `count` BUCKETS: a table's own, with its parameter bucketing_version, if it has one. */
+/** CLUSTERED BY `columns` INTO `count` BUCKETS of a table, and its parameter bucketing_version. */
 struct ScanBuckets {
   1: required list<hive_metastore.FieldSchema> columns,
   2: required i32 count,
@@ -109,12 +108,12 @@ struct ScanPlan {
   1: required list<ScanPartition> partitions,  // ascending by partition name
   2: required list<ScanStorage> storages,
   5: required i64 tableVersion,
-  // Which writes this plan sees. A file whose name holds "<writeToken>-<number>" is hidden if the number is above
-  // highestWrite or among openWrites; every other file is visible, whoever wrote it.
+  // The visible writes. A file whose name contains "<writeToken>-<number>" is hidden if the number is greater than
+  // highestWrite or is in openWrites. Every other file is visible.
   6: optional string writeToken,
   7: optional i64 highestWrite,
   8: optional list<i64> openWrites,
-  9: optional ScanBuckets buckets,             // unset: the table has none
+  9: optional ScanBuckets buckets,             // unset: not bucketed
 }
 
 // ---- Publishing writes
@@ -123,36 +122,36 @@ struct BeginWriteRequest {
   1: required string dbName,
   2: required string tableName,
   3: optional string catName,
-  4: optional i32 leaseMillis = 60000,         // without renewal for so long, the writer counts as dead
+  4: optional i32 leaseMillis = 60000,         // the lease expires this long after its last renewal
 }
 
-/** A write that has begun: `queryId` is "<the table's writeToken>-<number>", and the names of all its files hold it. */
+/** A registered write. `queryId` is "<writeToken of the table>-<number>". The names of all its files must contain it. */
 struct WriteLease {
   1: required string queryId,
   2: required i32 leaseMillis,
 }
 
-/** A rename of a directory or file that an in-place write is about to do. */
+/** A rename of a directory or file that a write is about to do. */
 struct Rename {
   1: required string source,
   2: required string target,
 }
 
-/** Says that the writer lives; and, before it does so, where it puts files and what it renames: what cleaning looks at. */
+/** Renews a lease, and registers files and renames before the writer creates them, so that cleaning can undo them. */
 struct RenewWriteRequest {
   1: required string queryId,
-  2: optional list<string> locations,          // directories that are to be its own until it ends: see granted
-  3: optional list<string> shared,             // directories that it adds files to, which are others' as well
-  4: optional list<Rename> renames,            // in their order; undone in reverse if the writer dies before it publishes
+  2: optional list<string> locations,          // directories that the write wants exclusively: see granted
+  3: optional list<string> shared,             // directories that it shares with other writes
+  4: optional list<Rename> renames,            // in order; undone in reverse order if the writer dies before it publishes
 }
 
 struct RenewWriteResult {
-  1: required list<bool> granted,              // in the order of `locations`; false: another write or object has it
+  1: required list<bool> granted,              // in the order of `locations`; false: it belongs to another write or object
 }
 
 enum PublishMode {
-  APPEND = 1,      // the partition may exist; its location stays, its skewed locations are merged
-  OVERWRITE = 2,   // the partition is created, or its location and skewed locations are replaced
+  APPEND = 1,      // the partition may exist; it keeps its location, and skewed locations are merged
+  OVERWRITE = 2,   // creates the partition, or replaces its location and skewed locations
   CREATE = 3,      // the partition must not exist
 }
 
@@ -161,22 +160,22 @@ struct SkewedLocation {
   2: required string location,
 }
 
-/** One partition of a write; for an unpartitioned table, one entry without values. */
+/** One partition of a write. An unpartitioned table has one entry without values. */
 struct PublishPartition {
   1: required list<string> values,
   2: required PublishMode mode,
-  3: required string location,                       // where the files are now
-  4: required list<SkewedLocation> skewedLocations,  // of this write only
-  5: optional i64 expectedVersion,                   // as the writer saw it; 0: it was not there. Unset: any
-  6: optional map<string, string> parameters,        // merged into the partition's (numFiles, numRows, totalSize are added up on APPEND)
-  7: optional list<string> skewedColNames,           // the skew that the files were written by. Unset: the table's
+  3: required string location,                       // directory of the files
+  4: required list<SkewedLocation> skewedLocations,  // of this write
+  5: optional i64 expectedVersion,                   // version that the writer has read; 0: did not exist; unset: not checked
+  6: optional map<string, string> parameters,        // merged into the partition's parameters; APPEND adds numFiles, numRows, totalSize
+  7: optional list<string> skewedColNames,           // skew by which the files were written; unset: the table's
   8: optional list<list<string>> skewedColValues,
 }
 
-/** How a table's files are made; what is unset is not compared. */
+/** File layout of a table. Unset fields are not compared. */
 struct FileLayout {
   1: optional string inputFormat,
-  2: optional i32 numBuckets,              // 0 or less: no buckets
+  2: optional i32 numBuckets,              // 0 or less: not bucketed
   3: optional list<string> bucketCols,
 }
 
@@ -186,114 +185,114 @@ struct PublishRequest {
   3: required string queryId,
   4: required list<PublishPartition> partitions,
   5: optional string catName,
-  6: optional list<string> retired,        // locations, besides what is replaced, that may go after the grace time
-  7: optional FileLayout layout,           // as the writer saw it of the table; a conflict if it is another one by now
+  6: optional list<string> retired,        // further locations to delete after replaced_file_retention
+  7: optional FileLayout layout,           // layout that the writer has read; ConflictException if it has changed
 }
 
 struct PublishResult {
   1: required list<i64> versions,          // in the order of the request
-  2: required list<string> replaced,       // locations that no partition refers to any more: cleaned after the grace time
+  2: required list<string> replaced,       // locations that are no longer used; deleted after replaced_file_retention
 }
 
 // ---- Cleaning
 
-/** Of one table, of one database, or of all. */
+/** Cleans one table, one database, or everything. */
 struct CleanRequest {
   1: optional string dbName,
   2: optional string tableName,
   3: optional string catName,
   4: optional bool dryRun = false,
-  5: optional i64 graceMillis,             // age of what is no longer referenced; unset: as the server is set
-  6: optional bool unregistered = false,   // and what no write registered: left by older clients, or a lost database
+  5: optional i64 graceMillis,             // minimum age of replaced files; unset: the server's replaced_file_retention
+  6: optional bool unregistered = false,   // also files of unregistered writes, of older clients or a lost database
 }
 
-/** What was, or would be, removed. */
+/** A location that was deleted, or would be deleted in a dry run. */
 struct CleanedLocation {
   1: required string location,
   2: required string reason,               // replaced, dead writer …
   3: required i64 files,
   4: required i64 bytes,
   5: optional string queryId,
-  6: optional string error,                // set: it is still there, and why
+  6: optional string error,                // why the deletion failed
 }
 
 struct CleanResult {
   1: required list<CleanedLocation> locations,
-  2: required i64 waiting,                 // locations that are within their grace time, or whose writer lives
+  2: required i64 waiting,                 // locations that are too young, or whose writer is alive
 }
 
 // ---- Checking
 
-/** Whether catalog and storage agree: of one table, of one database, or of all. */
+/** Compares catalog and storage for one table, one database, or everything. */
 struct CheckFilesRequest {
   1: optional string dbName,
   2: optional string tableName,
   3: optional string catName,
-  4: optional bool repair = false,         // mends what is safe: makes directories, removes empty ones and remains of drops
+  4: optional bool repair = false,         // repairs safely: creates directories, deletes empty ones and remains of drops
 }
 
 struct FileProblem {
   1: required string location,
   2: required string problem,              // missing directory, directory without object, remains of a drop, unfinished …
-  3: required string owner,                // whose it is, or in whose directory it lies
-  4: required i64 files,                   // that lie there
+  3: required string owner,                // the object that owns the directory
+  4: required i64 files,                   // number of files in it
   5: required i64 bytes,
-  6: required bool mendable,               // by repair
+  6: required bool mendable,               // repair can fix it
   7: required bool mended,
 }
 
 struct CheckFilesResult {
   1: required list<FileProblem> problems,
-  2: required i64 directories,             // that were looked at
+  2: required i64 directories,             // number of checked directories
 }
 
-// ---- Taking back
+// ---- Restoring dropped data
 
-/** What can be taken back: of one database, or of all. */
+/** Lists restorable data of one database, or of all. */
 struct DroppedRequest {
   1: optional string dbName,
   2: optional string catName,
 }
 
-/** What one call dropped, truncated or overwrote. Times in seconds since 1970. */
+/** Data that one call dropped, truncated or overwrote. Times are in seconds since 1970. */
 struct DroppedObject {
   1: required i64 id,
   2: required string kind,                 // database, table, partitions, truncated, overwritten
   3: required string dbName,
-  4: optional string tableName,            // unset: of a database
-  5: required i64 partitions,              // that can be taken back apart from their table
+  4: optional string tableName,            // unset: a database
+  5: required i64 partitions,              // restorable independently of their table
   6: required i64 droppedAt,
   7: required i64 keptUntil,
   8: optional string user,
-  9: optional string address,              // of the client
-  10: required i64 files,                  // that are kept for it
+  9: optional string address,              // address of the client
+  10: required i64 files,                  // number of retained files
   11: required i64 bytes,
 }
 
-/** A database (no `tableName`), a table, or what was dropped, truncated or overwritten of a table: the newest. */
+/** Restores a database (without `tableName`), a table, or the latest dropped, truncated or overwritten data of a table. */
 struct UndropRequest {
   1: required string dbName,
   2: optional string tableName,
   3: optional string catName,
-  4: optional string partition,            // its name, or the beginning of some: ds=1/hr=2, ds=1
-  5: optional string newName,              // of the table
-  6: optional i64 id,                      // of what `dropped` lists; unset: the newest
+  4: optional string partition,            // partition name, or a prefix of names: ds=1/hr=2, ds=1
+  5: optional string newName,              // new name of the table
+  6: optional i64 id,                      // DroppedObject.id; unset: the latest
 }
 
 struct UndropResult {
   1: required string kind,
   2: required string dbName,
-  3: optional string tableName,            // as it is called now
-  4: required i64 partitions,              // that came back apart from their table
+  3: optional string tableName,            // current name
+  4: required i64 partitions,              // restored independently of their table
 }
 
 // ---- Dependent tables
 
-/** Makes a table whose partitions are those of another table, by a prefix of its partition columns. */
+/** Creates a table whose partitions consist of a base table's partitions, by a prefix of its partition columns. */
 struct CreateDependentTableRequest {
   1: required string dbName,
   2: required string tableName,
-  3: required list<hive_metastore.FieldSchema> partitionKeys,  // without a type: the base table's
+  3: required list<hive_metastore.FieldSchema> partitionKeys,  // columns without a type have the base table's type
   4: required string baseDbName,
   5: required string baseTableName,
   6: optional string catName,
@@ -302,7 +301,7 @@ struct CreateDependentTableRequest {
   9: optional string owner,
 }
 
-/** Without `partitions`: new partitions depend on the base table from now on. With: these partitions do. */
+/** Changes the base table of `partitions`; unset: of all future partitions. */
 struct SetDependencyRequest {
   1: required string dbName,
   2: required string tableName,
@@ -313,8 +312,8 @@ struct SetDependencyRequest {
 }
 
 enum DependencyDirection {
-  UP = 1,    // what it depends on
-  DOWN = 2,  // what depends on it
+  UP = 1,    // bases of the table
+  DOWN = 2,  // dependents of the table
 }
 
 struct DependenciesRequest {
@@ -322,9 +321,9 @@ struct DependenciesRequest {
   2: required string tableName,
   3: required DependencyDirection direction,
   4: optional string catName,
-  5: optional list<string> values,        // of the first partition columns: only what has to do with these partitions
-  6: optional bool transitive = true,     // dependent tables may depend on dependent tables
-  7: optional bool basePartitions = true, // name every base partition, not only their number
+  5: optional list<string> values,        // values of the first partition columns; limits the reply to these partitions
+  6: optional bool transitive = true,     // include indirect dependencies
+  7: optional bool basePartitions = true, // list the names of base partitions, not only their number
 }
 
 /** One table depends on another. */
@@ -333,11 +332,11 @@ struct TableDependency {
   2: required string tableName,
   3: required string baseDbName,
   4: required string baseTableName,
-  5: required bool current,               // new partitions depend on this one
-  6: required i64 partitions,             // partitions that depend on it now
+  5: required bool current,               // new partitions depend on this base
+  6: required i64 partitions,             // number of partitions that depend on it
 }
 
-/** A partition of a dependent table, and what it depends on: all partitions of the base that begin with these values. */
+/** A partition of a dependent table. It depends on all partitions of the base that begin with its values. */
 struct PartitionDependency {
   1: required string dbName,
   2: required string tableName,
@@ -345,38 +344,38 @@ struct PartitionDependency {
   4: required list<string> values,
   5: required string baseDbName,
   6: required string baseTableName,
-  7: required string baseSpec,            // as a partition's name: ds=1
+  7: required string baseSpec,            // a prefix of partition names: ds=1
   8: required i64 basePartitionsTotal,
   9: optional list<string> basePartitions,
-  10: required bool fresh,                // no base partition has changed, come or gone since this one was published
+  10: required bool fresh,                // no base partition was changed, added or dropped since this one was published
   11: required i64 version,
 }
 
 struct Dependencies {
-  1: required list<TableDependency> tables,          // nearest first
-  2: required list<PartitionDependency> partitions,  // nearest first, then by name
+  1: required list<TableDependency> tables,          // direct ones first
+  2: required list<PartitionDependency> partitions,  // direct ones first, then by name
 }
 
 struct WaitRequest {
   1: required string dbName,
   2: required string tableName,
-  3: required list<string> values,        // of the first partition columns
+  3: required list<string> values,        // values of the first partition columns
   4: optional string catName,
-  5: optional bool dependencies = false,  // and all that it depends on
-  6: optional i32 timeoutMillis = 10000,  // a server answers within 10 seconds in any case: ask again
+  5: optional bool dependencies = false,  // also wait for the partitions that it depends on
+  6: optional i32 timeoutMillis = 10000,  // the maximum is 10 seconds; call again
 }
 
-/** Another writer changed what this one had seen. Nothing was published. */
+/** Another client changed a table or partition that this writer has read. Nothing was published. */
 exception ConflictException {
   1: string message,
 }
 
 service Metastore extends hive_metastore.ThriftHiveMetastore {
-  /** The partitions and directories that can hold rows for which the predicate is true. May keep too much, never too little. */
+  /** Returns the partitions and directories that may contain matching rows. It may return too many, never too few. */
   ScanPlan plan_scan(1: ScanRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2, 3: ConflictException o3),
 
-  /** With these, a client finds out itself what no predicate can say, and says it of their texts, by TEXT_IN. */
+  /** Returns partition values. Clients evaluate arbitrary expressions on them, and send the matching texts as TEXT_IN. */
   ScanValues scan_values(1: ScanValuesRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
@@ -384,60 +383,60 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
   WriteLease begin_write(1: BeginWriteRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** NoSuchObjectException: the lease ran out and was cleaned, or the write has ended. */
+  /** Renews a lease. NoSuchObjectException: the lease has expired and was cleaned up, or the write has ended. */
   RenewWriteResult renew_write(1: RenewWriteRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** Gives a write up whose files the writer has removed itself. Publishing ends a write, too. */
+  /** Abandons a write after the writer has deleted its files. Publishing also ends a write. */
   void end_write(1: string queryId)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** Removes files that nothing refers to any more: what was replaced, and what dead writers left. */
+  /** Deletes replaced files and files of dead writers. */
   CleanResult clean(1: CleanRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** Compares the catalog with what lies in storage. */
+  /** Compares the catalog with the files in storage. */
   CheckFilesResult check_files(1: CheckFilesRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** What was dropped, truncated or overwritten and can be taken back, the newest first. */
+  /** Lists restorable data, the latest first. */
   list<DroppedObject> dropped(1: DroppedRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** Takes back what was dropped, truncated or overwritten: all of it is as it was. */
+  /** Restores dropped, truncated or overwritten data in its previous state. */
   UndropResult undrop(1: UndropRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.AlreadyExistsException o3, 4: hive_metastore.InvalidOperationException o4),
 
-  /** All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing. */
+  /** Publishes all partitions of a write atomically, and ends the write. */
   PublishResult publish(1: PublishRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.InvalidObjectException o3, 4: ConflictException o4,
               5: hive_metastore.AlreadyExistsException o5),
 
-  /** The writes of one statement, in one transaction: all of them become visible, or none. Results as the requests. */
+  /** Publishes the writes of one statement atomically. The results are in the order of the requests. */
   list<PublishResult> publish_all(1: list<PublishRequest> requests)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.InvalidObjectException o3, 4: ConflictException o4,
               5: hive_metastore.AlreadyExistsException o5),
 
-  /** A table of its own kind: its data are those of other tables, its partitions depend on theirs. */
+  /** Creates a dependent table: it has no files, and its partitions depend on partitions of other tables. */
   void create_dependent_table(1: CreateDependentTableRequest request)
       throws (1: hive_metastore.AlreadyExistsException o1, 2: hive_metastore.InvalidObjectException o2,
               3: hive_metastore.MetaException o3, 4: hive_metastore.NoSuchObjectException o4),
 
-  /** Changes what a dependent table, or some of its partitions, depends on; these partitions are fresh then. */
+  /** Changes the base of a dependent table or of some partitions. These partitions become fresh. */
   void set_dependency(1: SetDependencyRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.InvalidObjectException o3, 4: hive_metastore.InvalidOperationException o4),
 
-  /** What a table or partition depends on, or what depends on it: base partitions are those that are there now. */
+  /** Returns the bases or the dependents of a table. Base partitions are the current ones. */
   Dependencies get_dependencies(1: DependenciesRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
   /**
-   * Answers true as soon as there is a partition with these values, false when the time is over, or at once when too
-   * many wait already: ask again after a pause.
+   * Returns true as soon as a partition with these values exists, and false after the timeout or if too many calls are
+   * waiting already. Call again after a pause.
    */
   bool wait_for_partition(1: WaitRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),

@@ -1,4 +1,4 @@
-"""Writes what type checkers know of the generated code, from the specifications in it: `python -m thrift_idl.stubs`."""
+"""Generates type stubs from the specifications (`thrift_spec`) in the generated code: `python -m thrift_idl.stubs`."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _MEMBERS: Final = """\
 
 
 def stubs() -> dict[str, str]:
-    """Returns the text of every stub, by its path below `gen`."""
+    """Returns the text of each stub by its path relative to `gen`."""
     paths = [path.relative_to(GEN).with_suffix("") for path in sorted(GEN.rglob("*.py")) if path.stem != "__init__"]
     return {f"{path}.pyi": _stub(importlib.import_module(".".join(("thrift_idl.gen", *path.parts)))) for path in paths}
 
 
 def main() -> None:
-    """Writes the stubs beside the modules that they describe."""
+    """Writes each stub into the directory of its module."""
     for name, text in stubs().items():
         (GEN / name).write_text(text)
 
@@ -78,7 +78,7 @@ def _struct(module: ModuleType, item: type[Any]) -> Iterator[str]:
     yield f"class {item.__name__}{'(Exception)' if issubclass(item, Exception) else ''}:"
     yield from (f"    {name}: Field[{_type(module, kind, details)}]" for _, kind, name, details, _ in fields)
     yield _MEMBERS
-    parameters = [f", {name}: {_given(module, kind, details)} = ..." for _, kind, name, details, _ in fields]
+    parameters = [f", {name}: {_input_type(module, kind, details)} = ..." for _, kind, name, details, _ in fields]
     yield f"    def __init__(self{''.join(parameters)}) -> None: ..."
 
 
@@ -102,19 +102,19 @@ def _method(module: ModuleType, name: str) -> str:
     result = getattr(module, f"{name}_result", None)
     success = [field for field in result.thrift_spec if field is not None and field[0] == 0] if result else []
     returned = _type(module, success[0][1], success[0][3]) if success else "None"
-    parameters = [f", {field[2]}: {_given(module, field[1], field[3])}" for field in fields]
+    parameters = [f", {field[2]}: {_input_type(module, field[1], field[3])}" for field in fields]
     return f"    def {name}(self{''.join(parameters)}) -> {returned}: ..."
 
 
-def _given(module: ModuleType, kind: int, details: Any) -> str:
-    """Returns the type of what may be put into a field."""
+def _input_type(module: ModuleType, kind: int, details: Any) -> str:
+    """Returns the type of the values that may be assigned to a field."""
     plain = _type(module, kind, details)
     encoded = f" | Encoded[{plain}]" if kind in (TType.STRUCT, TType.LIST, TType.MAP) else ""
     return f"{plain}{encoded} | None"
 
 
 def _type(module: ModuleType, kind: int, details: Any) -> str:
-    """Returns the type of a field, as a specification describes it."""
+    """Returns the type of a field, by its entry in a specification."""
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if kind == TType.STRING:

@@ -42,7 +42,7 @@ def connect(
         connect_timeout: seconds to connect to one address.
         timeout: seconds to wait for a reply.
         user: user name. Default: the user of this process, unless the credentials authenticate one.
-        credentials: default: those of the environment (`METASTORE_CLIENT_*`).
+        credentials: default: `Credentials.from_environment()`.
 
     Raises:
         InvalidAddressError: an address cannot be parsed.
@@ -297,7 +297,7 @@ class MetastoreClient(Calls):
     def get_partition_names(self, database: str, table: str, values: Sequence[str] = ()) -> tuple[str, ...]:
         """Returns partition names in ascending order. Raises NoSuchTableError.
 
-        `values` are those of the first partition columns; "" matches any value.
+        `values` are the values of the first partition columns; "" matches any value.
         """
         args = (database, table, list(values) or [""], -1)
         return tuple(self._call("get_partition_names_ps", *args, repeat=True, faults=_NO_TABLE))

@@ -21,7 +21,7 @@ class Credentials:
 
     Attributes:
         tls: use TLS. The server's certificate must match the host name.
-        ca: PEM file of the CA certificates that verify the server's certificate. Default: those of the system.
+        ca: PEM file of the CA certificates that verify the server's certificate. Default: the system's certificates.
         certificate: PEM file of the client's certificate.
         key: PEM file of the certificate's private key. Default: the key is in the certificate file.
         user: user name for SASL PLAIN.

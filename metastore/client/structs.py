@@ -179,7 +179,7 @@ class ScanBuckets:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """The partitions that a query has to read. `buckets` are those of the table."""
+    """The partitions that a query has to read. `buckets` are the buckets of the table."""
 
     partitions: tuple[ScanPartition, ...]
     storages: tuple[ScanStorage, ...]
@@ -228,7 +228,7 @@ class CleanResult:
 
 
 class PublishMode(Enum):
-    """Effect on the partition. The names are those of PublishMode in thrift_idl/metastore.thrift."""
+    """Effect on the partition. The names equal those of PublishMode in thrift_idl/metastore.thrift."""
 
     APPEND = "APPEND"
     OVERWRITE = "OVERWRITE"

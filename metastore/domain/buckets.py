@@ -1,6 +1,6 @@
 """Bucket numbers in file names of bucketed tables, and checks of bucketed directories.
 
-The rules and messages are those of Trino (BackgroundHiveSplitLoader, HiveBucketing). There are three conventions: two
+The rules and messages come from Trino (BackgroundHiveSplitLoader, HiveBucketing). There are three conventions: two
 put the bucket number into the file name; in the original scheme of Hive, the n-th name of a directory is bucket n.
 """
 
@@ -71,7 +71,7 @@ def is_written_by_spark(name: str) -> bool:
 
 
 def bucketing_mismatch(table: str, of_table: Buckets, partition: str, of_partition: Buckets) -> str | None:
-    """Returns why the buckets of a partition are incompatible with those of its table, or None if they are compatible.
+    """Returns a message if the buckets of a partition and of its table are incompatible, else None.
 
     Compatible bucket counts differ by a factor of a power of two.
     """

@@ -1,7 +1,7 @@
 """Events of the notification log, with messages in the format of Hive's JSONMessageEncoder.
 
 This module has the events of catalogs, databases, functions, constraints, indexes and transactions; `table_events` has
-those of tables and partitions. Objects are texts in Thrift's JSON protocol.
+the events of tables and partitions. Objects are texts in Thrift's JSON protocol.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def visible_writes(snapshot: Snapshot, writes: Iterable[WriteId], last: int) -> 
 
     Args:
         snapshot: snapshot of the reader.
-        writes: stored write ids of the table in ascending order. Those visible to every reader may be missing.
+        writes: stored write ids of the table in ascending order. Write ids that every reader sees may be missing.
         last: last write id that was allocated for the table.
     """
     known = [write for write in writes if write.number <= last]

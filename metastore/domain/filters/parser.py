@@ -59,7 +59,7 @@ def check_columns(expression: Expression, keys: Iterable[str]) -> None:
 class _Parser:
     """Parses tokens one by one.
 
-    Each open parenthesis has a list of alternatives (OR), each of which is a list of conditions (AND).
+    Each open parenthesis has a list of alternatives (OR). Each alternative is a list of conditions (AND).
     """
 
     def __init__(self, tokens: Iterator[Token], name: Callable[[str], str]) -> None:

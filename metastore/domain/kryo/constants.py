@@ -121,7 +121,7 @@ def _local(millis: int) -> datetime.datetime | None:
 
 
 def _timestamp(value: Any) -> Instant | None:
-    """Converts a timestamp. Interprets those of Hive 2.3 in the server's time zone, as Hive's metastore does."""
+    """Converts a timestamp. Timestamps of Hive 2.3 are in the server's time zone, as in Hive's metastore."""
     if isinstance(value, EpochMillis):
         local = _local(value.millis)
         if local is None or value.nanos is None or not 0 <= value.nanos < 10**9:

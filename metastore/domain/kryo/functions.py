@@ -94,10 +94,7 @@ def _in(_: HiveType, arguments: Sequence[Argument]) -> bool | None:
 
 
 def _as_day(typed: TypedValue) -> TypedValue:
-    """Converts a date or a text with a date to a date, for an IN with both.
-
-    Hive's versions differ for other mixtures of types, so these raise IndeterminateError.
-    """
+    """Converts an operand of IN with dates and texts to a date. Hive's versions differ for other mixtures of types."""
     day, value = _day(typed), typed.value
     if (not is_text(typed.kind) and typed.kind.name != "date") or day is None or value not in (day, day.isoformat()):
         raise IndeterminateError
@@ -204,8 +201,7 @@ def _of_text(change: Callable[..., Any], minimum: int = 1, maximum: int = 1) -> 
 def _letters(change: Callable[[str], str]) -> Callable[[str], str]:
     """Returns a function that applies `change` to each character.
 
-    It raises IndeterminateError where Java and Python may differ: if a character becomes several, and for Σ, whose
-    lower case depends on its position.
+    It raises IndeterminateError where Java and Python may differ: for Σ, and if one character becomes several.
     """
 
     def apply(text: str) -> str:

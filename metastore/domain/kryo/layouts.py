@@ -136,7 +136,7 @@ def _plain(prefix: str, groups: dict[str, str]) -> dict[str, Layout]:
 
 
 def _inspectors() -> dict[str, Layout]:
-    """Returns the layouts of object inspectors. They have a type; those of constants also have the constant."""
+    """Returns the layouts of object inspectors. Each has a type; constant inspectors also have the constant."""
     prefix = f"{HADOOP}hive.serde2.objectinspector.primitive."
     layouts: dict[str, Layout] = {}
     for kind in _INSPECTOR_TYPES.split():

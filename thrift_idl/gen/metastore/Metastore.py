@@ -23,7 +23,7 @@ all_structs = []
 class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
     def plan_scan(self, request):
         """
-        The partitions and directories that can hold rows for which the predicate is true. May keep too much, never too little.
+        Returns the partitions and directories that may contain matching rows. It may return too many, never too few.
 
         Parameters:
          - request
@@ -33,7 +33,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def scan_values(self, request):
         """
-        With these, a client finds out itself what no predicate can say, and says it of their texts, by TEXT_IN.
+        Returns partition values. Clients evaluate arbitrary expressions on them, and send the matching texts as TEXT_IN.
 
         Parameters:
          - request
@@ -53,7 +53,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def renew_write(self, request):
         """
-        NoSuchObjectException: the lease ran out and was cleaned, or the write has ended.
+        Renews a lease. NoSuchObjectException: the lease has expired and was cleaned up, or the write has ended.
 
         Parameters:
          - request
@@ -63,7 +63,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def end_write(self, queryId):
         """
-        Gives a write up whose files the writer has removed itself. Publishing ends a write, too.
+        Abandons a write after the writer has deleted its files. Publishing also ends a write.
 
         Parameters:
          - queryId
@@ -73,7 +73,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def clean(self, request):
         """
-        Removes files that nothing refers to any more: what was replaced, and what dead writers left.
+        Deletes replaced files and files of dead writers.
 
         Parameters:
          - request
@@ -83,7 +83,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def check_files(self, request):
         """
-        Compares the catalog with what lies in storage.
+        Compares the catalog with the files in storage.
 
         Parameters:
          - request
@@ -93,7 +93,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def dropped(self, request):
         """
-        What was dropped, truncated or overwritten and can be taken back, the newest first.
+        Lists restorable data, the latest first.
 
         Parameters:
          - request
@@ -103,7 +103,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def undrop(self, request):
         """
-        Takes back what was dropped, truncated or overwritten: all of it is as it was.
+        Restores dropped, truncated or overwritten data in its previous state.
 
         Parameters:
          - request
@@ -113,7 +113,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def publish(self, request):
         """
-        All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing.
+        Publishes all partitions of a write atomically, and ends the write.
 
         Parameters:
          - request
@@ -123,7 +123,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def publish_all(self, requests):
         """
-        The writes of one statement, in one transaction: all of them become visible, or none. Results as the requests.
+        Publishes the writes of one statement atomically. The results are in the order of the requests.
 
         Parameters:
          - requests
@@ -133,7 +133,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def create_dependent_table(self, request):
         """
-        A table of its own kind: its data are those of other tables, its partitions depend on theirs.
+        Creates a dependent table: it has no files, and its partitions depend on partitions of other tables.
 
         Parameters:
          - request
@@ -143,7 +143,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def set_dependency(self, request):
         """
-        Changes what a dependent table, or some of its partitions, depends on; these partitions are fresh then.
+        Changes the base of a dependent table or of some partitions. These partitions become fresh.
 
         Parameters:
          - request
@@ -153,7 +153,7 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def get_dependencies(self, request):
         """
-        What a table or partition depends on, or what depends on it: base partitions are those that are there now.
+        Returns the bases or the dependents of a table. Base partitions are the current ones.
 
         Parameters:
          - request
@@ -163,8 +163,8 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def wait_for_partition(self, request):
         """
-        Answers true as soon as there is a partition with these values, false when the time is over, or at once when too
-        many wait already: ask again after a pause.
+        Returns true as soon as a partition with these values exists, and false after the timeout or if too many calls are
+        waiting already. Call again after a pause.
 
         Parameters:
          - request
@@ -179,7 +179,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def plan_scan(self, request):
         """
-        The partitions and directories that can hold rows for which the predicate is true. May keep too much, never too little.
+        Returns the partitions and directories that may contain matching rows. It may return too many, never too few.
 
         Parameters:
          - request
@@ -219,7 +219,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def scan_values(self, request):
         """
-        With these, a client finds out itself what no predicate can say, and says it of their texts, by TEXT_IN.
+        Returns partition values. Clients evaluate arbitrary expressions on them, and send the matching texts as TEXT_IN.
 
         Parameters:
          - request
@@ -295,7 +295,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def renew_write(self, request):
         """
-        NoSuchObjectException: the lease ran out and was cleaned, or the write has ended.
+        Renews a lease. NoSuchObjectException: the lease has expired and was cleaned up, or the write has ended.
 
         Parameters:
          - request
@@ -333,7 +333,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def end_write(self, queryId):
         """
-        Gives a write up whose files the writer has removed itself. Publishing ends a write, too.
+        Abandons a write after the writer has deleted its files. Publishing also ends a write.
 
         Parameters:
          - queryId
@@ -369,7 +369,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def clean(self, request):
         """
-        Removes files that nothing refers to any more: what was replaced, and what dead writers left.
+        Deletes replaced files and files of dead writers.
 
         Parameters:
          - request
@@ -407,7 +407,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def check_files(self, request):
         """
-        Compares the catalog with what lies in storage.
+        Compares the catalog with the files in storage.
 
         Parameters:
          - request
@@ -445,7 +445,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def dropped(self, request):
         """
-        What was dropped, truncated or overwritten and can be taken back, the newest first.
+        Lists restorable data, the latest first.
 
         Parameters:
          - request
@@ -483,7 +483,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def undrop(self, request):
         """
-        Takes back what was dropped, truncated or overwritten: all of it is as it was.
+        Restores dropped, truncated or overwritten data in its previous state.
 
         Parameters:
          - request
@@ -525,7 +525,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def publish(self, request):
         """
-        All partitions of one write, in one transaction, which ends the write: all of it becomes visible, or nothing.
+        Publishes all partitions of a write atomically, and ends the write.
 
         Parameters:
          - request
@@ -569,7 +569,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def publish_all(self, requests):
         """
-        The writes of one statement, in one transaction: all of them become visible, or none. Results as the requests.
+        Publishes the writes of one statement atomically. The results are in the order of the requests.
 
         Parameters:
          - requests
@@ -613,7 +613,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def create_dependent_table(self, request):
         """
-        A table of its own kind: its data are those of other tables, its partitions depend on theirs.
+        Creates a dependent table: it has no files, and its partitions depend on partitions of other tables.
 
         Parameters:
          - request
@@ -653,7 +653,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def set_dependency(self, request):
         """
-        Changes what a dependent table, or some of its partitions, depends on; these partitions are fresh then.
+        Changes the base of a dependent table or of some partitions. These partitions become fresh.
 
         Parameters:
          - request
@@ -693,7 +693,7 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def get_dependencies(self, request):
         """
-        What a table or partition depends on, or what depends on it: base partitions are those that are there now.
+        Returns the bases or the dependents of a table. Base partitions are the current ones.
 
         Parameters:
          - request
@@ -731,8 +731,8 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def wait_for_partition(self, request):
         """
-        Answers true as soon as there is a partition with these values, false when the time is over, or at once when too
-        many wait already: ask again after a pause.
+        Returns true as soon as a partition with these values exists, and false after the timeout or if too many calls are
+        waiting already. Call again after a pause.
 
         Parameters:
          - request

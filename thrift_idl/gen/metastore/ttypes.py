@@ -20,7 +20,7 @@ all_structs = []
 
 class PredicateOperator(TBase):
     """
-    What a node of a predicate says. Comparisons read "column OP value".
+    Operators of predicate nodes. Comparisons are "column OP value".
 
     """
     UNKNOWN = 0
@@ -117,8 +117,8 @@ class DependencyDirection(TBase):
 
 class PredicateNode(TBase):
     """
-    One node of a predicate in postfix order: operands first, so that no depth of nesting can exhaust a stack.
-    `values` are texts as Hive writes partition values: 5, 2024-01-31, 1.50, true, abc. Never null.
+    A node of a predicate in postfix order (operands first). So deep nesting cannot exhaust the stack of a decoder.
+    `values` are texts as in Hive's partition values: 5, 2024-01-31, 1.50, true, abc. They are never null.
 
     Attributes:
      - op
@@ -173,7 +173,7 @@ class ScanRequest(TBase):
 
 class ScanValuesRequest(TBase):
     """
-    Which values `columns` of the partitions have that a scan reads.
+    Requests the values of partition columns in the partitions that a scan reads.
 
     Attributes:
      - scan
@@ -194,8 +194,8 @@ class ScanValuesRequest(TBase):
 
 class ScanValues(TBase):
     """
-    The texts of these columns: as many for each combination as there are columns; a combination may come twice. They are
-    all that there are as long as the table's list of partitions has this state, which no change of it leaves as it is.
+    The texts of these columns, row by row. Rows may repeat. They are complete as long as the table's list of partitions
+    has this state; every change of the list changes the state.
 
     Attributes:
      - texts
@@ -216,7 +216,7 @@ class ScanValues(TBase):
 
 class ScanDirectory(TBase):
     """
-    A directory to read.
+    A directory that a scan has to read.
 
     Attributes:
      - location
@@ -234,10 +234,9 @@ class ScanDirectory(TBase):
 
 class ScanPartition(TBase):
     """
-    What must be read of one partition; of an unpartitioned table, the one entry without values.
-    Where the partition has skew directories, its `location` is not among them, but files may lie in it, too (not below
-    it): those of heavy values in the flat layout, and those of writers that know nothing of skew. They are to be read
-    but for ScanStorage.prunedFiles.
+    The part of a partition that a scan has to read. An unpartitioned table has one entry without values.
+    If the partition has skew directories, `location` is not in `directories`. The scan must also read the files directly in
+    `location`, except ScanStorage.prunedFiles: the flat layout and writers without support for skew put files there.
 
     Attributes:
      - values
@@ -270,7 +269,7 @@ class ScanPartition(TBase):
 
 class ScanStorage(TBase):
     """
-    How partitions are stored: many share one.
+    A storage descriptor. Many partitions share one.
 
     Attributes:
      - columns
@@ -306,7 +305,7 @@ class ScanStorage(TBase):
 
 class ScanBuckets(TBase):
     """
-    CLUSTERED BY `columns` INTO `count` BUCKETS: a table's own, with its parameter bucketing_version, if it has one.
+    CLUSTERED BY `columns` INTO `count` BUCKETS of a table, and its parameter bucketing_version.
 
     Attributes:
      - columns
@@ -389,7 +388,7 @@ class BeginWriteRequest(TBase):
 
 class WriteLease(TBase):
     """
-    A write that has begun: `queryId` is "<the table's writeToken>-<number>", and the names of all its files hold it.
+    A registered write. `queryId` is "<writeToken of the table>-<number>". The names of all its files must contain it.
 
     Attributes:
      - queryId
@@ -410,7 +409,7 @@ class WriteLease(TBase):
 
 class Rename(TBase):
     """
-    A rename of a directory or file that an in-place write is about to do.
+    A rename of a directory or file that a write is about to do.
 
     Attributes:
      - source
@@ -431,7 +430,7 @@ class Rename(TBase):
 
 class RenewWriteRequest(TBase):
     """
-    Says that the writer lives; and, before it does so, where it puts files and what it renames: what cleaning looks at.
+    Renews a lease, and registers files and renames before the writer creates them, so that cleaning can undo them.
 
     Attributes:
      - queryId
@@ -493,7 +492,7 @@ class SkewedLocation(TBase):
 
 class PublishPartition(TBase):
     """
-    One partition of a write; for an unpartitioned table, one entry without values.
+    One partition of a write. An unpartitioned table has one entry without values.
 
     Attributes:
      - values
@@ -532,7 +531,7 @@ class PublishPartition(TBase):
 
 class FileLayout(TBase):
     """
-    How a table's files are made; what is unset is not compared.
+    File layout of a table. Unset fields are not compared.
 
     Attributes:
      - inputFormat
@@ -609,7 +608,7 @@ class PublishResult(TBase):
 
 class CleanRequest(TBase):
     """
-    Of one table, of one database, or of all.
+    Cleans one table, one database, or everything.
 
     Attributes:
      - dbName
@@ -642,7 +641,7 @@ class CleanRequest(TBase):
 
 class CleanedLocation(TBase):
     """
-    What was, or would be, removed.
+    A location that was deleted, or would be deleted in a dry run.
 
     Attributes:
      - location
@@ -694,7 +693,7 @@ class CleanResult(TBase):
 
 class CheckFilesRequest(TBase):
     """
-    Whether catalog and storage agree: of one table, of one database, or of all.
+    Compares catalog and storage for one table, one database, or everything.
 
     Attributes:
      - dbName
@@ -774,7 +773,7 @@ class CheckFilesResult(TBase):
 
 class DroppedRequest(TBase):
     """
-    What can be taken back: of one database, or of all.
+    Lists restorable data of one database, or of all.
 
     Attributes:
      - dbName
@@ -795,7 +794,7 @@ class DroppedRequest(TBase):
 
 class DroppedObject(TBase):
     """
-    What one call dropped, truncated or overwrote. Times in seconds since 1970.
+    Data that one call dropped, truncated or overwrote. Times are in seconds since 1970.
 
     Attributes:
      - id
@@ -843,7 +842,7 @@ class DroppedObject(TBase):
 
 class UndropRequest(TBase):
     """
-    A database (no `tableName`), a table, or what was dropped, truncated or overwritten of a table: the newest.
+    Restores a database (without `tableName`), a table, or the latest dropped, truncated or overwritten data of a table.
 
     Attributes:
      - dbName
@@ -901,7 +900,7 @@ class UndropResult(TBase):
 
 class CreateDependentTableRequest(TBase):
     """
-    Makes a table whose partitions are those of another table, by a prefix of its partition columns.
+    Creates a table whose partitions consist of a base table's partitions, by a prefix of its partition columns.
 
     Attributes:
      - dbName
@@ -943,7 +942,7 @@ class CreateDependentTableRequest(TBase):
 
 class SetDependencyRequest(TBase):
     """
-    Without `partitions`: new partitions depend on the base table from now on. With: these partitions do.
+    Changes the base table of `partitions`; unset: of all future partitions.
 
     Attributes:
      - dbName
@@ -1043,7 +1042,7 @@ class TableDependency(TBase):
 
 class PartitionDependency(TBase):
     """
-    A partition of a dependent table, and what it depends on: all partitions of the base that begin with these values.
+    A partition of a dependent table. It depends on all partitions of the base that begin with its values.
 
     Attributes:
      - dbName
@@ -1141,7 +1140,7 @@ class WaitRequest(TBase):
 
 class ConflictException(TFrozenExceptionBase):
     """
-    Another writer changed what this one had seen. Nothing was published.
+    Another client changed a table or partition that this writer has read. Nothing was published.
 
     Attributes:
      - message
