@@ -48,13 +48,13 @@ class DatabaseName:
 class TableName:
     """The folded name of a table, which may not exist. `str` is `database.table`, as in Hive's messages.
 
-    `given` are the database and table arguments as the client spelled them, for messages.
+    `spelling` has the database and table arguments as the client spelled them, for messages.
     """
 
     catalog: str
     database: str
     name: str
-    given: tuple[str | None, str | None] | None = field(default=None, compare=False, repr=False)
+    spelling: tuple[str | None, str | None] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, table: Any) -> TableName:
@@ -67,7 +67,7 @@ class TableName:
     @property
     def as_given(self) -> str:
         """`database.table` in the client's spelling, as in Hive's message for a missing table."""
-        database, table = self.given or (self.database, self.name)
+        database, table = self.spelling or (self.database, self.name)
         return f"{(database or '').rpartition('#')[2]}.{table or ''}"
 
     @property

@@ -104,7 +104,7 @@ class CallerGrants:
         everywhere: privileges on the whole metastore.
         catalogs: privileges by catalog name.
         databases: privileges by database id.
-        places: locations below which the caller may register tables; `ANY_LOCATION` contains all.
+        locations: locations below which the caller may register tables; `ANY_LOCATION` contains all.
         administered: roles that the caller may grant.
         version: number of the stored state. It increases with every change.
     """
@@ -116,7 +116,7 @@ class CallerGrants:
     everywhere: frozenset[str] = frozenset()
     catalogs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     databases: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    places: frozenset[str] = frozenset()
+    locations: frozenset[str] = frozenset()
     administered: frozenset[str] = frozenset()
     version: int = -1
 

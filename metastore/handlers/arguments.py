@@ -29,7 +29,7 @@ def given_table_name(database: str | None, table: str | None, catalog: str | Non
     if table is None or split_database(database)[1] is None:
         raise NullNameError(f"{'Table' if table is None else 'Database'} name cannot be null")
     name = table_name(database, table, catalog)
-    return TableName(name.catalog, name.database, name.name, given=(database, table))
+    return TableName(name.catalog, name.database, name.name, spelling=(database, table))
 
 
 def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[str, str | None]:

@@ -19,10 +19,10 @@ def check_places(work: UnitOfWork, standing: CallerGrants, roots: Roots, need: P
     """Raises PermissionDeniedError for a place that is not below what LOCATION was granted for, nor the table's own,
     nor below the place of its database where nobody else has anything; `is_home`: that is the caller's own.
     """
-    if ANY_LOCATION in standing.places:
+    if ANY_LOCATION in standing.locations:
         return
     asked = roots.canonical(paths.absolute(need.locations))
-    granted = roots.canonical(standing.places).values()
+    granted = roots.canonical(standing.locations).values()
     left = {place: text for text, place in asked.items() if not _is_in(place, granted)}
     if not left:
         return

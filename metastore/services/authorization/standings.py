@@ -93,7 +93,7 @@ class Standings:
         else:
             standing = work.access.caller_grants(user, groups)
         kept = CachedStanding(user, groups, standing)
-        size = 1000 + 100 * (len(groups) + len(standing.roles) + len(standing.databases) + len(standing.places))
+        size = 1000 + 100 * (len(groups) + len(standing.roles) + len(standing.databases) + len(standing.locations))
         self._kept.put(key, kept, size)
         return kept
 

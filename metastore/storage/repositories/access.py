@@ -194,7 +194,7 @@ class Access:
             everywhere=frozenset(everywhere),
             catalogs={name: frozenset(held) for name, held in catalogs.items()},
             databases={number: frozenset(held) for number, held in on_databases.items()},
-            places=frozenset(places),
+            locations=frozenset(places),
             administered=frozenset(administered),
             version=version,
         )
