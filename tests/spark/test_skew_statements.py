@@ -290,7 +290,7 @@ def test_a_location_is_not_set_where_a_write_came_between(
     (seen,) = metastore.get_partitions("default", table_name)
     (scanned,) = metastore.plan_scan("default", table_name).partitions
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 1)")
-    with pytest.raises(MetastoreRefusedError, match="somebody else has changed it"):
+    with pytest.raises(MetastoreRefusedError, match="another client has changed it"):
         metastore.alter_partition("default", table_name, seen, expected_version=scanned.version)
     assert spark.table(table_name).where("x = 1").count() == 2
 

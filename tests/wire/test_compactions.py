@@ -182,7 +182,7 @@ def test_what_went_wrong_is_told(hive_client: Any, db: str, pool: str) -> None:
         hive_client.mark_compacted,
         hive_client.mark_cleaned,
     ):
-        with pytest.raises(MetaException, match=f"No compaction with id={failed.id} is waiting or at work"):
+        with pytest.raises(MetaException, match=f"No compaction with id={failed.id} is queued or running"):
             call(failed)
     with pytest.raises(TApplicationException, match="No compaction with id=0"):
         hive_client.set_hadoop_jobid(None, None)
@@ -199,7 +199,7 @@ def test_the_queue_is_searched_ordered_and_cut(hive_client: Any, db: str) -> Non
     assert [each.tablename for each in queue(hive_client, db, tbName="C", type=MAJOR, state="i")] == ["c"]
     assert queue(hive_client, db, state="working") == []
     for order in ("1; DROP TABLE compactions", "password", "id desc desc"):
-        with pytest.raises(TApplicationException, match="Compactions are not ordered by"):
+        with pytest.raises(TApplicationException, match="Compactions cannot be ordered by"):
             queue(hive_client, db, order=order)
 
 

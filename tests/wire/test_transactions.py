@@ -159,7 +159,7 @@ def test_a_batch_has_its_limit(hive_client: Any) -> None:
 
 
 def test_what_is_not_served_says_so(hive_client: Any) -> None:
-    with pytest.raises(TApplicationException, match="not replayed"):
+    with pytest.raises(TApplicationException, match="not supported"):
         open_transaction(hive_client, txn_type=TxnType.REPL_CREATED, replPolicy="p", replSrcTxnIds=[1])
     with pytest.raises(TApplicationException, match="alter the table"):
         commit(hive_client, open_transaction(hive_client), keyValue=CommitTxnKeyValue(1, "_meta", "v"))

@@ -160,7 +160,7 @@ def test_a_snapshot_that_cannot_be_read_is_refused(hive_client: Any) -> None:
 
 def test_a_table_that_becomes_transactional_begins_behind_its_files(hive_client: Any, db: str) -> None:
     hive_client.seed_write_id(SeedTableWriteIdsRequest(db, "t", 7))
-    with pytest.raises(MetaException, match="cannot begin behind 9"):
+    with pytest.raises(MetaException, match="cannot begin after 9"):
         hive_client.seed_write_id(SeedTableWriteIdsRequest(db, "t", 9))
     transaction = open_transaction(hive_client)
     hive_client.add_write_ids_to_min_history(transaction, {f"{db}.t": 7})
@@ -177,7 +177,7 @@ def test_the_state_of_a_copied_table_is_taken_over(hive_client: Any, db: str) ->
     queued = hive_client.show_compact(ShowCompactRequest(dbName=db)).compacts
     assert sorted(each.partitionname for each in queued) == ["p=1", "p=2"]
     for text in ("x", f"{db}.u:1:2::3", f"{db}.u:{2**63 - 1}:0::", f"{db}.u:-1:0"):
-        with pytest.raises(TApplicationException, match=r"is not a list of valid write ids|are no state of a table"):
+        with pytest.raises(TApplicationException, match=r"is not a list of valid write ids|are not a valid state"):
             hive_client.repl_tbl_writeid_state(ReplTblWriteIdStateRequest(text, "me", "here", db, "u"))
 
 

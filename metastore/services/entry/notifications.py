@@ -1,4 +1,4 @@
-"""The notification log as clients read it, and what they report: inserts, refreshes, writes of transactions."""
+"""The notification log: reading events, and events that clients report (inserts, refreshes, transactional writes)."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ _BATCH = 10_000
 
 
 class NotificationService:
-    """Rules of the log (Hive's DbNotificationListener, ObjectStore). Catalog, database and table names come folded."""
+    """Rules of the log (Hive's DbNotificationListener, ObjectStore). Names of objects are in lower case."""
 
     def __init__(self, store: Store, time_to_live: float, rights: Authorization | None = None) -> None:
-        """`time_to_live`: how long events are kept, seconds. With `rights`, events of what is hidden are blank."""
+        """`time_to_live`: of events, in seconds. `rights`: blanks the events of objects that the caller may not see."""
         self._store = store
         self._rights = rights
         self._time_to_live = time_to_live
 
     def last(self) -> int:
-        """Returns the newest event's number, 0 before the first."""
+        """Returns the id of the newest event; 0 if there is none."""
         with self._store.read() as work:
             return work.notifications.last()
 
     def after(self, event_id: int, wanted: EventFilter, limit: int | None) -> list[NotificationEvent]:
-        """Returns the next events, as many as one answer holds.
+        """Returns the events after `event_id`, as many as one reply holds.
 
-        Their numbers follow `event_id` without a gap, unless there is a filter, or older ones have been removed.
+        Their ids have no gaps, except with a filter or if old events were deleted.
         """
         if self._rights:
             return seen_events(self._store, self._rights, event_id, wanted, limit)
@@ -54,7 +54,7 @@ class NotificationService:
             return work.notifications.after(event_id, wanted, limit)
 
     def count(self, after: int, up_to: int | None, wanted: EventFilter, limit: int | None) -> int:
-        """Counts the events after one and up to another; at most `limit`."""
+        """Counts the events after one id and up to another; at most `limit`."""
         if self._rights and (seen := seen_filter(self._rights, wanted)) is None:
             return 0
         wanted = seen if self._rights and seen else wanted
@@ -63,29 +63,29 @@ class NotificationService:
         return count if limit is None else min(count, limit)
 
     def fire(
-        self, table: TableName, places: Sequence[Sequence[str] | None], data: FireEventRequestData | None
+        self, table: TableName, partition_values: Sequence[Sequence[str] | None], data: FireEventRequestData | None
     ) -> list[int]:
-        """Logs what a client has written, or wants others to read again; returns the numbers of the events.
+        """Logs inserts or refreshes that a client reports. Returns the ids of the events.
 
-        `places`: values of partitions; none where the table has none, or is meant as a whole.
+        `partition_values`: values of each partition; None for the table itself.
         Raises NotFoundError (table, partition), InvalidInputError.
         """
-        inserts = _inserts(places[0], data)
+        inserts = _inserts(partition_values[0], data)
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
             whole = table_text(stored.encoded.decode())
             if inserts is None:
                 refresh = bool(data and data.refreshEvent)
-                partitions = _partitions(work, stored, places)
+                partitions = _partitions(work, stored, partition_values)
                 events = (table_events.reload(whole, partition, refresh=refresh) for partition in partitions)
             else:
-                partitions = _partitions(work, stored, [place for place, _ in inserts])
+                partitions = _partitions(work, stored, [values for values, _ in inserts])
                 written = zip(partitions, [insert for _, insert in inserts], strict=True)
-                events = (_insert(whole, *one) for one in written)
+                events = (_insert(whole, partition, insert) for partition, insert in written)
             return work.notifications.append(events)
 
     def add_writes(self, table: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
-        """Keeps what transactions have written to a table, for those who read of their commits.
+        """Stores the writes of transactions to a table, for clients that read the events of their commits.
 
         Raises NotFoundError (table, partition), InvalidInputError.
         """
@@ -101,14 +101,14 @@ class NotificationService:
             work.write_notifications.add(list(writes.values()))
 
     def writes(self, transaction_id: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-        """Returns what a transaction has written, by database and table; None for all of them."""
+        """Returns the writes of a transaction, optionally to one database or table."""
         with self._store.read() as work:
             return work.write_notifications.of(transaction_id, database, table)
 
     def clean(self) -> int:
-        """Removes what is older than the time to live, some at a time; returns how much it was.
+        """Deletes events older than the time to live, in batches, unless another server does.
 
-        Nothing, where another server is at it.
+        Returns the number of deleted events.
         """
         removed = 0
         while True:
@@ -125,7 +125,7 @@ class NotificationService:
 def _inserts(
     values: Sequence[str] | None, data: FireEventRequestData | None
 ) -> list[tuple[Sequence[str], InsertEventRequestData]] | None:
-    """Returns where data was inserted, and which; None when it is a refresh that was asked for."""
+    """Returns (partition values, insert) of each reported insert; None if the client reports a refresh."""
     if data is not None and data.insertData is not None:
         return [(values or (), data.insertData)]
     if data is not None and data.insertDatas is not None:
@@ -138,11 +138,11 @@ def _inserts(
 
 
 def _partitions(
-    work: UnitOfWork, table: StoredTable, places: Sequence[Sequence[str] | None]
+    work: UnitOfWork, table: StoredTable, partition_values: Sequence[Sequence[str] | None]
 ) -> list[PartitionText | None]:
-    """Returns the partitions of these values, None where there are none. Raises NotFoundError, InvalidInputError."""
+    """Returns the partitions with these values; None for the table. Raises NotFoundError, InvalidInputError."""
     keys = table.ref.key_names
-    names = [checked_name(keys, values) if values else None for values in places]
+    names = [checked_name(keys, values) if values else None for values in partition_values]
     stored = work.partitions.select_stored(table.ref, named([name for name in names if name]))
     texts: dict[str | None, PartitionText | None] = {one.name: partition_text(one.partition) for one in stored}
     texts[None] = None
@@ -153,15 +153,15 @@ def _partitions(
 
 
 def _insert(table: TableText, partition: PartitionText | None, insert: InsertEventRequestData) -> Event:
-    """Makes the event of an insert. Who does not say whether it replaced is taken to have (Hive's InsertEvent)."""
+    """Returns the event of an insert. As in Hive's InsertEvent, it has replaced rows unless the client says no."""
     return table_events.insert(table, partition, replace=insert.replace is not False, files=_files(insert))
 
 
 def _files(insert: InsertEventRequestData) -> list[str]:
-    """Lists files. Raises InvalidInputError where there is not one checksum, or sub-directory, for each file."""
+    """Encodes files. Raises InvalidInputError unless there is a checksum and a sub-directory for each, or for none."""
     files = insert.filesAdded or []
-    nothing: list[str | None] = [None] * len(files)
-    checksums, directories = insert.filesAddedChecksum or nothing, insert.subDirectoryList or nothing
+    missing: list[str | None] = [None] * len(files)
+    checksums, directories = insert.filesAddedChecksum or missing, insert.subDirectoryList or missing
     if not len(files) == len(checksums) == len(directories):
         raise InvalidInputError(
             f"{len(files)} files come with {len(checksums)} checksums and {len(directories)} sub-directories"

@@ -1,4 +1,4 @@
-"""Marking a partition with an event, so that others may ask whether it happened."""
+"""Marks of partitions: clients set them for an event, and other clients check whether it has happened."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from metastore.storage.unit_of_work import UnitOfWork
 
 
 class PartitionEventService(Service):
-    """Rules of marks (Hive's ObjectStore): the table must be there, the partition need not. `kind`: PartitionEventType.
+    """Rules of marks (Hive's ObjectStore). The table must exist, the partition need not. `kind`: PartitionEventType.
 
-    Every method raises NotFoundError for a missing table, InvalidInputError for values that are not the table's keys'.
+    Every method raises NotFoundError if the table does not exist, InvalidInputError if values do not match its keys.
     """
 
     def mark(self, table: TableName, values: Mapping[str, str] | None, kind: int | None) -> None:
-        """Marks a partition, or tells whether it is; `values` by partition column."""
+        """Marks a partition. `values`: by partition column."""
         with self._store.transaction() as work:
             work.partition_events.mark(*_marked(work, table, values, kind))
 
     def is_marked(self, table: TableName, values: Mapping[str, str] | None, kind: int | None) -> bool:
-        """Marks a partition, or tells whether it is; `values` by partition column."""
+        """Tells whether a partition is marked. `values`: by partition column."""
         with self._store.read() as work:
             return work.partition_events.is_marked(*_marked(work, table, values, kind))
 
@@ -39,12 +39,12 @@ def _marked(
 
 
 def _name(table: TableRef, values: Mapping[str, str] | None) -> str:
-    given = {fold(column): value for column, value in (values or {}).items()}
-    if len(given) != len(table.keys):
+    by_column = {fold(column): value for column, value in (values or {}).items()}
+    if len(by_column) != len(table.keys):
         raise InvalidInputError(
             f"Number of partition columns in table: {len(table.keys)} doesn't match with number of supplied partition "
-            f"values: {len(given)}"
+            f"values: {len(by_column)}"
         )
     missing = "No value found for partition column: {}"
-    ordered = [required(given.get(name), InvalidInputError(missing.format(name))) for name in table.key_names]
+    ordered = [required(by_column.get(name), InvalidInputError(missing.format(name))) for name in table.key_names]
     return checked_name(table.key_names, ordered)

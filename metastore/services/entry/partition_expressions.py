@@ -1,6 +1,6 @@
-"""Partitions by expressions: Java objects that Kryo has written for HiveServer2, or texts of filters from some clients.
+"""Partitions by expression: Java objects serialized by HiveServer2 with Kryo, or filter texts of some clients.
 
-Of what cannot be read in them it is only said that partitions may satisfy it.
+Parts of an expression that the server does not know count as satisfied; the reply then says that it is not exact.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 
-# Hive 4 sends one byte for "no filter" where it needs no expression.
+# Hive 4 sends this byte instead of an expression if it needs no filter.
 NO_FILTER = b"\xff"
-# What Kryo begins with; no text does.
+# The first byte of Kryo's output. No filter text begins with it.
 SERIALIZED = b"\x01"
 
 
 class Selected(NamedTuple):
-    """Partitions, and whether some may be among them that the expression does not want."""
+    """Partitions. `has_unknown`: some of them may not satisfy the expression."""
 
     table: Table
     partitions: EncodedList[Partition]
@@ -38,25 +38,25 @@ class Selected(NamedTuple):
 
 
 class PartitionExpressionService(Service):
-    """Rules of reading by expression (Hive's ObjectStore). Names come folded. Every method raises NotFoundError."""
+    """Rules of reading by expression (Hive's ObjectStore). Table names are in lower case; all raise NotFoundError."""
 
     def select(self, table: TableName, expression: bytes | None, limit: int | None) -> Selected:
-        """Returns those that may satisfy the expression; where they need not, whatever the limit."""
+        """Returns the partitions that may satisfy the expression. The limit is ignored if that is not exact."""
         with self._store.read() as work:
             stored = get_table(work, table)
             try:
-                judged = _judged(work, stored.ref, expression)
+                parsed = _parse(work, stored.ref, expression)
             except InvalidInputError:
-                judged = _Judged(None, is_exact=False)
-            within = limit if judged.is_exact else None
-            chosen = select_affordable(work, stored.ref, judged.condition, within)
-        return Selected(stored.encoded.decode(), chosen, not judged.is_exact)
+                parsed = _Parsed(None, is_exact=False)
+            limit = limit if parsed.is_exact else None
+            matches = select_affordable(work, stored.ref, parsed.condition, limit)
+        return Selected(stored.encoded.decode(), matches, not parsed.is_exact)
 
     def names(self, table: TableName, expression: bytes | None, order: str | None, limit: int | None) -> list[str]:
-        """Lists escaped names of those that satisfy the expression. `order` as Hive 4 writes it: `1,0:-+` is the second
-        key descending, then the first.
+        """Lists escaped names of the partitions that satisfy the expression.
 
-        Raises InvalidInputError where not all of the expression can be read: the answer has no way to say so.
+        `order`: in Hive 4's form; `1,0:-+` is the second key descending, then the first. Raises InvalidInputError for
+        unknown parts of the expression, because the reply cannot say that it is not exact.
         """
         with self._store.read() as work:
             reference = get_table_ref(work, table)
@@ -64,56 +64,56 @@ class PartitionExpressionService(Service):
             return work.partition_values.names(reference, condition, _order(reference, order), limit)
 
     def names_to_drop(self, table: TableName, expressions: Sequence[bytes], *, if_exists: bool) -> list[str]:
-        """Lists names of those that satisfy one of the expressions.
+        """Lists names of the partitions that satisfy one of the expressions.
 
-        Raises InvalidInputError for an expression of which something cannot be read: too much might be dropped.
-        NotFoundError where one finds none, unless `if_exists`.
+        Raises InvalidInputError for unknown parts of an expression, because too much could be dropped; NotFoundError if
+        an expression matches no partition, unless `if_exists`.
         """
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             names: set[str] = set()
             for condition in [_required(work, reference, expression) for expression in expressions]:
-                chosen = work.partitions.names(reference, condition).decode()
-                if not chosen and not if_exists:
+                matches = work.partitions.names(reference, condition).decode()
+                if not matches and not if_exists:
                     raise NotFoundError(f"Some partitions to drop are missing from {table}")
-                names.update(chosen)
+                names.update(matches)
         return sorted(names)
 
 
-class _Judged(NamedTuple):
-    """The partitions that may satisfy an expression (None: all), and whether all of them do."""
+class _Parsed(NamedTuple):
+    """The condition of an expression (None: all). `is_exact`: no part of the expression was unknown."""
 
     condition: Condition | None
     is_exact: bool
 
 
-def _judged(work: UnitOfWork, table: TableRef, expression: bytes | None) -> _Judged:
-    """Raises InvalidInputError for what is neither Hive's expression nor the text of a filter on the table's keys."""
+def _parse(work: UnitOfWork, table: TableRef, expression: bytes | None) -> _Parsed:
+    """Raises InvalidInputError unless it is an expression of Hive or a filter text on the table's keys."""
     if not expression or expression == NO_FILTER:
-        return _Judged(None, is_exact=True)
+        return _Parsed(None, is_exact=True)
     try:
         if expression.startswith(SERIALIZED):
             predicate = parse_serialized(expression, table.keys, partial(_values, work, table))
-            return _Judged(filter_condition(predicate, table.keys), is_exact=not has_unknown(predicate))
-        return _Judged(by_filter(table, expression.decode()), is_exact=True)
+            return _Parsed(filter_condition(predicate, table.keys), is_exact=not has_unknown(predicate))
+        return _Parsed(by_filter(table, expression.decode()), is_exact=True)
     except (InvalidInputError, UnicodeDecodeError) as error:
         reason = str(error) if str(error).isprintable() else "it is binary"
         raise _unreadable(table, reason) from None
 
 
 def _values(work: UnitOfWork, table: TableRef, keys: Sequence[str]) -> list[list[str]]:
-    """Returns the texts of these keys together, each once."""
+    """Returns the combinations of values that these keys have, each once."""
     positions = [table.key_names.index(key) for key in keys]
     texts = work.partitions.values(table, None, positions).decode()
     return [texts[start : start + len(keys)] for start in range(0, len(texts), len(keys))]
 
 
 def _exact(work: UnitOfWork, table: TableRef, expression: bytes | None) -> Condition | None:
-    """Exactly the partitions that satisfy the expression; None is all. Raises InvalidInputError."""
-    judged = _judged(work, table, expression)
-    if not judged.is_exact:
-        raise _unreadable(table, "a function or a comparison in it is not known here")
-    return judged.condition
+    """Returns the exact condition of an expression; None for all. Raises InvalidInputError for unknown parts."""
+    parsed = _parse(work, table, expression)
+    if not parsed.is_exact:
+        raise _unreadable(table, "it contains a function or a comparison that the server does not know")
+    return parsed.condition
 
 
 def _unreadable(table: TableRef, reason: str) -> InvalidInputError:
@@ -129,7 +129,7 @@ def _required(work: UnitOfWork, table: TableRef, expression: bytes | None) -> Co
 
 
 def _order(table: TableRef, order: str | None) -> list[tuple[int, bool]]:
-    """Lists positions of keys from 0, and whether descending. Raises InvalidInputError."""
+    """Parses the order into (position of the key, descending). Raises InvalidInputError."""
     if not order:
         return []
     keys, _, signs = order.partition(":")

@@ -1,4 +1,4 @@
-"""Partitions as specs: what many have in common is sent once."""
+"""Reading partitions as specs, which send shared storage once, and reading parts of partitions."""
 
 from __future__ import annotations
 
@@ -26,45 +26,48 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Table,
 )
 
-# The second is HCatalog's, which Hive asks for.
+# The second is HCatalog's name, which Hive uses.
 _GROUPING = ("partition.spec.grouping.enabled", "hive.hcatalog.partition.spec.grouping.enabled")
 Specs = list[PartitionSpec] | EncodedList[PartitionSpec]
 
 
 class PartitionSpecService(Service):
-    """Rules of partition specs (Hive's HMSHandler). Names come folded. Every method raises NotFoundError."""
+    """Rules of partition specs (Hive's HMSHandler). Table names are in lower case; all raise NotFoundError."""
 
     def select(self, table: TableName, text: str | None, limit: int | None) -> Specs:
-        """Returns those that a filter keeps (none: all), grouped where the table says so. Raises InvalidInputError."""
-        struct, chosen = self._read(table, lambda reference: by_filter(reference, text), limit)
+        """Returns partitions that match a filter (None: all), grouped if the table has the property for it.
+
+        Raises InvalidInputError.
+        """
+        struct, matches = self._read(table, lambda reference: by_filter(reference, text), limit)
         if any(is_true(struct.parameters, key) for key in _GROUPING):
-            return grouped(struct, shaped(chosen))
-        return as_list(struct, chosen)
+            return grouped(struct, shaped(matches))
+        return as_list(struct, matches)
 
     def select_parts(
         self, table: TableName, projection: GetProjectionsSpec | None, filters: GetPartitionsFilterSpec | None
     ) -> list[PartitionSpec]:
-        """Returns only some fields and parameters of the partitions that the filters want. Raises InvalidInputError."""
+        """Returns projected fields and parameters of partitions that match the filters. Raises InvalidInputError."""
         part = _Projection(projection)
-        struct, chosen = self._read(table, lambda reference: _wanted(reference, filters), None)
-        return grouped(struct, [(part.shape(shape), part.of(partition)) for shape, partition in shaped(chosen)])
+        struct, matches = self._read(table, lambda reference: _condition(reference, filters), None)
+        return grouped(struct, [(part.shape(shape), part.of(partition)) for shape, partition in shaped(matches)])
 
     def _read(
         self, table: TableName, condition: Callable[[TableRef], Condition | None], limit: int | None
     ) -> tuple[Table, EncodedList[Partition]]:
         with self._store.read() as work:
             stored = get_table(work, table)
-            chosen = select_affordable(work, stored.ref, condition(stored.ref), limit)
-        return stored.encoded.decode(), chosen
+            matches = select_affordable(work, stored.ref, condition(stored.ref), limit)
+        return stored.encoded.decode(), matches
 
 
 def shaped(partitions: EncodedList[Partition]) -> list[tuple[object, Partition]]:
-    """Returns the partitions, each with the bytes that it shares with others of its shape."""
+    """Decodes partitions, each with the bytes that it shares with partitions of the same shape."""
     pairs = zip(partitions.heads, partitions.tails, strict=True)
     return [(tail, decode(Partition, head + tail)) for head, tail in pairs]
 
 
-def _wanted(table: TableRef, spec: GetPartitionsFilterSpec | None) -> Condition | None:
+def _condition(table: TableRef, spec: GetPartitionsFilterSpec | None) -> Condition | None:
     texts: Sequence[str] = (spec.filters or []) if spec else []
     mode = spec.filterMode if spec else None
     if mode == PartitionFilterMode.BY_NAMES:
@@ -77,7 +80,7 @@ def _wanted(table: TableRef, spec: GetPartitionsFilterSpec | None) -> Condition 
 
 
 class _Projection:
-    """What a client wants to see of each partition (Hive's PartitionProjectionEvaluator)."""
+    """The projection of partitions (Hive's PartitionProjectionEvaluator)."""
 
     def __init__(self, spec: GetProjectionsSpec | None) -> None:
         self._tree: Tree = tree_of(Partition, (spec.fieldList or []) if spec else [])
@@ -91,7 +94,7 @@ class _Projection:
         return part
 
     def shape(self, shape: object) -> object:
-        """Returns what tells shapes apart: without descriptors, all partitions are of one."""
+        """Returns the identifier of the shape; without a descriptor in the projection, all have the same."""
         return shape if not self._tree or "sd" in self._tree else None
 
     def _keeps(self, key: str) -> bool:

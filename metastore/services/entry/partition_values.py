@@ -1,4 +1,4 @@
-"""What values the partition columns of a table have."""
+"""Reading values of partition columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metastore.storage.references import TableRef
 
 
 class PartitionValueService(Service):
-    """Rules of get_partition_values (Hive's ObjectStore.listPartitionValues) and scan_values. Names are folded."""
+    """Rules of get_partition_values (Hive's ObjectStore.listPartitionValues) and scan_values."""
 
     def rows(
         self,
@@ -29,33 +29,31 @@ class PartitionValueService(Service):
         ascending: bool = True,
         limit: int | None = None,
     ) -> list[list[str]]:
-        """Returns the values of some partition columns, by `order`, or by themselves where none is given.
+        """Returns the values of partition columns by row, sorted by the columns of `order`, or by themselves.
 
-        Raises NotFoundError for the table, InvalidInputError for the filter and for what is no partition column.
+        Raises NotFoundError (table), InvalidInputError for a bad filter or a column that is no partition column.
         """
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             if not columns:
-                raise NullArgumentError("The partition columns to list must be given")
+                raise NullArgumentError("The list of partition columns is empty")
             positions = [_position(reference, column) for column in columns]
             sorting = [(_position(reference, text), not ascending) for text in order or columns]
             read = work.partition_values.distinct_rows if distinct else work.partition_values.rows
             return read(reference, by_filter(reference, filter_text), positions, sorting, limit)
 
     def kept(self, table: TableName, nodes: Sequence[PostfixNode], columns: Sequence[str]) -> tuple[EncodedTexts, str]:
-        """Returns the texts of some partition columns, row by row, of the partitions that a scan with this predicate
-        reads.
+        """Returns the values of partition columns, row by row, of the partitions that a scan with this predicate reads.
 
-        And a state of the table's list of partitions: the texts are of that moment, or of a later one.
+        Also returns a state of the table's list of partitions; the values are of that moment or later.
 
-        Raises NotFoundError for the table, InvalidInputError for a malformed predicate and for what is no partition
-        column.
+        Raises NotFoundError (table), InvalidInputError for a malformed predicate or an unknown partition column.
         """
         predicate = from_postfix(nodes)
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             if not columns:
-                raise InvalidInputError("The partition columns to list must be given")
+                raise InvalidInputError("The list of partition columns is empty")
             positions = [_position(reference, column) for column in columns]
             state = work.partition_values.state(reference)
             return work.partitions.values(reference, scan_condition(predicate, reference.keys), positions), state

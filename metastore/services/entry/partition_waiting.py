@@ -1,4 +1,4 @@
-"""Waiting for a partition: whoever commits one, at any server, wakes who waits; nobody looks again without a reason."""
+"""Waiting for partitions. A commit at any server wakes the waiting calls, so that they need not poll."""
 
 from __future__ import annotations
 
@@ -15,61 +15,60 @@ from metastore.services.rules.partition_conditions import by_values
 from metastore.storage.unit_of_work import Store
 
 LONGEST: Final = 10.0
-"""Seconds one call waits at most: less than clients wait for an answer, and than a server has to drain."""
+"""Longest wait of a call, in seconds: less than the timeout of clients, and than a server's time to drain."""
 
 
 class AnnouncementFeed(Protocol):
-    """What tells of commits (`storage.postgres.listener`)."""
+    """Counts commits of partitions (`storage.postgres.listener`)."""
 
     def count(self, timeout: float) -> int: ...
     def wait(self, seen: int, timeout: float) -> None: ...
 
 
 class PartitionWaitingService:
-    """Who waits keeps a thread, so that only some may."""
+    """Rules of waiting. A waiting call occupies a thread, so their number is limited."""
 
-    def __init__(self, store: Store, announced: AnnouncementFeed, *, most: int) -> None:
+    def __init__(self, store: Store, announcements: AnnouncementFeed, *, most: int) -> None:
         """`most`: how many calls may wait at a time."""
         self._store = store
-        self._announced = announced
-        self._places = threading.BoundedSemaphore(most)
+        self._announcements = announcements
+        self._slots = threading.BoundedSemaphore(most)
 
     def wait(self, table: TableName, values: Sequence[str], *, dependencies: bool, seconds: float) -> bool:
-        """Returns true as soon as there is a partition whose first values are these; false after `seconds`, LONGEST at
-        most, and at once where too many wait already.
+        """Returns true as soon as a partition with these first values exists.
 
-        `dependencies`: and, for every partition that it depends on, directly or not, there is one as well.
-        Raises NotFoundError, InvalidInputError.
+        Returns false after `seconds`, at most LONGEST, or at once if too many calls wait already. `dependencies`: also
+        waits for all partitions that it depends on, directly or not. Raises NotFoundError, InvalidInputError.
         """
         if not values or any(not value for value in values):
-            raise InvalidInputError("Name the partition to wait for: its first value at least")
+            raise InvalidInputError("Waiting needs at least the first value of the partition")
         deadline = time.monotonic() + max(0.0, min(seconds, LONGEST))
-        if self._is_there(table, values, dependencies=dependencies):
+        if self._exists(table, values, dependencies=dependencies):
             return True
-        if not self._places.acquire(blocking=False):
+        if not self._slots.acquire(blocking=False):
             return False
         try:
             while (left := deadline - time.monotonic()) > 0:
-                seen = self._announced.count(left)
-                # Where two tables swap their names, there is none for a moment.
+                seen = self._announcements.count(left)
+                # While two tables swap their names, the table does not exist for a moment.
                 with contextlib.suppress(NotFoundError):
-                    if self._is_there(table, values, dependencies=dependencies):
+                    if self._exists(table, values, dependencies=dependencies):
                         return True
-                self._announced.wait(seen, deadline - time.monotonic())
+                self._announcements.wait(seen, deadline - time.monotonic())
         finally:
-            self._places.release()
-        return self._is_there(table, values, dependencies=dependencies)
+            self._slots.release()
+        return self._exists(table, values, dependencies=dependencies)
 
-    def _is_there(self, table: TableName, values: Sequence[str], *, dependencies: bool) -> bool:
+    def _exists(self, table: TableName, values: Sequence[str], *, dependencies: bool) -> bool:
         with self._store.read() as work:
             reference = get_table_ref(work, table)
-            there = work.partitions.ids(reference, by_values(reference, values), None if dependencies else 1)
+            ids = work.partitions.ids(reference, by_values(reference, values), None if dependencies else 1)
             seen: set[int] = set()
-            level = there
+            level = ids
             while dependencies and level:
                 seen |= set(level)
                 edges = work.dependencies.edges(level, named=True)
                 if any(not edge.total for edge in edges):
                     return False
                 level = sorted({number for edge in edges for number in edge.base_partition_ids} - seen)
-        return bool(there)
+        return bool(ids)

@@ -1,4 +1,4 @@
-"""Privileges: granted, revoked and told. Whether somebody may is for `services.authorization` to say."""
+"""Granting, revoking and listing privileges. `services.authorization` decides who may do that."""
 
 from __future__ import annotations
 
@@ -14,63 +14,62 @@ from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObject
 class PrivilegeService(ClockedService):
     """Rules of privileges (Hive's HMSHandler, ObjectStore)."""
 
-    def grant(self, wanted: Sequence[RequestedPrivilege]) -> None:
+    def grant(self, requests: Sequence[RequestedPrivilege]) -> None:
         """Grants all of the privileges, or none. Raises NotFoundError, AlreadyExistsError, InvalidObjectError."""
-        if not wanted:
+        if not requests:
             return
         grants: list[Grant] = []
         try:
             with self._store.transaction() as work:
-                grants = grants_of(work, wanted, self._clock())
+                grants = grants_of(work, requests, self._clock())
                 work.privileges.insert(grants)
         except AlreadyExistsError:
             first, more = grants[0], f" or one of {len(grants) - 1} more" if len(grants) > 1 else ""
             raise AlreadyExistsError(f"{first.privilege} is already granted by {first.grantor}{more}") from None
 
-    def revoke(self, wanted: Sequence[RequestedPrivilege], *, option_only: bool = False) -> None:
-        """Takes all of the privileges away, or only the right to grant them on, or none.
+    def revoke(self, requests: Sequence[RequestedPrivilege], *, option_only: bool = False) -> None:
+        """Revokes all of the privileges, or none. `option_only`: revokes only their grant options.
 
         Raises NotFoundError for an object, InvalidObjectError for a privilege that was not granted,
-        InvalidOperationError with `option_only` for one without that right.
+        InvalidOperationError (`option_only`) for a privilege without the grant option.
         """
-        if not wanted:
+        if not requests:
             return
         with self._store.transaction() as work:
-            grants = grants_of(work, wanted, self._clock())
+            grants = grants_of(work, requests, self._clock())
             ids = []
-            for grant, (found, option) in zip(grants, work.privileges.find(grants), strict=True):
-                if found is None:
+            for grant, (grant_id, option) in zip(grants, work.privileges.find(grants), strict=True):
+                if grant_id is None:
                     raise InvalidObjectError(f"No grant ({grant.privilege}) of {grant.principal} found")
                 if option_only and not option:
                     raise InvalidOperationError(
                         f"User {grant.principal} does not have grant option with privilege {grant.privilege}"
                     )
-                ids.append(found)
+                ids.append(grant_id)
             if option_only:
                 work.privileges.delete_option(ids)
             else:
                 work.privileges.delete(ids)
 
-    def refresh(self, name: ObjectName, authorizer: str | None, wanted: Sequence[RequestedPrivilege]) -> None:
-        """Makes the privileges that one authorizer knows on an object these, and no others.
+    def refresh(self, name: ObjectName, authorizer: str | None, requests: Sequence[RequestedPrivilege]) -> None:
+        """Replaces all privileges of one authorizer on an object by these.
 
-        Of a COLUMN without a name: those on all columns of its table. Raises as `grant`.
+        For a COLUMN without a name: on all columns of its table. Raises as `grant`.
         """
         with self._store.transaction() as work:
             (target,) = found_targets(work, [name])
             if target is None:
                 return
             work.change_privileges()
-            new = {_without_time(grant): grant for grant in grants_of(work, wanted, self._clock())}
+            new = {_without_time(grant): grant for grant in grants_of(work, requests, self._clock())}
             old = {_without_time(stored.grant): stored.id for stored in work.privileges.granted_by(authorizer, target)}
             work.privileges.delete([number for grant, number in old.items() if grant not in new])
             work.privileges.insert([grant for key, grant in new.items() if key not in old])
 
     def select(self, principal: str | None, kind: int | None, name: ObjectName) -> list[HiveObjectPrivilege]:
-        """Returns those of a principal (None: anybody) on an object; without a kind of object all that the principal
-        has.
+        """Lists the privileges of a principal (None: of all) on an object, or on all objects if it has no kind.
 
-        An object without a database stands for all of its kind. Of a missing object there are none.
+        An object without a database stands for all objects of its kind. An object that does not exist has none.
         """
         with self._store.read() as work:
             if name.kind is None:
@@ -81,15 +80,15 @@ class PrivilegeService(ClockedService):
             return work.privileges.select(target, principal, kind) if target else []
 
     def set_of(self, name: ObjectName, user: str | None, groups: Sequence[str] | None) -> PrincipalPrivilegeSet:
-        """Returns those of a user, the groups and all of their roles on an object."""
+        """Returns the privileges of a user, its groups and all of their roles on an object."""
         if name.kind is None:
             raise InvalidInputError("get_privilege_set needs the type of an object")
         with self._store.read() as work:
-            # Of privileges on the whole metastore, Hive tells none that a role has.
+            # As in Hive, global privileges of roles are not included.
             roles = work.roles.all_of(user, groups or []) if name.kind != HiveObjectType.GLOBAL else None
             (target,) = found_targets(work, [name])
-            found = work.privileges.select_of(target, user, groups or [], roles or []) if target else []
-        return privilege_set(found, user, groups or [], roles or [])
+            privileges = work.privileges.select_of(target, user, groups or [], roles or []) if target else []
+        return privilege_set(privileges, user, groups or [], roles or [])
 
 
 def _without_time(grant: Grant) -> Grant:

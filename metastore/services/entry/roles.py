@@ -1,4 +1,4 @@
-"""Roles: made, dropped, granted and revoked."""
+"""Creating, dropping, granting and revoking roles."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ADMIN = "admin"
 
 
 class RoleService(ClockedService):
-    """Rules of roles (Hive's HMSHandler, ObjectStore). `kind` is a PrincipalType."""
+    """Rules of roles (Hive's HMSHandler, ObjectStore). `kind`: a PrincipalType."""
 
     def create(self, role: Role) -> None:
-        """Raises AlreadyExistsError, InvalidOperationError (public), InvalidObjectError."""
+        """Creates a role. Raises AlreadyExistsError, InvalidOperationError (public), InvalidObjectError."""
         if not role.roleName:
             raise InvalidObjectError("A role needs a name.")
         if role.roleName == PUBLIC:
@@ -24,9 +24,9 @@ class RoleService(ClockedService):
             work.roles.insert(Role(role.roleName, self._clock(), role.ownerName))
 
     def drop(self, name: str) -> None:
-        """Drops a role with all that was granted to it. One that is not there is no error, as in Hive.
+        """Drops a role and its grants. As in Hive, no error if it does not exist.
 
-        Raises InvalidOperationError for the two roles that every metastore has.
+        Raises InvalidOperationError for the roles admin and public.
         """
         if name in (ADMIN, PUBLIC):
             raise InvalidOperationError(f"{PUBLIC},{ADMIN} roles can't be dropped.")
@@ -41,14 +41,14 @@ class RoleService(ClockedService):
             return work.roles.names()
 
     def grant(self, grant: RolePrincipalGrant) -> None:
-        """Raises NotFoundError, AlreadyExistsError, InvalidOperationError (public; a circle of roles)."""
+        """Grants a role. Raises NotFoundError, AlreadyExistsError, InvalidOperationError (public; a cycle of roles)."""
         role, principal, kind = grant.roleName, grant.principalName, grant.principalType
         if role == PUBLIC:
             raise InvalidOperationError(
                 f"No user can be added to {PUBLIC}. Since all users implicitly belong to {PUBLIC} role."
             )
         if not principal or kind is None:
-            raise InvalidObjectError(f"Role {role} is granted to nobody: give a name and a type of principal.")
+            raise InvalidObjectError(f"Cannot grant role {role}: set the name and the type of the principal.")
         grant.grantTime = self._clock()
         exists = AlreadyExistsError(f"Principal {principal} already has the role {role}")
         with taken(exists), self._store.transaction() as work:
@@ -67,9 +67,9 @@ class RoleService(ClockedService):
             work.roles.grant(grant)
 
     def revoke(self, role: str, principal: str, kind: int, *, option_only: bool = False) -> None:
-        """Takes a role away, or only the right to grant it on. Who does not have it is no error, as in Hive.
+        """Revokes a role. As in Hive, no error if the principal does not have it. `option_only`: only its grant option.
 
-        Raises NotFoundError, InvalidOperationError (public; `option_only` where there is none).
+        Raises NotFoundError, InvalidOperationError (public; `option_only` if there is no grant option).
         """
         if role == PUBLIC:
             raise InvalidOperationError(f"{PUBLIC} role can't be revoked.")
@@ -83,19 +83,19 @@ class RoleService(ClockedService):
                 raise InvalidOperationError(f"User {principal} does not have grant option with role {role}")
 
     def of_principal(self, principal: str, kind: int) -> list[Role]:
-        """Returns the roles granted to the principal itself; everybody is `public`."""
+        """Returns the roles granted to the principal itself. Every user has `public`."""
         with self._store.read() as work:
-            found = work.roles.of_principal(principal, kind)
-        return [*found, Role(PUBLIC, 0, PUBLIC)] if kind == PrincipalType.USER else found
+            roles = work.roles.of_principal(principal, kind)
+        return [*roles, Role(PUBLIC, 0, PUBLIC)] if kind == PrincipalType.USER else roles
 
     def grants_to(self, principal: str, kind: int) -> list[RolePrincipalGrant]:
-        """Lists what `of_principal` does, with who granted it."""
+        """Returns the grants of the roles that `of_principal` returns."""
         with self._store.read() as work:
-            found = work.roles.grants_to(principal, kind)
-        everybody = RolePrincipalGrant(PUBLIC, principal, kind, grantOption=False, grantTime=0)
-        return [*found, everybody] if kind == PrincipalType.USER else found
+            grants = work.roles.grants_to(principal, kind)
+        public = RolePrincipalGrant(PUBLIC, principal, kind, grantOption=False, grantTime=0)
+        return [*grants, public] if kind == PrincipalType.USER else grants
 
     def members(self, role: str) -> list[RolePrincipalGrant]:
-        """Lists who was granted the role; of `public`, nobody."""
+        """Lists the grants of the role; none of `public`."""
         with self._store.read() as work:
             return work.roles.members(role)

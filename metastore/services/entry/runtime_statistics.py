@@ -1,4 +1,4 @@
-"""Runtime statistics of queries: HiveServer2's own, kept for it (Hive's ObjectStore)."""
+"""Runtime statistics of queries, stored for HiveServer2 (Hive's ObjectStore)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class RuntimeStatisticsService(Service):
     """Rules of runtime statistics."""
 
     def add(self, weight: int, payload: bytes) -> None:
-        """Keeps one for three days."""
+        """Stores statistics for three days."""
         with self._store.transaction() as work:
             work.runtime_statistics.insert(weight, payload, _KEPT)
 
     def newest(self, most: int, moment: int) -> list[RuntimeStatistic]:
-        """Returns the newest, as `RuntimeStatistics.select`."""
+        """Returns the newest statistics. See `RuntimeStatistics.select`."""
         with self._store.read() as work:
             return work.runtime_statistics.select(most, moment)

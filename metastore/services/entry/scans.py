@@ -1,4 +1,4 @@
-"""Planning a scan: which partitions and skew directories can hold rows for which a predicate is true."""
+"""Planning a scan: the partitions and skew directories that can hold rows that satisfy a predicate."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPart
 
 
 class ScanService(Service):
-    """Law: a plan may keep too much, never too little. Names come folded."""
+    """Rules of scans. A plan may include too much, but never too little: engines filter the rows again."""
 
     def plan(self, table: TableName, nodes: Sequence[PostfixNode], *, state: str | None = None) -> ScanPlan:
-        """Returns what must be read. Raises NotFoundError, InvalidInputError for a malformed predicate.
+        """Plans a scan. `state`: a state of the list of partitions that the client has read before.
 
-        ConflictError where the list of partitions is not in that state any more.
+        Raises NotFoundError, InvalidInputError for a malformed predicate, ConflictError if that state has changed.
         """
         predicate = from_postfix(nodes)
         with self._store.read() as work:
             stored, writes = required(work.tables.find_scan(table), missing_table(table))
             if stored.ref.type == VIEW:
-                raise InvalidOperationError(f"{table} is a view: scan the tables that its text reads")
+                raise InvalidOperationError(f"{table} is a view: scan the tables that it reads")
             if stored.ref.keys:
                 condition = scan_condition(predicate, stored.ref.keys)
                 check_partition_quota(work, stored.ref, condition)
                 rows, writes = work.partitions.select_scan(stored.ref, condition)
-                # Asked behind them: what is as it was, has not changed in between.
+                # Checked after the partitions were read: if the state is the same now, it was the same then.
                 if state is not None and work.partition_values.state(stored.ref) != state:
-                    raise ConflictError(f"Partitions of {table} have come or gone since their values were read")
+                    raise ConflictError(f"Partitions of {table} were added or dropped since their values were read")
             else:
                 rows = [_whole_table(stored)]
             struct = stored.encoded.decode()
@@ -64,7 +64,7 @@ class ScanService(Service):
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a predicate leaves of every partition with one descriptor. `skew` is None without directories per value."""
+    """What a predicate selects from partitions with one descriptor. `skew`: None without list bucketing."""
 
     skew: Skew | None
     kept: frozenset[tuple[str, ...]]
@@ -76,7 +76,7 @@ def _shape(sd: StorageDescriptor, table_types: Mapping[str, str], predicate: Exp
     if not (sd.storedAsSubDirectories and info.skewedColNames and info.skewedColValues):
         return _Shape(None, frozenset(), keeps_default=True)
     skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
-    # A column whose type has changed since: the values were placed by the old one, the predicate means the new one.
+    # Not columns whose type has changed: directories are named by the old type, the predicate uses the new one.
     own = {column.name: column.type for column in sd.cols} if sd.cols is not None else table_types
     types = {name: kind for name, kind in own.items() if table_types.get(name) == kind}
     kept, keeps_default = directories_to_read(skew, types, predicate)
@@ -94,16 +94,16 @@ def _partition(row: ScanRow, shape: _Shape, storage: int) -> ScanPartition:
     )
 
 
-def _directories(location: str, places: Mapping[tuple[str, ...], str], shape: _Shape) -> list[ScanDirectory]:
-    """Lists the directories to read. A value without rows has no directory."""
+def _directories(location: str, locations: Mapping[tuple[str, ...], str], shape: _Shape) -> list[ScanDirectory]:
+    """Returns the directories to read. A skewed value without rows has none."""
     if shape.skew is None:
         return [ScanDirectory(location)]
-    there = set(paths.absolute(places.values()))
+    absolute = set(paths.absolute(locations.values()))
     kept = [
-        ScanDirectory(place)
-        for value, place in places.items()
-        if place in there
-        # A directory for a value that is not declared was made for another list: nothing is known of it.
+        ScanDirectory(directory)
+        for value, directory in locations.items()
+        if directory in absolute
+        # A directory of an undeclared value is from an earlier definition of the skew: it is always read.
         and (value in shape.kept or value not in shape.skew.values)
     ]
     if shape.keeps_default:

@@ -1,4 +1,4 @@
-"""Each server is registered with its version, so that an upgrade knows who is still there."""
+"""Registrations of servers with their versions, so that an upgrade knows which servers still run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metastore.storage.unit_of_work import Store
 
 log = logging.getLogger("metastore.servers")
 
-_FORGOTTEN: Final = timedelta(hours=1)  # a worker of which nothing has been heard
+_FORGOTTEN: Final = timedelta(hours=1)  # registrations that were not renewed for so long are deleted
 
 
 class ServerService:
@@ -25,8 +25,9 @@ class ServerService:
         self._worker = worker
 
     def renew(self) -> None:
-        """Says that the worker is there. Where the schema does not fit it any more, it refuses all calls from now on:
-        somebody has finished an upgrade while it was silent.
+        """Renews the registration of the worker.
+
+        If an upgrade was finished that this version does not support, the worker rejects all calls from now on.
         """
         with self._store.transaction() as work:
             finished = work.servers.finished()
@@ -37,16 +38,16 @@ class ServerService:
             work.servers.forget(_FORGOTTEN)
         if finished > self._registration.revision:
             reason = (
-                f"This server is of revision {self._registration.revision}, and the upgrade of its database to "
-                f"{finished} was finished: start a server of that version in its place"
+                f"This server supports schema revision {self._registration.revision}, but the database was upgraded to "
+                f"{finished}: start a server of the new version instead"
             )
             log.error(reason)
             self._store.reject_connections(reason)
 
     def leave(self) -> None:
-        """Says that the worker has ended. Where the database does not answer, its silence will tell it."""
+        """Deletes the registration of the worker. If the database is unavailable, the registration expires."""
         try:
             with self._store.transaction() as work:
                 work.servers.remove(self._registration.server, self._worker)
         except MetastoreError as error:
-            log.warning("this worker stays registered until it is missed: %s", error)
+            log.warning("The registration of this worker was not deleted and will expire: %s", error)

@@ -1,4 +1,4 @@
-"""Ends what was not renewed in time, and forgets what nobody can ask for any more."""
+"""Expires leases in the background, and deletes old transactions and compactions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _KEPT: Final = 3  # compactions of each object and each way to end, as Hive's me
 
 
 class TimeoutService(LeasingService):
-    """The background's share of time-outs. Requests do not depend on it: they reap what stands in their way."""
+    """Background job for timeouts. Requests do not depend on it: they expire the leases that block them."""
 
     def run(self) -> None:
-        """Does the work, unless another server is at it."""
+        """Runs the job, unless another server does."""
         with self._store.transaction() as work:
             if not work.try_lock_job("timeouts"):
                 return
-            reaped = expire_leases(work, self._timeout)
+            expired = expire_leases(work, self._timeout)
             work.transactions.purge(self._timeout)
             work.compactions.purge(_KEPT)
-        if reaped.locks:
-            log.info("locks that were not renewed in time were removed: %s", reaped.locks)
-        if reaped.transactions:
-            log.info("transactions that were not renewed in time were aborted: %s", reaped.transactions)
+        if expired.locks:
+            log.info("Expired locks were deleted: %s", expired.locks)
+        if expired.transactions:
+            log.info("Expired transactions were aborted: %s", expired.transactions)

@@ -1,4 +1,4 @@
-"""Delegation tokens and master keys that servers of Hive's keep here."""
+"""Delegation tokens and master keys that Hive's own servers store in the metastore."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from metastore.services.service import Service
 
 
 class TokenService(Service):
-    """Rules of tokens (Hive's ObjectStore). What is kept is opaque text."""
+    """Rules of tokens (Hive's ObjectStore). Tokens and keys are opaque texts."""
 
     def add(self, identifier: str | None, token: str | None) -> bool:
-        """Adds a token; false: the identifier has one, which stays. Raises InvalidInputError without both."""
+        """Stores a token. Returns false, and keeps the old one, if the identifier has one. Raises InvalidInputError."""
         if identifier is None or token is None:
             raise InvalidInputError("A token needs an identifier and a text")
         with self._store.transaction() as work:
             return work.tokens.insert(identifier, token)
 
     def remove(self, identifier: str) -> bool:
-        """Returns false where there was none."""
+        """Deletes a token. Returns false if there was none."""
         with self._store.transaction() as work:
             return work.tokens.delete(identifier)
 
     def get(self, identifier: str) -> str:
-        """Returns the token, empty where there is none: the wire has no other way to say it."""
+        """Returns the token, or an empty text if there is none: the reply cannot be null."""
         with self._store.read() as work:
             return work.tokens.find(identifier) or ""
 
@@ -33,24 +33,24 @@ class TokenService(Service):
             return work.tokens.identifiers()
 
     def add_key(self, key: str | None) -> int:
-        """Returns the key's number. Raises InvalidInputError without a key."""
+        """Stores a key and returns its number. Raises InvalidInputError without a key."""
         text = required(key, InvalidInputError("A master key needs a text"))
         with self._store.transaction() as work:
             return work.tokens.insert_key(text)
 
     def update_key(self, number: int, key: str | None) -> None:
-        """Raises NotFoundError, InvalidInputError without a key."""
+        """Replaces a key. Raises NotFoundError, InvalidInputError without a key."""
         text = required(key, InvalidInputError("A master key needs a text"))
         with self._store.transaction() as work:
             if not work.tokens.update_key(number, text):
                 raise NotFoundError(f"No key found with keyId: {number}")
 
     def remove_key(self, number: int) -> bool:
-        """Returns false where there was none."""
+        """Deletes a key. Returns false if there was none."""
         with self._store.transaction() as work:
             return work.tokens.delete_key(number)
 
     def keys(self) -> list[str]:
-        """Returns the oldest first."""
+        """Lists keys, the oldest first."""
         with self._store.read() as work:
             return work.tokens.keys()

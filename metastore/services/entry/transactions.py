@@ -1,4 +1,4 @@
-"""Transactions of engines (Hive's ACID tables): opened, renewed, committed unless they conflict, aborted."""
+"""Transactions of engines (Hive's ACID tables): open, renew, commit with conflict detection, abort."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     TxnState,
 )
 
-_BATCH: Final = 1000  # Hive's hive.txn.max.open.batch: who asks for more gets so many
+_BATCH: Final = 1000  # Hive's hive.txn.max.open.batch: larger requests are cut to it
 _RANGE: Final = 100_000
 _COMPACTIONS: Final = (TransactionType.COMPACTION, TransactionType.REBALANCE_COMPACTION, TransactionType.SOFT_DELETE)
 _STATES: Final = {OPEN: TxnState.OPEN, ABORTED: TxnState.ABORTED, COMMITTED: TxnState.COMMITTED}
 
 
 class TransactionService(LeasingService):
-    """Rules of transactions. `timeout`: how long one lives without a heartbeat."""
+    """Rules of transactions. `timeout`: how long a transaction lives without a heartbeat."""
 
     def open(self, request: OpenTxnRequest) -> list[int]:
-        """Opens transactions; returns their ids. Raises InvalidInputError, InvalidOperationError."""
+        """Opens transactions and returns their ids. Raises InvalidInputError, InvalidOperationError."""
         count = request.num_txns or 0
         if count <= 0:
             raise InvalidInputError(f"Invalid input for number of txns: {count}")
         kind = request.txn_type or TransactionType.DEFAULT
-        _refuse_replay(kind)
+        _reject_replication(kind)
         holder = (request.user or "", request.hostname or "", request.agentInfo or "")
         with self._store.transaction() as work:
             opened = work.transactions.open(min(count, _BATCH), kind, *holder)
@@ -51,42 +51,42 @@ class TransactionService(LeasingService):
             return opened
 
     def commit(self, request: CommitTxnRequest) -> None:
-        """Commits, unless another transaction updated the same meanwhile: the first who commits wins.
+        """Commits a transaction, unless one that committed meanwhile has updated the same: the first commit wins.
 
-        A transaction that is committed stays so: clients repeat what they got no answer to.
+        No error if it is committed already, because clients repeat calls that got no reply.
 
         Raises TransactionNotFoundError, TransactionAbortedError, InvalidOperationError.
         """
-        _refuse_replay(request.txn_type)
+        _reject_replication(request.txn_type)
         if request.keyValue is not None:
-            raise InvalidOperationError("A commit that sets a table's parameter is not served: alter the table")
+            raise InvalidOperationError("A commit cannot set a parameter of a table: alter the table instead")
         transaction = request.txnid or 0
         with self._store.transaction() as work:
-            found = work.transactions.lock([transaction], self._timeout).get(transaction)
-            if found is not None and found.state == COMMITTED:
+            stored = work.transactions.lock([transaction], self._timeout).get(transaction)
+            if stored is not None and stored.state == COMMITTED:
                 return
-            if found is None or found.state != OPEN:
-                raise not_open(transaction, found.state if found else None)
-            # Clients before Hive 4 do not tell whether they lock exclusively: what they did lock tells it.
-            conflict = _commit(work, transaction, found.type, trust_locks=request.exclWriteEnabled is not False)
+            if stored is None or stored.state != OPEN:
+                raise not_open(transaction, stored.state if stored else None)
+            # Clients before Hive 4 do not say whether they lock exclusively. Their locks show it.
+            conflict = _commit(work, transaction, stored.type, trust_locks=request.exclWriteEnabled is not False)
         if conflict is not None:
-            raise TransactionAbortedError(_told(transaction, conflict))
+            raise TransactionAbortedError(_conflict_message(transaction, conflict))
 
     def abort(self, transaction: int) -> None:
-        """Raises TransactionNotFoundError, also for one that is committed. Aborting twice is no error."""
+        """Aborts a transaction; no error if it is aborted already. Raises TransactionNotFoundError."""
         with self._store.transaction() as work:
-            found = work.transactions.lock([transaction], self._timeout).get(transaction)
-            if found is None or found.state == COMMITTED:
-                raise not_open(transaction, found.state if found else None)
+            stored = work.transactions.lock([transaction], self._timeout).get(transaction)
+            if stored is None or stored.state == COMMITTED:
+                raise not_open(transaction, stored.state if stored else None)
             abort(work, [transaction])
 
     def abort_many(self, transactions: Collection[int]) -> None:
-        """Aborts those of them that are open."""
+        """Aborts the open ones of these transactions."""
         with self._store.transaction() as work:
             abort(work, list(transactions))
 
     def snapshot(self, excluded: Collection[int]) -> GetOpenTxnsResponse:
-        """Lists what a reader must not see: open and aborted transactions, but for those that write nothing."""
+        """Returns a reader's snapshot: open and aborted transactions, except those of `excluded` types."""
         with self._store.read() as work:
             last, unfinished = work.transactions.unfinished()
         listed = [transaction for transaction in unfinished if transaction.type not in excluded]
@@ -94,34 +94,38 @@ class TransactionService(LeasingService):
             txn_high_water_mark=last,
             open_txns=[transaction.id for transaction in listed],
             min_open_txn=min((transaction.id for transaction in unfinished if transaction.state == OPEN), default=None),
-            abortedBits=bit_set(place for place, transaction in enumerate(listed) if transaction.state == ABORTED),
+            abortedBits=bit_set(index for index, transaction in enumerate(listed) if transaction.state == ABORTED),
         )
 
     def info(self) -> GetOpenTxnsInfoResponse:
-        """Returns the open and the aborted transactions, with who opened them."""
+        """Returns open and aborted transactions with their users."""
         with self._store.read() as work:
             last, unfinished = work.transactions.unfinished()
         return GetOpenTxnsInfoResponse(last, [_info(transaction) for transaction in unfinished])
 
     def heartbeat_range(self, first: int | None, last: int | None) -> HeartbeatTxnRangeResponse:
-        """Renews all from the first to the last; tells which of them are aborted, and which are not there any more.
+        """Renews transactions from the first to the last id. Returns the aborted and the missing ones.
 
-        Raises InvalidInputError for a range without ends, or of too many.
+        Raises InvalidInputError for an incomplete or too large range.
         """
         if first is None or last is None or last - first >= _RANGE:
-            raise InvalidInputError(f"A range of transactions has two ends and at most {_RANGE} members")
+            raise InvalidInputError(
+                f"A range of transactions needs a first and a last id, and at most {_RANGE} members"
+            )
         with self._store.transaction() as work:
             renewed = set(work.transactions.heartbeat(first, last, self._timeout))
             states = work.transactions.states(first, last, self._timeout) if len(renewed) <= last - first else {}
         aborted = {number for number, state in states.items() if state == ABORTED}
-        standing = renewed | {number for number, state in states.items() if state != COMMITTED}
-        return HeartbeatTxnRangeResponse(aborted, set(range(first, last + 1)) - standing)
+        existing = renewed | {number for number, state in states.items() if state != COMMITTED}
+        return HeartbeatTxnRangeResponse(aborted, set(range(first, last + 1)) - existing)
 
     def add_partitions(
         self, table: TableName, transaction: int, partitions: Iterable[str], operation: int | None
     ) -> None:
-        """Tells which partitions the transaction writes. Raises InvalidInputError, TransactionNotFoundError,
-        TransactionAbortedError."""
+        """Registers the partitions that a transaction writes.
+
+        Raises InvalidInputError, TransactionNotFoundError, TransactionAbortedError.
+        """
         check_named(table)
         kind = Operation.UPDATE if operation in (None, Operation.UNSET) else operation_of(operation)
         with self._store.transaction() as work:
@@ -132,12 +136,12 @@ class TransactionService(LeasingService):
             work.transaction_writes.forget_whole_table(transaction, table)
 
     def latest_conflict(self, transaction: int) -> int:
-        """Returns the last transaction that updated what this one may update and committed after it began; 0: none."""
+        """Returns the last transaction that conflicts with this one and committed after it began; 0 for none."""
         with self._store.read() as work:
             return work.transaction_writes.latest_conflict(transaction) or 0
 
     def seed(self, first: int) -> None:
-        """Gives the next transaction this id. Raises InvalidInputError where it was given already, or is too large."""
+        """Sets the id of the next transaction. Raises InvalidInputError if it was used already, or is too large."""
         with self._store.transaction() as work:
             last = work.transactions.count()
             if not last < first <= LARGEST_SEED:
@@ -163,14 +167,12 @@ def _commit(work: UnitOfWork, transaction: int, kind: int, *, trust_locks: bool)
     return None
 
 
-def _refuse_replay(kind: int | None) -> None:
+def _reject_replication(kind: int | None) -> None:
     if kind == TransactionType.REPL_CREATED:
-        raise InvalidOperationError(
-            "Transactions of another warehouse are not replayed: that is Hive's own replication"
-        )
+        raise InvalidOperationError("Transactions of Hive's replication are not supported")
 
 
-def _told(transaction: int, conflict: Conflict) -> str:
+def _conflict_message(transaction: int, conflict: Conflict) -> str:
     where = "/".join(filter(None, (conflict.database, conflict.table, conflict.partition)))
     other = f"[txnid:{conflict.transaction},{conflict.commit_id}]"
     return f"Aborting txnid:{transaction} due to a write conflict on {where} committed by {other}"

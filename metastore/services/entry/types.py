@@ -1,4 +1,4 @@
-"""Types that clients name: kept and given back, nothing in the metastore depends on them."""
+"""Named types of clients: stored and returned; nothing else in the metastore uses them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ class TypeService(Service):
     """Rules of types (Hive's HMSHandler)."""
 
     def create(self, new: Type) -> None:
-        """Keeps a type as it is written: its fields may be of other named types. Raises AlreadyExistsError,
-        InvalidObjectError.
+        """Stores a type unchanged; its fields may be of other named types.
+
+        Raises AlreadyExistsError, InvalidObjectError.
         """
         check_object_name("type", new.name or "")
         if any(field is None for field in new.fields or []):
@@ -27,7 +28,7 @@ class TypeService(Service):
             work.types.insert(new)
 
     def drop(self, name: str) -> None:
-        """Drops a type; as in Hive, one that is not there is dropped already."""
+        """Drops a type. As in Hive, no error if it does not exist."""
         with self._store.transaction() as work:
             work.types.delete(name)
 
@@ -37,6 +38,6 @@ class TypeService(Service):
             return required(work.types.find(name), NotFoundError(f"Type {name} does not exist"))
 
     def select(self, pattern: str | None) -> dict[str, Type]:
-        """Returns types by name; `pattern` is a regular expression, None for all."""
+        """Returns types by name. `pattern`: a regular expression; None for all."""
         with self._store.read() as work:
             return work.types.select(pattern)

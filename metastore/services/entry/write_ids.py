@@ -1,4 +1,4 @@
-"""Write ids: the numbers under which transactions write into tables, and which of them a reader sees."""
+"""Write ids: the numbers of transactions' writes to a table, and which of them a reader sees."""
 
 from __future__ import annotations
 
@@ -35,27 +35,26 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     TxnToWriteId,
 )
 
-_MOST: Final = 100_000  # aborted write ids that one call may bring
+_MOST: Final = 100_000  # aborted write ids in one call
 
 
 class WriteIdService(LeasingService):
     """Rules of write ids. `timeout`: how long a transaction lives without a heartbeat."""
 
     def allocate(self, table: TableName, request: AllocateTableWriteIdsRequest) -> list[TxnToWriteId]:
-        """Gives one write id of the table to each transaction; who has one keeps it, unless `reallocate` says
-        otherwise.
+        """Allocates a write id of the table to each transaction. Existing ones are kept, unless `reallocate` is set.
 
         Raises InvalidInputError, InvalidOperationError, TransactionNotFoundError, TransactionAbortedError.
         """
         check_named(table)
         if request.srcTxnToWriteIdList:
-            raise InvalidOperationError("Write ids of another warehouse are not replayed: that is Hive's replication")
+            raise InvalidOperationError("Write ids of Hive's replication are not supported")
         transactions = sorted(set(request.txnIds or []))
         with self._store.transaction() as work:
             for number, state in open_ones(work, transactions, self._timeout).items():
                 if state.type == TransactionType.READ_ONLY:
                     raise InvalidInputError(
-                        f"Transaction txnid:{number} is read-only and gets no write id of {table.name}"
+                        f"Transaction txnid:{number} is read-only: it cannot have a write id of {table.name}"
                     )
             if request.reallocate:
                 work.write_ids.delete(table, transactions)
@@ -63,16 +62,16 @@ class WriteIdService(LeasingService):
         return [TxnToWriteId(*number) for number in numbers]
 
     def valid(self, request: GetValidWriteIdsRequest) -> list[TableValidWriteIds]:
-        """Returns what a reader sees of each table: with the snapshot that it brings, else of now.
+        """Returns the write ids that a reader sees of each table: by the snapshot in the request, or now.
 
-        Raises InvalidInputError for what is no table name, no snapshot, no write id.
+        Raises InvalidInputError for a malformed table name or snapshot, or an unknown write id.
         """
         names = request.fullTableNames or []
         keys = tables_of(names)
         with self._store.read() as work:
             snapshot = self._snapshot(work, request, keys)
             writes = work.write_ids.of_tables(keys)
-        found = [visible_writes(snapshot, writes[key].known, writes[key].last) for key in keys]
+        visible_by_table = [visible_writes(snapshot, writes[key].known, writes[key].last) for key in keys]
         return [
             TableValidWriteIds(
                 fullTableName=name,
@@ -81,28 +80,30 @@ class WriteIdService(LeasingService):
                 minOpenWriteId=visible.min_open,
                 abortedBits=bit_set(visible.aborted_at),
             )
-            for name, visible in zip(names, found, strict=True)
+            for name, visible in zip(names, visible_by_table, strict=True)
         ]
 
     def last(self, table: TableName) -> int:
-        """Returns the table's last write id, 0 before the first."""
+        """Returns the table's last write id; 0 if there is none."""
         with self._store.read() as work:
             return work.write_ids.last(table)
 
     def seed(self, table: TableName, last: int | None) -> None:
-        """Sets the table's first write id behind `last`. Raises InvalidInputError where it has some already."""
+        """Sets the last write id of a table without write ids. Raises InvalidInputError if it has some."""
         check_named(table)
         with self._store.transaction() as work:
             if last is None or not 0 <= last <= LARGEST_SEED or not work.write_ids.seed(table, last):
-                raise InvalidInputError(f"The write ids of {table.database}.{table.name} cannot begin behind {last}")
+                raise InvalidInputError(f"The write ids of {table.database}.{table.name} cannot begin after {last}")
 
     def replay(self, table: TableName, request: ReplTblWriteIdStateRequest) -> None:
-        """Takes over the state of a table that was copied from another warehouse, unless it has one already: its last
-        write id, and an aborted transaction for each aborted write id. Raises InvalidInputError."""
+        """Sets the state of a table that was copied from another warehouse, unless it has write ids already.
+
+        Stores its last write id, and an aborted transaction for each aborted write id. Raises InvalidInputError.
+        """
         check_named(table)
         last, aborted = parse_write_ids(request.validWriteIdlist or "")
         if len(aborted) > _MOST or not 0 <= last <= LARGEST_SEED or not all(0 < number <= last for number in aborted):
-            raise InvalidInputError(f"Write ids up to {last}, {len(aborted)} of them aborted, are no state of a table")
+            raise InvalidInputError(f"Write ids up to {last}, {len(aborted)} of them aborted, are not a valid state")
         with self._store.transaction() as work:
             if not work.write_ids.seed(table, last) or not aborted:
                 return
@@ -128,13 +129,13 @@ class WriteIdService(LeasingService):
 
 
 def _allocated(work: UnitOfWork, table: TableName, transactions: Sequence[int]) -> list[WriteId]:
-    """Returns old and new write ids of transactions that are locked; the new ones in the order of the transactions."""
+    """Returns old and new write ids of locked transactions; new ones in the order of the transactions."""
     known = work.write_ids.of_transactions(table, transactions)
     fresh = [transaction for transaction in transactions if transaction not in {write.transaction for write in known}]
     if not fresh:
         return known
     first = work.write_ids.count(table, len(fresh)) - len(fresh) + 1
-    new = [WriteId(number, first + place) for place, number in enumerate(fresh)]
+    new = [WriteId(number, first + offset) for offset, number in enumerate(fresh)]
     work.write_ids.insert(table, new)
     work.record(events.allocate_write_ids(table, new))
     return known + new

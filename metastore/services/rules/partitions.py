@@ -1,4 +1,4 @@
-"""What a partition must be before it is stored (Hive's HMSHandler)."""
+"""Completes and checks partitions before they are stored (Hive's HMSHandler)."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, Storage
 
 
 class PartitionRules:
-    """The rules for partitions of one table, within one request."""
+    """The rules for the partitions of one table in one request."""
 
     def __init__(self, table: Table) -> None:
-        """Raises InvalidInputError when the table has no partition columns."""
+        """Raises InvalidInputError if the table has no partition columns."""
         if not table.partitionKeys:
             raise InvalidInputError(f"{table.dbName}.{table.tableName} is not a partitioned table")
         self.table = table
         self.keys = [key.name for key in table.partitionKeys]
-        # Partitions mostly have one shape, that of the one before, whose list of columns they share
-        # (`protocol.reading`): it is completed, checked and digested once.
+        # Most partitions of a request have the same shape, and share the list of columns (`protocol.reading`). Each
+        # shape is completed, checked and digested once.
         self._shapes: dict[Hashable, tuple[StorageDescriptor, Descriptor]] = {}
         self._last: tuple[list[FieldSchema] | None, bytes, tuple[StorageDescriptor, Descriptor]] | None = None
 
@@ -43,11 +43,9 @@ class PartitionRules:
         return checked_name(self.keys, values)
 
     def prepare(self, partition: Partition, now: int) -> NamedPartition:
-        """Completes a new partition; descriptor and parameters that were sent stay as they are. `now` in seconds since
-        1970.
+        """Completes a copy of the new partition's descriptor and parameters. `now`: seconds since 1970.
 
-        Raises InvalidInputError (values, another table's partition, no descriptor) or InvalidObjectError (shape,
-        location).
+        Raises InvalidInputError (bad values, another table, no descriptor), InvalidObjectError (shape, location).
         """
         self.check_owner(partition)
         if not is_view(self.table):
@@ -65,7 +63,7 @@ class PartitionRules:
     def complete(
         self, partition: Partition, partition_id: int | None = None, name: str | None = None
     ) -> NamedPartition:
-        """Fills what is missing from the table, and checks. `name`: where it is known.
+        """Takes missing fields from the table, and checks. `name`: if it is known already.
 
         Raises InvalidInputError, InvalidObjectError.
         """
@@ -83,7 +81,7 @@ class PartitionRules:
         return NamedPartition(name, partition, partition_id, descriptor)
 
     def _shape(self, sd: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
-        """Returns what other partitions may have in common with that of this name."""
+        """Returns the completed descriptor that partitions of this shape share. `name`: for error messages."""
         columns, rest = sd.cols, format_and_skew(sd)
         if self._last is None or columns is not self._last[0] or rest != self._last[1]:
             key = column_texts(sd), rest
@@ -93,7 +91,7 @@ class PartitionRules:
         return self._last[2]
 
     def _checked(self, shape: StorageDescriptor, name: str) -> tuple[StorageDescriptor, Descriptor]:
-        """Completes and checks it. As in Hive, it may have no columns of its own: then the table's hold."""
+        """Completes and checks a shape. As in Hive, without columns of its own it has the table's."""
         own = shape.cols
         shape = complete(shape)
         shape.cols = self.table.sd.cols if own is None else own
@@ -106,16 +104,16 @@ class PartitionRules:
         return shape, shared_part(shape)
 
     def check_owner(self, partition: Partition) -> None:
-        """Raises InvalidInputError for a partition that names no table, or another one."""
+        """Raises InvalidInputError if the partition names no table, or another one."""
         if not partition.dbName or not partition.tableName:
             raise InvalidInputError("The database and table name must be set in the partition.")
         check_belongs(self.table, partition)
 
 
 def check_belongs(table: Table, partition: Partition) -> None:
-    """Raises InvalidInputError for a partition that names another table or database; one may be left out."""
+    """Raises InvalidInputError if the partition names another table or database. Missing names are accepted."""
     if (partition.dbName, partition.tableName) == (table.dbName, table.tableName):
-        return  # as mostly
+        return  # the usual case, without parsing
     database = split_database(partition.dbName)[1] or table.dbName
     name = fold(partition.tableName) or table.tableName
     if (database, name) != (table.dbName, table.tableName):
@@ -125,7 +123,7 @@ def check_belongs(table: Table, partition: Partition) -> None:
 
 
 def check_descriptor_given(partition: Partition) -> None:
-    """Raises InvalidInputError, as Hive, for a partition that does not say how its rows lie."""
+    """Raises InvalidInputError, as Hive does, for a partition without a storage descriptor or serde."""
     if partition.sd is None or partition.sd.serdeInfo is None:
         raise InvalidInputError(
             f"Partition {partition.values} of {partition.tableName} was sent without "
@@ -134,24 +132,23 @@ def check_descriptor_given(partition: Partition) -> None:
 
 
 def check_columns_of_partition(columns: Sequence[FieldSchema]) -> None:
-    """Folds the names. As in Hive, types are taken as they are.
+    """Converts names to lower case. As in Hive, types are not checked.
 
-    Raises InvalidInputError for a name or type that is null, InvalidObjectError for a bad name, or one that stands
-    twice.
+    Raises InvalidInputError for a missing name or type, InvalidObjectError for a bad or duplicate name.
     """
     if any(column.name is None or column.type is None for column in columns):
-        raise InvalidInputError("Columns of a partition have names and types: one of them is null")
+        raise InvalidInputError("A column of a partition has no name or no type")
     check_names(columns)
 
 
 def check_no_location(partition: Partition) -> None:
-    """Raises InvalidInputError, in Hive's words: a view has no files."""
+    """Raises InvalidInputError, in Hive's words, for a view's partition with a location."""
     if partition.sd.location:
         raise InvalidInputError("LOCATION clause illegal for view partition")
 
 
 def check_no_default_directory(table: Table, values: Sequence[str]) -> None:
-    """Raises InvalidObjectError: a partition's directory would look like that of the values that are not listed."""
+    """Raises InvalidObjectError for a value that is the name of the default directory of list bucketing."""
     for key, value in zip(table.partitionKeys, values, strict=True):
         if value == DEFAULT_DIRECTORY:
             raise InvalidObjectError(
@@ -161,12 +158,12 @@ def check_no_default_directory(table: Table, values: Sequence[str]) -> None:
 
 
 def inherited_descriptor(table: Table) -> StorageDescriptor:
-    """Returns the table's storage descriptor for a new partition: its skew, but not its places."""
+    """Returns the descriptor of a new partition: the table's, with its skew but without locations."""
     return with_locations(without_locations(table.sd), StorageDescriptor())
 
 
 def check_distinct(named: Sequence[NamedPartition]) -> None:
-    """Raises InvalidInputError when two partitions of one call have one name."""
+    """Raises InvalidInputError if two partitions of a call have the same name."""
     seen: set[str] = set()
     for partition in named:
         if partition.name in seen:
@@ -174,15 +171,15 @@ def check_distinct(named: Sequence[NamedPartition]) -> None:
         seen.add(partition.name)
 
 
-def check_version(what: str, version: int, context: Mapping[str, str]) -> None:
-    """Raises ConflictError where the client's context says `expected_version`, and it is another one now."""
+def check_version(label: str, version: int, context: Mapping[str, str]) -> None:
+    """Raises ConflictError if the client's context has an `expected_version` that is not the present one."""
     expected = context.get("expected_version")
     if expected is not None and expected != str(version):
         raise ConflictError(
-            f"{what} has version {version}, but {expected} was seen: somebody else has changed it; try again"
+            f"{label} has version {version}, but the client expects {expected}: another client has changed it"
         )
 
 
 def updates_statistics(context: Mapping[str, str]) -> bool:
-    """Returns false where the client's context says DO_NOT_UPDATE_STATS."""
+    """Tells whether statistics are updated: unless the client's context says DO_NOT_UPDATE_STATS."""
     return context.get("DO_NOT_UPDATE_STATS", "").lower() != "true"
