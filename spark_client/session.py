@@ -65,7 +65,7 @@ class Session(MetastoreSession):
 
     def newSession(self) -> Session:  # noqa: N802
         """Returns a session on the same metastore with its own settings and temporary views."""
-        return Session(self.sparkContext, sessions.another(self), metastore=self.metastore)
+        return Session(self.sparkContext, sessions.new_session(self), metastore=self.metastore)
 
 
 def session(

@@ -1,9 +1,11 @@
-"""What must live in the driver's JVM, and the line from there to Python.
+"""The part of this library that runs in the driver's JVM, and its connection to Python.
 
-Py4J can implement interfaces, but Spark's extension point for relations, an analyzer rule, is an abstract class.
-The rule is the hook that leaks least: whatever a query came from (SQL, DataFrames, `spark.table`, views, CTEs,
-sub-queries, `insertInto`), its relations pass through the analyzer, with temporary views and CTE names already
-resolved. Hooks in the parser miss `spark.table` and have to redo Spark's scoping.
+Spark's extension points for relations and plans are abstract classes, which Py4J cannot implement, so the rules are
+Java classes (`java/`) that ask Python.
+
+Analyzer rules see every relation of a query, wherever it comes from: SQL, DataFrames, `spark.table`, views, CTEs,
+sub-queries, `insertInto`. Temporary views and CTE names are resolved by then. A hook in the parser alone would miss
+`spark.table` and would have to repeat Spark's scoping rules.
 """
 
 from __future__ import annotations
@@ -20,74 +22,78 @@ from spark_client.errors import SparkClientError
 from spark_client.jvm import origins, requests, versions
 from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.messages import Message
-from spark_client.jvm.objects import java_class, members
+from spark_client.jvm.objects import java_class, to_python
 
 _LOG = logging.getLogger(__name__)
-# By kind: a request and Java's objects that come beside it, to an answer. Any: each handler knows its own kind.
+# Request type to handler. A handler gets the request and the JVM's objects, and returns an answer. The type is Any
+# because each handler accepts only its own request type.
 Handlers = Mapping[type[Message], Callable[[Any, Any], object]]
 
 
-class Answers:
-    """The Python end of `Python.java`: a java.util.function.BiFunction of a JSON text and a logical plan."""
+class RequestDispatcher:
+    """The Python side of `Python.java`: a java.util.function.BiFunction of a JSON text and of objects of the JVM."""
 
     def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers
 
-    def apply(self, request: str | Sequence[str], plan: Any) -> str:
-        """Answers with the text of the error rather than raising it, so that Spark shows one line.
+    def apply(self, request: str | Sequence[str], objects: Any) -> str:
+        """Answers a request. An error is answered with its text: Spark then shows one line instead of a Python
+        traceback.
 
-        A long request comes as pieces that are still in the JVM.
+        A long request is a list of pieces that are still in the JVM.
         """
         try:
-            known = requests.decode_request("".join(members(request)))
-            with origins.unnoted():
-                return requests.encode_answer(self._handlers[type(known)](known, plan))
+            message = requests.decode_request("".join(to_python(request)))
+            with origins.without_origins():
+                return requests.encode_answer(self._handlers[type(message)](message, objects))
         except (SparkClientError, PySparkException) as error:
             return json.dumps({"error": str(error)})
-        except Exception as error:  # noqa: BLE001 - the other side is Java: what is not answered is lost
-            _LOG.exception("a question of Spark's was not answered: %s", request)
+        except Exception as error:  # noqa: BLE001 - the caller is Java, which can only show an error that is answered
+            _LOG.exception("request of the JVM failed: %s", request)
             return json.dumps({"error": f"{type(error).__name__}: {error}"})
 
     class Java:
-        """Py4J's declaration of what this implements."""
+        """Py4J's declaration of the implemented interface."""
 
         implements = ("java.util.function.BiFunction",)
 
 
 def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Sequence[str]) -> None:
-    """Puts the rules into a session that has not run anything yet; sessions made from it (`newSession`) have them too.
+    """Adds the rules to a session that has run nothing yet. Sessions that are made from it (`newSession`) have them,
+    too.
 
-    `first_words`: the parser asks about texts that begin with one of these.
-    Raises UnsupportedSparkError where this Spark cannot have the rules.
+    `first_words`: the parser asks Python only about texts that begin with one of these words.
+
+    Raises UnsupportedSparkError if the rules do not compile with this Spark.
     """
     origins.install()
-    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call] # PySpark gives it no types
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call] # PySpark does not annotate it
     compiled = capabilities(gateway)
 
     def load(request: requests.LoadCapability, loaders: Any) -> None:
-        """Adds the classes."""
+        """Appends the class loader of the capability."""
         loaders.append(compiled.loader(request.capability))
 
-    answers = Answers({**handlers, requests.LoadCapability: load})
+    dispatcher = RequestDispatcher({**handlers, requests.LoadCapability: load})
     extensions = java_session.extensions()
 
-    def builder(name: str, *given: Any) -> Any:
-        arguments = java_class(gateway.jvm, "java.util.List").of(*given).toArray()
+    def builder(name: str, *values: Any) -> Any:
+        arguments = java_class(gateway.jvm, "java.util.List").of(*values).toArray()
         return compiled.constructor("core", name).newInstance(arguments)
 
     def rule(name: str) -> Any:
-        return builder("RuleBuilder", compiled.loader("core").loadClass(f"spark_client.core.{name}"), answers)
+        return builder("RuleBuilder", compiled.loader("core").loadClass(f"spark_client.core.{name}"), dispatcher)
 
-    first = [rule(name) for name in ("CatalogNames", "ProbeMetastore", "ResolveV2Writes")]
-    for each in first if versions.RULES_BEFORE_NAMES else ():
-        extensions.injectHintResolutionRule(each)
-    of_parser = java_class(gateway.jvm, "java.util.List").of(*(() if versions.RULES_BEFORE_NAMES else first))
+    early = [rule(name) for name in ("CatalogNames", "ProbeMetastore", "ResolveV2Writes")]
+    for early_rule in early if versions.RULES_BEFORE_NAMES else ():
+        extensions.injectHintResolutionRule(early_rule)
+    parser_rules = java_class(gateway.jvm, "java.util.List").of(*(() if versions.RULES_BEFORE_NAMES else early))
     tables = rule("ResolveHiveTables")
-    extensions.injectParser(builder("Parser$Builder", answers, "|".join(first_words), of_parser))
+    extensions.injectParser(builder("Parser$Builder", dispatcher, "|".join(first_words), parser_rules))
     extensions.injectResolutionRule(rule("Statement$Resolve"))
     extensions.injectResolutionRule(tables)
     extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))
     extensions.injectPostHocResolutionRule(tables)
     extensions.injectPostHocResolutionRule(rule("ResolveDependentTables"))
     extensions.injectPostHocResolutionRule(rule("CheckFileSinks"))
-    extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # columns of type char(n) are padded before that
+    extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # after Spark has padded char(n) columns

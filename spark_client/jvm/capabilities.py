@@ -1,7 +1,7 @@
-"""A few small Java classes, compiled in the driver's JVM by the Janino that Spark ships: no jar is needed.
+"""Compiles small Java classes in the driver's JVM with Janino, which Spark ships. No jar is needed.
 
-They lie in `java/`, in a directory for each capability. A capability is compiled when it is first used, so that one
-whose classes do not compile on some Spark fails alone; what was compiled is kept for the next start.
+The sources are in `java/`, one directory per capability. A capability is compiled when it is first used, so one that
+does not compile with some Spark fails alone. Compiled classes are cached for the next start (class_cache).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spark_client.jvm import class_cache
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.versions import TRIED, java_source
 
-# Each capability with what it is for; its classes may refer to those of the capabilities before it.
+# The capabilities and their purposes. The classes of a capability may refer to those of the ones before it.
 CAPABILITIES = {
     "core": "reading and writing Hive tables",
     "buckets": "tables with CLUSTERED BY",
@@ -32,7 +32,10 @@ _RESOURCES = "org.codehaus.commons.compiler.util"
 
 
 def once_per_gateway(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Makes one of a gateway, however many threads ask: Py4J knows classes by name, and would mix two up."""
+    """Caches the result of a function of the gateway, and lets only one thread call it.
+
+    Py4J identifies classes by name, so two results would be confused.
+    """
     cached, making = lru_cache(maxsize=1)(make), Lock()
 
     @wraps(make)
@@ -44,19 +47,20 @@ def once_per_gateway(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Capabilities:
-    """The class loaders of one JVM."""
+    """The class loaders of the capabilities in one JVM."""
 
     def __init__(self, jvm: Any) -> None:
         self._jvm = jvm
         self._loaders: dict[str, Any] = {}
-        self._kept_as: dict[str, str] = {}
+        self._cache_names: dict[str, str] = {}
         self._constructors: dict[tuple[str, str], Any] = {}
         self._loading = RLock()
 
     def loader(self, capability: str) -> Any:
-        """Returns the java.lang.ClassLoader of a capability; all its classes are compiled, and those it builds on.
+        """Returns the java.lang.ClassLoader of a capability. All of its classes are compiled, and those that it refers
+        to.
 
-        Raises UnsupportedSparkError where one does not compile on this Spark.
+        Raises UnsupportedSparkError if a class does not compile with this Spark.
         """
         with self._loading:
             if capability not in self._loaders:
@@ -67,21 +71,21 @@ class Capabilities:
         """Returns the only java.lang.reflect.Constructor of a class. Raises UnsupportedSparkError."""
         key = (capability, name)
         if key not in self._constructors:
-            found = self.loader(capability).loadClass(f"spark_client.{capability}.{name}")
-            self._constructors[key] = found.getConstructors()[0]
+            class_ = self.loader(capability).loadClass(f"spark_client.{capability}.{name}")
+            self._constructors[key] = class_.getConstructors()[0]
         return self._constructors[key]
 
     def _load(self, capability: str) -> Any:
-        """Loads what was kept, or compiles it anew."""
+        """Loads the classes from the cache, or compiles them."""
         below = list(CAPABILITIES)[: list(CAPABILITIES).index(capability)]
         thread = java_class(self._jvm, "java.lang.Thread")
         parent = self.loader(below[-1]) if below else thread.currentThread().getContextClassLoader()
         sources = _sources(capability)
-        beneath = [self._kept_as[each] for each in below]
-        name = f"{capability}-{class_cache.digest([*self._spark(), *beneath, *sources.values()])}"
-        self._kept_as[capability] = name
+        parents = [self._cache_names[capability_below] for capability_below in below]
+        name = f"{capability}-{class_cache.digest([*self._build(), *parents, *sources.values()])}"
+        self._cache_names[capability] = name
         if (jar := class_cache.find(name)) is not None:
-            with suppress(Py4JJavaError):  # a jar that Java cannot read is made again
+            with suppress(Py4JJavaError):  # compile again if Java cannot read the jar
                 return _loaded(self._from_jar(jar, parent), sources)
         classes = java_class(self._jvm, f"{_RESOURCES}.resource.MapResourceCreator")()
         try:
@@ -89,32 +93,32 @@ class Capabilities:
         except Py4JJavaError as error:
             reason = str(error.java_exception.getMessage()).splitlines()[0]
             raise UnsupportedSparkError(
-                f"{CAPABILITIES[capability]} ({capability}) needs Spark {TRIED[0]} to {TRIED[-1]}, "
-                f"and does not work on {pyspark.__version__}: {reason}"
+                f"{CAPABILITIES[capability]} ({capability}) does not compile with Spark {pyspark.__version__}: "
+                f"{reason}. Tested versions are {TRIED[0]} to {TRIED[-1]}"
             ) from error
         class_cache.keep(name, dict(classes.getMap()))
         return loader
 
-    def _spark(self) -> list[str]:
-        """What was compiled for one of these may not fit another, be it one that somebody has built himself."""
+    def _build(self) -> list[str]:
+        """Returns what identifies this Spark build and Java. Classes compiled with another one may not fit."""
         spark = getattr(java_class(self._jvm, "org.apache.spark.package$"), "MODULE$")
         java = java_class(self._jvm, "java.lang.System").getProperty("java.version")
-        return [str(each) for each in (spark.SPARK_VERSION(), spark.SPARK_REVISION(), spark.SPARK_BUILD_DATE(), java)]
+        return [str(part) for part in (spark.SPARK_VERSION(), spark.SPARK_REVISION(), spark.SPARK_BUILD_DATE(), java)]
 
     def _from_jar(self, jar: Path, parent: Any) -> Any:
         opened = java_class(self._jvm, "java.util.zip.ZipFile")(str(jar))
-        found = java_class(self._jvm, f"{_RESOURCES}.resource.ZipFileResourceFinder")(opened)
-        return java_class(self._jvm, f"{_RESOURCES}.ResourceFinderClassLoader")(found, parent)
+        finder = java_class(self._jvm, f"{_RESOURCES}.resource.ZipFileResourceFinder")(opened)
+        return java_class(self._jvm, f"{_RESOURCES}.ResourceFinderClassLoader")(finder, parent)
 
     def _compiler(self, sources: Mapping[str, str], parent: Any, classes: Any) -> Any:
-        """Returns a loader that compiles what it is asked for, and puts it into `classes`, too."""
+        """Returns a class loader that compiles sources on demand and stores the compiled classes in `classes`."""
         texts = java_class(self._jvm, "java.util.HashMap")()
         for name, text in sources.items():
             texts[f"{name.replace('.', '/')}.java"] = text.encode()
-        found = java_class(self._jvm, f"{_RESOURCES}.resource.MapResourceFinder")(texts)
+        finder = java_class(self._jvm, f"{_RESOURCES}.resource.MapResourceFinder")(texts)
         none = java_class(self._jvm, f"{_RESOURCES}.resource.ResourceFinder").EMPTY_RESOURCE_FINDER
         compiler = java_class(self._jvm, "org.codehaus.janino.CachingJavaSourceClassLoader")
-        return compiler(parent, found, "UTF-8", none, classes)
+        return compiler(parent, finder, "UTF-8", none, classes)
 
 
 def _loaded(loader: Any, names: Iterable[str]) -> Any:
@@ -124,7 +128,7 @@ def _loaded(loader: Any, names: Iterable[str]) -> Any:
 
 
 def _sources(capability: str) -> dict[str, str]:
-    """Returns the text of each class by its full name."""
+    """Returns the source text of each class by its full name."""
     directory = resources.files(__package__) / "java" / capability
     files = sorted((file for file in directory.iterdir() if file.name.endswith(".java")), key=lambda file: file.name)
     named = {file.name.removesuffix(".java"): file.read_text("utf-8") for file in files}
@@ -133,5 +137,5 @@ def _sources(capability: str) -> dict[str, str]:
 
 @once_per_gateway
 def capabilities(gateway: Any) -> Capabilities:
-    """Returns what is compiled in that JVM; a session that others have started has it, too."""
+    """Returns the capabilities of the gateway's JVM, which all of its sessions share."""
     return Capabilities(gateway.jvm)

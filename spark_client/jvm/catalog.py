@@ -1,4 +1,4 @@
-"""What Spark's analyzer and catalog make of statements, tables and databases."""
+"""Definitions of tables and databases in Spark's analyzer and catalog."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ from spark_client.jvm.plans import analyzed_plan, elements, kind, planned
 from spark_client.jvm.sql_text import quote
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
-# What Hive's own classes say of a type that they cannot read, and what Spark 3.5 does not ask them about.
+# The text that Hive's classes return for a type they cannot read, and a type about which Spark 3.5 does not ask them.
 _UNKNOWN_TYPE = re.compile(r"<derived from deserializer>|(?:^|[<,:])timestamp_ntz(?![\w:])")
 _NOT_IF_EXISTS = False
 _PROVIDER = "spark.sql.sources.provider"
-_COLLATION = re.compile(r"\s+collate\s+\w+", re.IGNORECASE)  # Hive has none; Spark reads it from the schema's JSON
+_COLLATION = re.compile(
+    r"\s+collate\s+\w+", re.IGNORECASE
+)  # Hive has no collations; Spark reads them from the schema's JSON
 
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """A table that a statement is to create, as Spark has understood it. `spark_table`: its CatalogTable.
-
-    `name` is shown in messages. `if_not_exists`: it may be there already.
-    """
+    """The table of a CREATE TABLE statement. `spark_table` is its CatalogTable; `name` is for messages."""
 
     spark_table: Any
     name: str
@@ -46,14 +45,14 @@ class TableDefinition:
 
     @property
     def location(self) -> str | None:
-        """Where it is to lie, where the statement says so."""
-        found = self.spark_table.storage().locationUri()
-        return str(found.get().toString()) if found.isDefined() else None
+        """The LOCATION of the statement, or None."""
+        uri = self.spark_table.storage().locationUri()
+        return str(uri.get().toString()) if uri.isDefined() else None
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseDefinition:
-    """A database as Spark's catalog has it; `location` is not URL-encoded."""
+    """A database in Spark's catalog. `location` is not URL-encoded."""
 
     name: str
     description: str
@@ -63,14 +62,14 @@ class DatabaseDefinition:
 
 @dataclass(frozen=True, slots=True)
 class RelationMetadata:
-    """What the catalog has of a table or view: its partition columns in lower case, its properties."""
+    """The partition columns (in lower case) and properties of a table or view."""
 
     partition_columns: tuple[str, ...]
     properties: Mapping[str, str]
 
 
 def parse_create_table(context: Context, text: str) -> TableDefinition | None:
-    """Returns what a CREATE TABLE makes; None where it is no table in Hive's layout."""
+    """Returns the definition in a CREATE TABLE statement, or None if it does not create a Hive table."""
     command = planned(context.spark, parsed(context, text)).analyzed()
     if kind(command) != "CreateTableCommand":
         return None
@@ -78,34 +77,34 @@ def parse_create_table(context: Context, text: str) -> TableDefinition | None:
 
 
 def table_definition(spark_table: Any, *, if_not_exists: bool = False) -> TableDefinition:
-    """Returns the definition that a CatalogTable is."""
+    """Returns the definition of a CatalogTable."""
     return TableDefinition(spark_table, str(spark_table.identifier().unquotedString()), if_not_exists)
 
 
 def table_exists(context: Context, definition: TableDefinition) -> bool:
-    """Tells whether a table or view of that name exists."""
+    """Tells whether a table or view with the definition's name exists."""
     return bool(_state(context.spark).catalog().tableExists(definition.spark_table.identifier()))
 
 
 def column_unknown_to_hive(table: Table) -> str | None:
-    """Returns the column whose type Hive has no name for; None where there is none."""
+    """Returns the name of a column with a type that Hive lacks, or None."""
     columns = (*table.columns, *table.partition_columns)
     return next((column.name for column in columns if _UNKNOWN_TYPE.search(column.type)), None)
 
 
 def check_location(context: Context, definition: TableDefinition) -> None:
-    """Raises AnalysisException where Spark would refuse the location of a new table."""
+    """Raises AnalysisException if Spark rejects the location of a new table."""
     _state(context.spark).catalog().validateTableLocation(definition.spark_table)
 
 
 def with_schema(definition: TableDefinition, data: DataFrame) -> TableDefinition:
-    """Returns the definition with the columns of `data`: CREATE TABLE AS SELECT without columns of its own."""
+    """Returns the definition with the columns of `data`, for CREATE TABLE AS SELECT."""
     schema = analyzed_plan(data).schema().asNullable()
     return replace(definition, spark_table=_with(definition.spark_table, "StructType", schema))
 
 
 def pop_property(definition: TableDefinition, name: str) -> tuple[str | None, TableDefinition]:
-    """Returns the value of a property, or None, and the definition without it."""
+    """Returns the value of a property, or None, and the definition without the property."""
     properties = definition.spark_table.properties()
     if not properties.contains(name):
         return None, definition
@@ -114,12 +113,15 @@ def pop_property(definition: TableDefinition, name: str) -> tuple[str | None, Ta
 
 
 def _with(spark_table: Any, kind_: str, value: Any) -> Any:
-    """Returns a CatalogTable with another value of its one field of a class."""
+    """Returns a copy of a CatalogTable in which the only field of a class has another value."""
     return _copied(spark_table, lambda field: kind(field) == kind_, value)
 
 
 def _copied(spark_table: Any, is_replaced: Callable[[Any], bool], value: Any) -> Any:
-    """Returns a CatalogTable with another value of a field; Scala 2.12 does not tell the names of fields."""
+    """Returns a copy of a CatalogTable in which the selected fields have another value.
+
+    Fields are selected by value: in Scala 2.12, their names are not available.
+    """
     fields = [getattr(spark_table, f"copy$default${number}")() for number in range(1, spark_table.productArity() + 1)]
     return spark_table.copy(
         *(value if isinstance(field, JavaObject) and is_replaced(field) else field for field in fields)
@@ -127,37 +129,36 @@ def _copied(spark_table: Any, is_replaced: Callable[[Any], bool], value: Any) ->
 
 
 def is_datasource_table(definition: TableDefinition) -> bool:
-    """Tells whether it is a table of Spark's own kind, USING a format."""
+    """Tells whether the definition is a datasource table: CREATE TABLE … USING a format."""
     provider = definition.spark_table.provider()
     return bool(provider.isDefined()) and str(provider.get()).lower() != "hive"
 
 
 def name_of(definition: TableDefinition) -> tuple[str, str]:
-    """Returns database and table."""
-    found = definition.spark_table.identifier()
-    return str(found.database().get()), str(found.table())
+    """Returns database and name of the table."""
+    identifier_ = definition.spark_table.identifier()
+    return str(identifier_.database().get()), str(identifier_.table())
 
 
 def matches_definition(context: Context, definition: TableDefinition, table: Table) -> bool:
-    """Tells whether a table that is there has the kind, the format, the columns, the properties and the place of a
-    definition."""
-    made = definition.spark_table
-    said = definition.location
-    if table.table_type == "VIRTUAL_VIEW" or (said and said.rstrip("/") != (table.location or "").rstrip("/")):
+    """Tells whether an existing table has the provider, format, columns, properties and location of a definition."""
+    created = definition.spark_table
+    location = definition.location
+    if table.table_type == "VIRTUAL_VIEW" or (location and location.rstrip("/") != (table.location or "").rstrip("/")):
         return False
-    if not _texts(made.properties()).items() <= table.parameters.items():
+    if not _texts(created.properties()).items() <= table.parameters.items():
         return False
     rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}").schema
-    schema = StructType.fromJson(json.loads(str(made.schema().json())))
-    names, wanted = (
+    schema = StructType.fromJson(json.loads(str(created.schema().json())))
+    names, expected = (
         [(field.name.lower(), field.metadata.get(CHAR_TYPE, field.dataType.simpleString())) for field in struct_type]
         for struct_type in (rows, schema)
     )
-    keys = [str(name).lower() for name in elements(made.partitionColumnNames())]
-    provider, said_provider = table.parameters.get(_PROVIDER, "hive").lower(), str(made.provider().get()).lower()
-    # Who says USING parquet, or nothing, of one of Hive's tables of Parquet does not want another kind of table.
-    is_alike = provider == "hive" and said_provider in table.storage.serde.lower() and not table.buckets.count
-    if names != wanted or not (provider == said_provider or is_alike):
+    keys = [str(name).lower() for name in elements(created.partitionColumnNames())]
+    provider, expected_provider = table.parameters.get(_PROVIDER, "hive").lower(), str(created.provider().get()).lower()
+    # USING parquet (or no format) also matches a Hive table stored as Parquet.
+    is_alike = provider == "hive" and expected_provider in table.storage.serde.lower() and not table.buckets.count
+    if names != expected or not (provider == expected_provider or is_alike):
         return False
     if keys != [column.name for column in table.partition_columns]:
         return False
@@ -168,7 +169,7 @@ def matches_definition(context: Context, definition: TableDefinition, table: Tab
 
 
 def create_datasource_table(context: Context, definition: TableDefinition, name: str) -> None:
-    """Makes a table of Spark's own kind, without rows, under another name. Raises what Spark raises."""
+    """Creates an empty datasource table with the definition, under another name. Raises Spark's errors."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     database, _ = name_of(definition)
     identifier_ = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")(
@@ -184,7 +185,9 @@ def create_datasource_table(context: Context, definition: TableDefinition, name:
 
 
 def rename_datasource_table(context: Context, database: str, name: str, new_name: str) -> None:
-    """Renames it, with the path that Spark keeps in it. Raises TableExistsError where there is one of that name."""
+    """Renames a datasource table, including the path in its properties. Raises TableExistsError if the name is
+    taken.
+    """
     try:
         spark_sql(context, f"ALTER TABLE {quote(database)}.{quote(name)} RENAME TO {quote(database)}.{quote(new_name)}")
     except PySparkException as error:
@@ -194,7 +197,7 @@ def rename_datasource_table(context: Context, database: str, name: str, new_name
 
 
 def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:
-    """Returns each column's name in lower case and how Spark declares it: with comments, char and varchar."""
+    """Returns each column's name in lower case and its declaration in DDL, with comment, char(n) and varchar(n)."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     name = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")(
         table.name, java_class(java, "scala.Option").apply(table.database)
@@ -205,27 +208,27 @@ def raw_columns(context: Context, table: Table) -> list[tuple[str, str]]:
 
 
 def change_columns(context: Context, table: Table, names: Mapping[str, str | None]) -> None:
-    """Gives data columns other names, or takes them away (None); all else of them stays. Spark's cache is not told.
+    """Renames data columns, or drops them (None). Their types, comments and positions are unchanged.
 
-    `names`: by those that they have, in lower case.
+    `names` maps current names in lower case to new names. Spark's cache of the table is not invalidated.
     """
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     catalog = context.spark._jsparkSession.sharedState().externalCatalog()  # noqa: SLF001 - as above
     schema = json.loads(str(catalog.getTable(table.database, table.name).dataSchema().json()))
     renamed = [(field, names.get(field["name"].lower(), field["name"])) for field in schema["fields"]]
     schema["fields"] = [{**field, "name": name} for field, name in renamed if name is not None]
-    made = java_class(java, "org.apache.spark.sql.types.DataType").fromJson(json.dumps(schema))
-    catalog.alterTableDataSchema(table.database, table.name, made)
+    changed = java_class(java, "org.apache.spark.sql.types.DataType").fromJson(json.dumps(schema))
+    catalog.alterTableDataSchema(table.database, table.name, changed)
 
 
 def _generated(metadata: Any) -> str:
-    """Returns what Spark leaves out of a column's definition."""
+    """Returns the clause of a generated column, which Spark's DDL text omits."""
     key = "GENERATION_EXPRESSION"
     return f" GENERATED ALWAYS AS ({metadata.getString(key)})" if metadata.contains(key) else ""
 
 
 def relation_metadata(spark: SparkSession, name: str) -> RelationMetadata:
-    """Returns what is known of a table or view by its name as written. Raises AnalysisException where there is none."""
+    """Returns the metadata of a table or view. Raises AnalysisException if it does not exist."""
     state = _state(spark)
     table = state.catalog().getTempViewOrPermanentTableMetadata(state.sqlParser().parseTableIdentifier(name))
     keys = tuple(str(element).lower() for element in elements(table.partitionColumnNames()))
@@ -233,31 +236,36 @@ def relation_metadata(spark: SparkSession, name: str) -> RelationMetadata:
 
 
 def database_of(context: Context, name: str) -> DatabaseDefinition:
-    """Returns the database of a name as written. Raises AnalysisException where there is none."""
+    """Returns a database by its name as written. Raises AnalysisException if it does not exist."""
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
-    found = _state(context.spark).catalog().getDatabaseMetadata(identifier(context, name)[-1])
+    metadata = _state(context.spark).catalog().getDatabaseMetadata(identifier(context, name)[-1])
     location = str(
-        java_class(java, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").URIToString(found.locationUri())
+        java_class(java, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").URIToString(metadata.locationUri())
     )
-    return DatabaseDefinition(str(found.name()), str(found.description()), location, _texts(found.properties()))
+    return DatabaseDefinition(
+        str(metadata.name()), str(metadata.description()), location, _texts(metadata.properties())
+    )
 
 
 def refresh(spark: Any, database: str, table: str) -> None:
-    """Makes Spark forget what it has cached of a table that changed.
+    """Makes Spark forget cached data and metadata database_option a table that has changed.
 
-    Where nobody has cached rows, that is what its catalog knows; REFRESH TABLE would analyze the table before that.
+    If nothing is cached with CACHE TABLE, it suffices to invalidate the catalog's entry. REFRESH TABLE would first
+    analyze the table.
     """
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for these
     if not spark._jsparkSession.sharedState().cacheManager().isEmpty():  # noqa: SLF001
         spark.catalog.refreshTable(f"{quote(database)}.{quote(table)}")
         return
-    named = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")
-    of = java_class(java, "scala.Option").apply(database)
-    _state(spark).catalog().invalidateCachedTable(named(table, of))
+    table_identifier = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")
+    database_option = java_class(java, "scala.Option").apply(database)
+    _state(spark).catalog().invalidateCachedTable(table_identifier(table, database_option))
 
 
 def to_hive_table(context: Context, definition: TableDefinition) -> Table:
-    """Returns Spark's conversion to a table of Hive's (HiveClientImpl.toHiveTable), brought over as Thrift bytes."""
+    """Returns Spark's conversion of the definition to a Hive table (HiveClientImpl.toHiveTable), copied as Thrift
+    bytes.
+    """
     java: Any = context.spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     client = java_class(java, "org.apache.spark.sql.hive.client.HiveClientImpl$")
     user = java_class(java, "org.apache.hadoop.security.UserGroupInformation").getCurrentUser().getShortUserName()
@@ -279,7 +287,9 @@ def to_hive_table(context: Context, definition: TableDefinition) -> Table:
 
 
 def _schema_properties(context: Context, spark_table: Any) -> dict[str, str]:
-    """Returns the schema with the case of its names, as Spark's own CREATE TABLE records it (HiveExternalCatalog)."""
+    """Returns the properties in which Spark's CREATE TABLE records the schema with the case of names
+    (HiveExternalCatalog).
+    """
     prefix, names = "spark.sql.sources.schema", list(elements(spark_table.partitionColumnNames()))
     limit = int(context.spark.conf.get("spark.sql.sources.schemaStringLengthThreshold", "4000") or "4000")
     schema = str(spark_table.schema().json())
@@ -297,12 +307,12 @@ def _schema_properties(context: Context, spark_table: Any) -> dict[str, str]:
 
 
 def _texts(properties: Any) -> dict[str, str]:
-    """Returns a Scala map of texts."""
-    keys, found = properties.keysIterator(), {}
+    """Returns a Scala map of strings as a dict."""
+    keys, texts = properties.keysIterator(), {}
     while keys.hasNext():
         key = keys.next()
-        found[str(key)] = str(properties.apply(key))
-    return found
+        texts[str(key)] = str(properties.apply(key))
+    return texts
 
 
 def _state(spark: SparkSession) -> Any:

@@ -1,7 +1,8 @@
-"""Compiled classes, kept between starts in the user's own `$XDG_CACHE_HOME/spark_client` (default: `~/.cache/…`).
+"""A cache of compiled classes between starts, in `$XDG_CACHE_HOME/spark_client` (default: `~/.cache/spark_client`).
 
-Each capability is one jar, named by a digest of all that it was made from: what is found by its name is what would be
-compiled. Jars appear whole, however many processes make the same one; those that were not used for longest go.
+Each capability is one jar, named by a digest of everything that it was compiled from. A jar with the right name
+therefore has the right content. Jars are renamed into place when they are complete, so several processes may create the
+same one. The least recently used jars are deleted.
 """
 
 from __future__ import annotations
@@ -15,33 +16,33 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-_OTHERS_WRITE = 0o022
-_MOST = 30  # jars that are kept: five Sparks have three each
+_WRITABLE_BY_OTHERS = 0o022
+_MAX_JARS = 30  # jars to keep: three for each of five Spark versions, twice
 _LOG = logging.getLogger(__name__)
 
 
 def digest(parts: Iterable[str]) -> str:
-    """Returns one digest of texts in their order."""
-    found = hashlib.sha256()
+    """Returns a digest of texts in their order."""
+    hash_ = hashlib.sha256()
     for part in parts:
-        found.update(f"{len(part)}:{part}".encode())
-    return found.hexdigest()
+        hash_.update(f"{len(part)}:{part}".encode())
+    return hash_.hexdigest()
 
 
 def find(name: str) -> Path | None:
-    """Returns the jar of that name, None where there is none; nobody else can have put it there."""
+    """Returns the jar with this name, or None if it is not in the cache."""
     try:
         jar = _directory() / f"{name}.jar"
     except OSError as error:
-        _LOG.debug("nothing is kept: %s", error)
+        _LOG.debug("the class cache is not used: %s", error)
         return None
-    with suppress(OSError):  # where only its time cannot be set, it is there all the same
+    with suppress(OSError):  # the time of last use is not essential
         os.utime(jar)
     return jar if jar.is_file() else None
 
 
 def keep(name: str, files: Mapping[str, bytes]) -> None:
-    """Makes the jar of that name, where the directory can be written."""
+    """Stores a jar with this name. Does nothing if the directory is not writable."""
     try:
         directory = _directory()
         with (
@@ -51,18 +52,21 @@ def keep(name: str, files: Mapping[str, bytes]) -> None:
             for path, content in sorted(files.items()):
                 jar.writestr(path, content)
         Path(made.name).replace(directory / f"{name}.jar")
-        # Also what is left of processes that died here.
-        for old in sorted(directory.iterdir(), key=lambda file: file.stat().st_mtime)[:-_MOST]:
+        # This also deletes temporary files of processes that were killed here.
+        for old in sorted(directory.iterdir(), key=lambda file: file.stat().st_mtime)[:-_MAX_JARS]:
             old.unlink()
     except OSError as error:
-        _LOG.debug("%s is not kept: %s", name, error)
+        _LOG.debug("%s is not cached: %s", name, error)
 
 
 def _directory() -> Path:
-    """Makes the directory where it is missing. Raises PermissionError where others may write there: it holds code."""
+    """Returns the cache directory, and creates it if needed.
+
+    Raises PermissionError if other users may write to it: its content is executed.
+    """
     directory = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "spark_client"
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.stat()
-    if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_WRITE:
-        raise PermissionError(f"others than this user may write in {directory}")
+    if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:
+        raise PermissionError(f"other users may write to {directory}")
     return directory

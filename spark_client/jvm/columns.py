@@ -1,4 +1,4 @@
-"""What Spark makes of columns and their types: store assignment, char and varchar in files, Hive's hash of buckets."""
+"""Spark's rules about columns: store assignment, char and varchar in files, and Hive's bucket hash."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from spark_client.jvm.plans import analyzed_plan, elements, frame_of
 from spark_client.jvm.sql_text import quote
 from spark_client.jvm.versions import column_of
 
-CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps that a text is a char(n), varchar(n) (CharVarcharUtils)
+CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # the metadata key of char(n) and varchar(n) (CharVarcharUtils)
 
 
 def file_schema(spark: SparkSession, columns: Sequence[Column]) -> StructType:
-    """Returns the columns as files have them: char and varchar are strings."""
+    """Returns the schema of files with these columns: char and varchar are strings."""
     return StructType.fromJson(json.loads(_file_schema(spark, columns).json()))
 
 
 def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """Returns the rows cast to these columns by Spark's TableOutputResolver, by position.
+    """Returns the rows cast to the columns by position, as Spark's TableOutputResolver does.
 
-    It does what `spark.sql.storeAssignmentPolicy` says, and checks the lengths of char and varchar. Where Spark has
-    done so when it resolved the statement, there is nothing to do. Raises PySparkException where the rows do not fit.
+    It applies `spark.sql.storeAssignmentPolicy` and checks the lengths of char and varchar. Rows that Spark has already
+    cast when it resolved the statement are returned unchanged. Raises PySparkException if the rows do not fit.
     """
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     declared, plan = _file_schema(spark, columns), analyzed_plan(rows)
@@ -44,13 +44,13 @@ def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence
 
 
 def _is_like(schema: StructType, declared: StructType) -> bool:
-    """Tells whether names and types are the same, and nothing more is said of them, as of char and varchar."""
-    pairs = [[(field.name, field.dataType) for field in each.fields] for each in (schema, declared)]
+    """Tells whether names and types are equal and no field has metadata, as those of char and varchar do."""
+    pairs = [[(field.name, field.dataType) for field in struct.fields] for struct in (schema, declared)]
     return pairs[0] == pairs[1] and not any(field.metadata for field in (*schema.fields, *declared.fields))
 
 
 def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> SparkColumn:
-    """Returns Hive's hash of columns of `rows` in this order, by the version of its bucketing; types are Hive's."""
+    """Returns Hive's hash of columns of `rows`, in this order, for a bucketing version. Types are Hive's."""
     spark = rows.sparkSession
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     attributes = java_class(java, "java.util.ArrayList")()

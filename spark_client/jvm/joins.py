@@ -1,4 +1,4 @@
-"""Joins as Catalyst has them: which keys they compare, and joins made anew; rows of a table read by bucket."""
+"""Catalyst's joins: their keys, rewritten joins, and scans by bucket."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_client.jvm.versions import column_of
 
 @dataclass(frozen=True, slots=True)
 class JoinKey:
-    """A pair of expressions that a join compares; `columns` are the names that the left one is made of."""
+    """A pair of expressions that a join compares. `columns` are the names of the columns in the left expression."""
 
     left: SparkColumn
     right: SparkColumn
@@ -26,19 +26,19 @@ class JoinKey:
 
 @dataclass(frozen=True, slots=True)
 class EquiJoin:
-    """The keys of a join by equality, and whether it has conditions beside them."""
+    """The keys that a join compares for equality, and whether it has further conditions."""
 
     keys: tuple[JoinKey, ...]
     has_condition: bool
 
 
 def equi_join(spark: SparkSession, node: Any) -> EquiJoin | None:
-    """Returns what a join compares for equality, None where it is none of that kind."""
+    """Returns the keys of an equi-join, or None for any other join."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
-    found = java_class(java, "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys").unapply(node)
-    if not found.isDefined():
+    extracted = java_class(java, "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys").unapply(node)
+    if not extracted.isDefined():
         return None
-    parts = [found.get().productElement(index) for index in range(4)]
+    parts = [extracted.get().productElement(index) for index in range(4)]
     pairs = zip(elements(parts[1]), elements(parts[2]), strict=True)
     return EquiJoin(tuple(_key(spark, left, right) for left, right in pairs), bool(parts[3].isDefined()))
 
@@ -49,26 +49,28 @@ def _key(spark: SparkSession, left: Any, right: Any) -> JoinKey:
 
 
 def join_type(spark: SparkSession, name: str) -> Any:
-    """Returns Catalyst's type of join of a name like `leftouter`."""
+    """Returns Catalyst's join type for a name such as `leftouter`."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     return java_class(java, "org.apache.spark.sql.catalyst.plans.JoinType").apply(name)
 
 
 def without_hint(spark: SparkSession) -> Any:
-    """Returns Catalyst's hint of a join that has none."""
+    """Returns Catalyst's hint of a join without hints."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     return java_class(java, "org.apache.spark.sql.catalyst.plans.logical.JoinHint").NONE()
 
 
 def projected(spark: SparkSession, output: Any, plan: Any) -> Any:
-    """Returns a plan with these attributes of another."""
+    """Returns a plan that outputs these attributes of another plan."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     return java_class(java, "org.apache.spark.sql.catalyst.plans.logical.Project")(output, plan)
 
 
 def by_bucket(spark: SparkSession, analyzed: Any, scan: Any) -> DataFrame | None:
-    """Returns the rows of a query of a bucketed table, one task a bucket; None where its scan cannot be read so."""
+    """Returns the rows of a query of a bucketed table with one task per bucket, or None if it cannot be read that
+    way.
+    """
     gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - PySpark has no public API for it
     arguments = java_class(gateway.jvm, "java.util.List").of(spark._jsparkSession).toArray()  # noqa: SLF001
     buckets = capabilities(gateway).constructor("joins", "BucketScan").newInstance(arguments)
-    return frame_of(spark, buckets.of(analyzed)) if buckets.canRead(scan) else None
+    return frame_of(spark, buckets.byBucket(analyzed)) if buckets.canRead(scan) else None

@@ -1,4 +1,4 @@
-"""Java's classes and lists, as Py4J gives them at the least cost."""
+"""Access to Java classes and lists with as few Py4J calls as possible."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from py4j.java_collections import JavaList
 def java_class(jvm: Any, name: str) -> Any:
     """Returns a class by its full name.
 
-    By attributes, Py4J would look for each package of the name as a class, in every jar of the class path.
+    Attribute access (`jvm.org.apache…`) would look for each package as a class in every jar of the class path.
     """
     return getattr(jvm, name)
 
 
-def members(given: Any) -> Any:
-    """Returns Java's lists as Python's, also those within; all else as it is.
+def to_python(value: Any) -> Any:
+    """Returns Java lists as Python lists, recursively, and any other object as it is.
 
-    Iterating over one asks until Java raises, and PySpark then asks for each class that the exception may be of.
+    Iterating over a Java list ends with a Java exception, and PySpark then asks for each class that it might be of.
     """
-    return [members(given[index]) for index in range(len(given))] if isinstance(given, JavaList) else given
+    return [to_python(value[index]) for index in range(len(value))] if isinstance(value, JavaList) else value

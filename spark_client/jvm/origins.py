@@ -1,7 +1,6 @@
-"""Which line of whose program made an expression: Spark 4 notes it for each, for its error messages.
+"""Switches off the origins of expressions: Spark 4 records the Python line that created each one, for error messages.
 
-For those that this library makes there is nobody to tell, and noting takes longer than making: some twenty calls of the
-JVM's each.
+For this library's own expressions nobody needs them, and recording one takes about twenty Py4J calls.
 """
 
 from __future__ import annotations
@@ -12,31 +11,33 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from pyspark.errors import utils as noting
+from pyspark.errors import utils as error_utils
 
-_here = threading.local()
+_thread = threading.local()
 
 
 def install() -> None:
-    """Lets PySpark ask whether it is to note, in this thread; it has one switch for all. Once, however often called."""
-    theirs: Callable[[], bool] | None = getattr(noting, "is_debugging_enabled", None)  # not in Spark 3.5
-    if theirs is None or getattr(theirs, "of_spark_client", False):
+    """Makes PySpark check a switch of the current thread, in addition to its global one. Repeated calls have no
+    effect.
+    """
+    original: Callable[[], bool] | None = getattr(error_utils, "is_debugging_enabled", None)  # not in Spark 3.5
+    if original is None or getattr(original, "of_spark_client", False):
         return
 
-    @wraps(theirs)
+    @wraps(original)
     def is_enabled() -> bool:
-        return not getattr(_here, "unnoted", False) and theirs()
+        return not getattr(_thread, "disabled", False) and original()
 
     replaced: Any = is_enabled
     replaced.of_spark_client = True
-    noting.is_debugging_enabled = replaced
+    error_utils.is_debugging_enabled = replaced
 
 
 @contextmanager
-def unnoted() -> Iterator[None]:
-    """Nothing is noted of the expressions that this thread makes within."""
-    before, _here.unnoted = getattr(_here, "unnoted", False), True
+def without_origins() -> Iterator[None]:
+    """Records no origins of the expressions that this thread creates within the block."""
+    before, _thread.disabled = getattr(_thread, "disabled", False), True
     try:
         yield
     finally:
-        _here.unnoted = before
+        _thread.disabled = before

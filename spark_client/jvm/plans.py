@@ -1,4 +1,4 @@
-"""Spark's plans: of a DataFrame, and made into one; walks through their nodes, which are Catalyst's own objects."""
+"""Spark's logical and physical plans, which are objects of the JVM: of DataFrames, and made into DataFrames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_client.jvm import versions
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.sql_text import quote
 
-# spark.sql.defaultSizeInBytes, and less where columns are left out.
+# Statistics of at least this size are unknown: spark.sql.defaultSizeInBytes, minus the columns that are not read.
 _UNKNOWN_SIZE = 1 << 50
 
 
@@ -22,37 +22,39 @@ def analyzed_plan(frame: DataFrame) -> Any:
 
 
 def query_execution(frame: DataFrame) -> Any:
-    """Returns Spark's QueryExecution, which makes each further plan when it is asked for."""
+    """Returns Spark's QueryExecution of a DataFrame. It computes each plan on demand."""
     return frame._jdf.queryExecution()  # noqa: SLF001 - PySpark has no public API for it
 
 
 def column_attributes(frame: DataFrame) -> dict[str, Column]:
-    """Returns the columns of a frame by their names in lower case: themselves, whatever else is joined with it."""
-    found = elements(analyzed_plan(frame).output())
-    return {str(attribute.name()).lower(): versions.column_of(frame.sparkSession, attribute) for attribute in found}
+    """Returns the columns of a DataFrame by name in lower case. They stay unambiguous after a join."""
+    attributes = elements(analyzed_plan(frame).output())
+    return {
+        str(attribute.name()).lower(): versions.column_of(frame.sparkSession, attribute) for attribute in attributes
+    }
 
 
 def planned(spark: SparkSession, plan: Any) -> Any:
-    """Returns Spark's QueryExecution of a logical plan; a command in it does not run."""
+    """Returns Spark's QueryExecution of a logical plan. Commands in the plan are not run."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     skip = java_class(java, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     return spark._jsparkSession.sessionState().executePlan(plan, skip)  # noqa: SLF001
 
 
 def command_queries(plan: Any) -> list[Any]:
-    """Returns the logical plans of the queries under a command of ours; there are none in any other plan."""
+    """Returns the logical plans of the queries in a command of this library. Empty for any other plan."""
     return list(elements(plan.innerChildren())) if kind(plan) == "Command" else []
 
 
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
-    """Returns the rows of a logical plan."""
+    """Returns the DataFrame of a logical plan."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     rows = versions.sql_class(java, "Dataset").ofRows(spark._jsparkSession, plan)  # noqa: SLF001
     return DataFrame(rows, spark)
 
 
 def with_settings(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
-    """Returns the same rows in a session of their own, like that of the frame but for these settings."""
+    """Returns the same rows in a cloned session with these settings."""
     java: Any = frame.sparkSession._jsparkSession.cloneSession()  # noqa: SLF001 - PySpark has no public API for it
     for name, value in settings.items():
         java.sessionState().conf().setConfString(name, value)
@@ -65,7 +67,7 @@ def java_frame(frame: DataFrame) -> Any:
 
 
 def empty_frame(spark: SparkSession) -> DataFrame:
-    """Returns what a statement without rows answers."""
+    """Returns the DataFrame of a statement without rows."""
     return DataFrame(spark._jsparkSession.emptyDataFrame(), spark)  # noqa: SLF001 - PySpark has no public API for it
 
 
@@ -75,12 +77,12 @@ def elements(sequence: Any) -> Iterator[Any]:
 
 
 def kind(node: Any) -> str:
-    """Returns the name of a node's class, without its package."""
+    """Returns the class name of a node, without its package."""
     return str(node.getClass().getSimpleName())
 
 
 def nodes(plan: Any) -> Iterator[Any]:
-    """Yields every node of a plan, each before its children; sub-queries are not looked into."""
+    """Yields the nodes of a plan, parents first, without sub-queries."""
     waiting = [plan]
     while waiting:
         node = waiting.pop()
@@ -89,7 +91,7 @@ def nodes(plan: Any) -> Iterator[Any]:
 
 
 def nodes_and_subqueries(plan: Any) -> Iterator[Any]:
-    """Yields every node of a plan, sub-queries included; of an adaptive plan, as it was before it adapted."""
+    """Yields the nodes of a plan, parents first, with sub-queries. Of an adaptive plan, it yields the initial plan."""
     waiting = [plan]
     while waiting:
         node = waiting.pop()
@@ -102,7 +104,7 @@ def nodes_and_subqueries(plan: Any) -> Iterator[Any]:
 
 
 def tasks_of(frame: DataFrame) -> int | None:
-    """Returns how many tasks make the rows; None where that turns out on the way, behind a shuffle."""
+    """Returns the number of tasks that produce the rows, or None if a shuffle makes it unknown until execution."""
     tasks = 0
     for node in nodes(query_execution(frame).executedPlan()):
         if "Exchange" in (name := kind(node)) or name == "AdaptiveSparkPlanExec":
@@ -113,19 +115,19 @@ def tasks_of(frame: DataFrame) -> int | None:
 
 
 def estimated_size(frame: DataFrame) -> int | None:
-    """Returns how many bytes Spark expects the rows to have; None where it has no idea."""
+    """Returns Spark's estimate of the size of the rows in bytes, or None if it has none."""
     size = int(str(query_execution(frame).optimizedPlan().stats().sizeInBytes()))
     return size if size < _UNKNOWN_SIZE else None
 
 
 def folded_constants(spark: SparkSession, columns: Iterable[Column]) -> list[Any]:
-    """Returns the values of constant columns, folded by Spark's optimizer: nothing runs. Texts are Java's objects."""
+    """Returns the values of constant columns. Spark's optimizer folds them, so no job runs. Texts are Java objects."""
     folded = query_execution(spark.range(1).select(*columns)).optimizedPlan().expressions()
     return [element.child().value() for element in elements(folded)]
 
 
 def scanned_files(frame: DataFrame) -> Iterator[tuple[str, int]]:
-    """Yields location and bytes of each file that a frame of one table's rows reads."""
+    """Yields location and bytes of each file that a DataFrame of one table reads."""
     scan = query_execution(frame).sparkPlan()
     while scan.children().size():
         scan = scan.children().apply(0)
@@ -135,7 +137,7 @@ def scanned_files(frame: DataFrame) -> Iterator[tuple[str, int]]:
 
 
 def scala_sequence(spark: SparkSession, members: Sequence[Any]) -> Any:
-    """Returns a Scala Seq of Java's objects."""
+    """Returns a Scala Seq of Java objects."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     made = java_class(java, "java.util.ArrayList")()
     for member in members:
@@ -144,7 +146,7 @@ def scala_sequence(spark: SparkSession, members: Sequence[Any]) -> Any:
 
 
 def rebalanced(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Returns the rows with the hint REBALANCE by these columns."""
+    """Returns the rows with the hint REBALANCE on these columns."""
     parameters = [versions.hint_parameter(F.col(quote(name))) for name in columns]
     hinted = rows._jdf.hint("rebalance", scala_sequence(rows.sparkSession, parameters))  # noqa: SLF001
     return DataFrame(hinted, rows.sparkSession)

@@ -1,4 +1,4 @@
-"""Sessions of the JVM's side: started with our rules, found, asked for their settings."""
+"""Sessions of the JVM: starting and cloning them with this library's rules, and reading their settings."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from spark_client.jvm.objects import java_class
 
 
 def start_context(conf: SparkConf) -> SparkContext:
-    """Returns the SparkContext that runs, or starts one, and compiles our rules meanwhile.
+    """Returns the running SparkContext, or starts one and compiles the rules at the same time.
 
-    Raises UnsupportedSparkError where Java does not fit, SessionError where Spark does not start as asked.
+    Raises UnsupportedSparkError if the Java version does not fit, SessionError if Spark does not start.
     """
     with versions.java_is_checked():
-        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java, and no SparkContext yet
+        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java without a SparkContext
     gateway: Any = SparkContext._gateway  # noqa: SLF001
     versions.check_java(_java_version(gateway.jvm))
     Thread(target=_compile_core, args=(gateway,), name="compile", daemon=True).start()
     try:
         return SparkContext.getOrCreate(conf)
-    except Py4JJavaError as error:  # its stack was logged by Spark
+    except Py4JJavaError as error:  # Spark has logged its stack trace
         raise SessionError(f"Spark does not start: {first_line(error.java_exception)}") from None
 
 
 def _compile_core(gateway: Any) -> None:
-    """Compiles what every session needs; what does not compile is told of where it is used."""
+    """Compiles the capability `core`. Errors are reported where it is used."""
     with suppress(UnsupportedSparkError, Py4JError, OSError):
         capabilities(gateway).loader("core")
 
 
 def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers, first_words: Sequence[str]) -> Any:
-    """Returns a new session of the JVM's with our rules, whose requests go to the handlers (see `install`).
+    """Returns a new JVM session with the rules. Its requests go to the handlers (see `install`).
 
-    Raises UnsupportedSparkError where this Spark cannot have our rules.
+    Raises UnsupportedSparkError if the rules do not compile with this Spark.
     """
     java: Any = context._jvm  # noqa: SLF001 - PySpark has no public API for it
-    made = versions.sql_class(java, "SparkSession")(context._jsc.sc(), dict(options))  # noqa: SLF001
-    install(made, context._gateway, handlers, first_words)  # noqa: SLF001
-    return made
+    session = versions.sql_class(java, "SparkSession")(context._jsc.sc(), dict(options))  # noqa: SLF001
+    install(session, context._gateway, handlers, first_words)  # noqa: SLF001
+    return session
 
 
 def clone_with_rules(spark: SparkSession, handlers: Handlers, first_words: Sequence[str]) -> Any:
-    """Returns a session of the JVM's like that of `spark`, with its settings and views, and with our rules.
+    """Returns a new JVM session with the settings and views of `spark`, and with the rules.
 
     Raises UnsupportedSparkError as `start_context` and `start`.
     """
@@ -67,18 +67,18 @@ def _java_version(java: Any) -> str:
 
 
 def has_rules(java_session: Any) -> bool:
-    """Tells whether a session of the JVM's has our parser, and so our rules."""
+    """Tells whether a JVM session has this library's parser, and so its rules."""
     return str(java_session.sessionState().sqlParser().getClass().getName()) == "spark_client.core.Parser"
 
 
 def hadoop_setting(spark: SparkSession, name: str) -> str | None:
-    """Returns a setting of Hadoop's, as the session has it, from wherever it came; None where there is none."""
-    found = spark._jsparkSession.sessionState().newHadoopConf().get(name)  # noqa: SLF001
-    return str(found) if found else None
+    """Returns a Hadoop setting of the session, from any of its sources, or None."""
+    value = spark._jsparkSession.sessionState().newHadoopConf().get(name)  # noqa: SLF001
+    return str(value) if value else None
 
 
-def another(spark: SparkSession) -> Any:
-    """Returns a session of the JVM's beside that of `spark`: with the same rules, its own settings and views."""
+def new_session(spark: SparkSession) -> Any:
+    """Returns a new JVM session with the same rules, and with its own settings and views."""
     return spark._jsparkSession.newSession()  # noqa: SLF001 - PySpark has no public API for it
 
 
@@ -88,6 +88,6 @@ def is_running(context: SparkContext) -> bool:
 
 
 def explicit_setting(spark: SparkSession, name: str) -> str | None:
-    """Returns what somebody has set; None where there is at most Spark's own default."""
-    conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - PySpark does not tell defaults apart
+    """Returns the value of a setting that was set explicitly, or None if it has at most Spark's default."""
+    conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - PySpark does not distinguish defaults
     return str(conf.getConfString(name)) if conf.contains(name) else None

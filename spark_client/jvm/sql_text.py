@@ -1,4 +1,4 @@
-"""Names and constants as Spark SQL writes them. Pure."""
+"""Writes names and constants as Spark SQL. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from metastore.domain.partition_names import DEFAULT_PARTITION
 
 
 def quote(name: str) -> str:
-    """Returns the name as an identifier of Spark SQL."""
+    """Returns a name as a quoted identifier."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def literal(text: str) -> str:
-    """Returns the text as a constant of Spark SQL."""
+    """Returns a text as a string literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def stored_literal(text: str) -> str:
-    """Returns a partition's or skewed value, as the metastore has it, as a constant of Spark SQL."""
+    """Returns a partition or skewed value, as the metastore stores it, as a literal."""
     return "NULL" if text == DEFAULT_PARTITION else literal(text)

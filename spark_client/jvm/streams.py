@@ -1,4 +1,4 @@
-"""What has been said of a streaming query before it starts, and which of its runs is on: Spark keeps it to itself."""
+"""Settings of a streaming query before it starts, and the current batch of a running query. Spark hides both."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from spark_client.jvm import versions
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.plans import elements
 
-# Spark's own (StreamExecution, MicroBatchExecution): what the thread of a query knows.
+# Local properties of a query's thread (StreamExecution, MicroBatchExecution).
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """The format, the output mode (`Append`), the options by their names in lower case, the columns of `partitionBy`;
-    whether there is a `clusterBy`; all columns as CREATE TABLE has them.
+    """The settings of a DataStreamWriter.
+
+    Attributes:
+        format: The format.
+        mode: The output mode, such as `Append`.
+        options: The options, by name in lower case.
+        partition_by: The columns of `partitionBy`.
+        is_clustered: Whether there is a `clusterBy`.
+        columns: All columns, as in CREATE TABLE.
     """
 
     format: str
@@ -32,25 +39,27 @@ class StreamSettings:
 
 
 def stream_settings(writer: DataStreamWriter) -> StreamSettings:
-    """Returns what was set so far."""
+    """Returns the settings so far."""
     fields = _fields(writer)
 
     def value(name: str) -> Any:
         return fields[name].get(writer._jwrite)  # noqa: SLF001 - PySpark has no public API for it
 
     options, partitions = value("extraoptions"), value("partitioningcolumns")
-    keys, found = options.keysIterator(), {}
+    keys, by_name = options.keysIterator(), {}
     while keys.hasNext():
         key = keys.next()
-        found[str(key).lower()] = str(options.apply(key))
-    by = [str(column) for column in elements(partitions.get())] if partitions.isDefined() else []
+        by_name[str(key).lower()] = str(options.apply(key))
+    partition_columns = [str(column) for column in elements(partitions.get())] if partitions.isDefined() else []
     clustered = "clusteringcolumns" in fields and bool(value("clusteringcolumns").isDefined())
     columns = str(writer._df._jdf.schema().asNullable().toDDL())  # noqa: SLF001 - as above
-    return StreamSettings(str(value("source")), str(value("outputmode").toString()), found, by, clustered, columns)
+    return StreamSettings(
+        str(value("source")), str(value("outputmode").toString()), by_name, partition_columns, clustered, columns
+    )
 
 
 def without_partitioning(writer: DataStreamWriter) -> DataStreamWriter:
-    """Takes back what `partitionBy` has said, which `foreachBatch` refuses."""
+    """Removes the columns of `partitionBy`, which `foreachBatch` does not accept."""
     java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no public API for it
     nothing = java_class(_jvm(writer._spark), "scala.Option").empty()  # noqa: SLF001 - as above
     _fields(writer)["partitioningcolumns"].set(java, nothing)
@@ -58,17 +67,17 @@ def without_partitioning(writer: DataStreamWriter) -> DataStreamWriter:
 
 
 def _fields(writer: DataStreamWriter) -> dict[str, Any]:
-    """Returns the private ones of Spark's own writer, by their names in lower case."""
+    """Returns the private fields of Spark's writer, by name in lower case."""
     java: Any = writer._jwrite  # noqa: SLF001 - PySpark has no public API for it
-    found = {str(field.getName()).lower(): field for field in java.getClass().getDeclaredFields()}
-    for field in found.values():
+    fields = {str(field.getName()).lower(): field for field in java.getClass().getDeclaredFields()}
+    for field in fields.values():
         field.setAccessible(True)
-    return found
+    return fields
 
 
 @dataclass(frozen=True, slots=True)
 class RunningBatch:
-    """A batch of a streaming query. `run` is new after each start of the query, None where it has ended."""
+    """A batch of a streaming query. `run` changes with each start of the query, and is None after it has ended."""
 
     query: str
     run: str | None
@@ -76,7 +85,7 @@ class RunningBatch:
 
 
 def running_batch(spark: SparkSession) -> RunningBatch | None:
-    """Returns the batch in whose function this is called; None outside of streaming queries."""
+    """Returns the batch whose function calls this, or None outside of streaming queries."""
     context = spark.sparkContext
     query, number = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
     if query and number:
@@ -86,9 +95,9 @@ def running_batch(spark: SparkSession) -> RunningBatch | None:
 
 
 def _batch_of_session(spark: SparkSession) -> RunningBatch | None:
-    """Returns the batch of a function that came by Spark Connect: its statements run in threads of their own."""
+    """Returns the batch of a function of a Spark Connect client, whose statements run in other threads."""
     running = _executions(spark)
-    if running.isEmpty():  # To learn so from an iterator takes dozens of calls (see `members`).
+    if running.isEmpty():  # an empty iterator would cost dozens of calls (see `to_python`)
         return None
     for execution in running.values():
         if execution.sparkSessionForStream().equals(spark._jsparkSession):  # noqa: SLF001 - PySpark has no public API for it
@@ -98,10 +107,10 @@ def _batch_of_session(spark: SparkSession) -> RunningBatch | None:
 
 
 def _executions(spark: SparkSession) -> Any:
-    """Returns what runs, by the queries' ids.
+    """Returns the running queries by id.
 
-    Asked of what all sessions share: a batch has a session of its own, which knows no queries. And the job group, which
-    is the id of the run when a batch begins, is the user's to set.
+    They come from the state that all sessions share: a batch has its own session, which knows no queries. The job group
+    is initially the id of the run, but users may change it.
     """
     return spark._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001 - PySpark has no public API for it
 

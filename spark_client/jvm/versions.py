@@ -1,6 +1,6 @@
-"""What differs between versions of Spark: with SparkVersions.java the one place that knows.
+"""The differences between versions of Spark. Only this module and SparkVersions.java depend on a version.
 
-Tried are the newest patches of five minors. Nothing else asks for a version.
+The newest patch releases of five minor versions are tested.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from spark_client.jvm.objects import java_class
 
 TRIED = ("3.5", "4.0", "4.1", "4.2", "4.3")
 OLDEST_JAVA = 17
-# Of those that have a newest one.
+# The newest Java of Spark versions that do not support all newer ones.
 NEWEST_JAVA: dict[tuple[int, ...], int] = {(3, 5): 21}
-# Java's names in Spark 4, and what they were before: there, Scala 2.12's Seq need not be immutable.
+# Names of Spark 4, and the corresponding names of Spark 3. Scala 2.12's Seq need not be immutable.
 _BEFORE_4 = {
     "import org.apache.spark.sql.classic.SparkSession;": "import org.apache.spark.sql.SparkSession;",
     "import scala.collection.immutable.Seq;": "import scala.collection.Seq;",
@@ -39,26 +39,26 @@ _warned_of: set[str] = set()
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Major and minor."""
+    """Returns major and minor version."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
-# Whether there can be rules that are applied before names are looked up.
+# Whether rules can run before names are resolved.
 RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
-# Whether Spark Connect can be told the address to listen on; else it listens on all of the machine's.
+# Whether the listen address of Spark Connect is configurable. Otherwise it listens on all addresses.
 CONNECT_TAKES_ADDRESS = _release(pyspark.__version__) >= (4, 0)
-# Whether functions of foreachBatch that come by Spark Connect run in the session of their query, not in their client's.
+# Whether a foreachBatch function of a Spark Connect client runs in its query's session, instead of the client's.
 BATCHES_HAVE_SESSIONS = _release(pyspark.__version__) >= (4, 3)
-# Whether the Thrift server can be told to raise where it does not start, instead of ending the driver.
+# Whether the Thrift server can raise an error if it does not start, instead of ending the driver.
 THRIFT_MAY_FAIL = _release(pyspark.__version__) >= (4, 0)
-# Whether there is the function `approx_top_k`.
+# Whether the function `approx_top_k` exists.
 COUNTS_TOP_K = _release(pyspark.__version__) >= (4, 1)
 
 
 def check_spark() -> None:
-    """Warns once of a minor that nobody tried. Raises UnsupportedSparkError for one that is too old."""
+    """Logs a warning, once, for an untested minor version. Raises UnsupportedSparkError for one that is too old."""
     release = _release(pyspark.__version__)
     tried = [_release(minor) for minor in TRIED]
     if release < tried[0]:
@@ -67,24 +67,26 @@ def check_spark() -> None:
         )
     if release not in tried and pyspark.__version__ not in _warned_of:
         _warned_of.add(pyspark.__version__)
-        _LOG.warning("Spark %s was not tried with this library; %s were", pyspark.__version__, ", ".join(TRIED))
+        _LOG.warning(
+            "Spark %s is not tested with spark_client; tested versions are %s", pyspark.__version__, ", ".join(TRIED)
+        )
 
 
 def check_java(version: str) -> None:
-    """Raises UnsupportedSparkError where that version of Java (17, 1.8) is too old, or too new for this Spark."""
+    """Raises UnsupportedSparkError if a Java version (such as 17 or 1.8) is too old, or too new for this Spark."""
     number = int(version.removeprefix("1.").partition(".")[0])
     newest = NEWEST_JAVA.get(_release(pyspark.__version__), number)
     if not OLDEST_JAVA <= number <= newest:
-        wanted = f"Java {OLDEST_JAVA}" + (f" to {newest}" if number > newest else " or newer")
+        supported = f"Java {OLDEST_JAVA}" + (f" to {newest}" if number > newest else " or newer")
         raise UnsupportedSparkError(
             f"Java {version} is too {'new' if number > newest else 'old'} for Spark {pyspark.__version__}: "
-            f"install {wanted}, and let JAVA_HOME name its directory"
+            f"install {supported} and set JAVA_HOME to its directory"
         )
 
 
 @contextmanager
 def java_is_checked() -> Iterator[None]:
-    """Raises UnsupportedSparkError where Spark does not start, and the Java that it finds is why; else SessionError."""
+    """Converts a failed start of Spark: UnsupportedSparkError if Java is missing or does not fit, else SessionError."""
     try:
         yield
     except (PySparkException, Py4JError):
@@ -93,20 +95,22 @@ def java_is_checked() -> Iterator[None]:
         if java is None:
             where = f"JAVA_HOME={home}" if home else "the PATH"
             raise UnsupportedSparkError(
-                f"no Java in {where}: install Java {OLDEST_JAVA} or newer, and let JAVA_HOME name its directory"
+                f"no Java in {where}: install Java {OLDEST_JAVA} or newer and set JAVA_HOME to its directory"
             ) from None
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-        if found := re.search(r'version "([\d.]+)', said):
-            check_java(found[1])
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+        if version := re.search(r'version "([\d.]+)', output):
+            check_java(version[1])
         raise SessionError(
-            "Spark does not start: Java ended before it answered, and has written why to stderr; look at master, "
-            "memory and what else conf has for the driver"
+            "Spark does not start: Java exited before it answered. The reason is on stderr; check master, memory and "
+            "the other driver settings in conf"
         ) from None
 
 
 def java_source(text: str) -> str:
-    """Returns a Java source with the names that this Spark has, without what stands between `// since 9.9 {` and
-    `// }` where it is older.
+    """Returns a Java source adapted to this Spark.
+
+    Names are replaced by those of Spark 3 if needed. A block between `// since 9.9 {` and `// }` is removed if Spark is
+    older.
     """
     text = _SINCE.sub(lambda block: block[0] if _release(pyspark.__version__) >= _release(block[1]) else "", text)
     if _IS_BEFORE_4:
@@ -116,23 +120,23 @@ def java_source(text: str) -> str:
 
 
 def sql_class(jvm: Any, name: str) -> Any:
-    """Returns SparkSession or Dataset: Spark 4 has others for Spark Connect beside them."""
+    """Returns the class SparkSession or Dataset. Spark 4 has other classes of these names for Spark Connect."""
     return java_class(jvm, f"org.apache.spark.sql.{name}" if _IS_BEFORE_4 else f"org.apache.spark.sql.classic.{name}")
 
 
 def column_of(spark: SparkSession, expression: Any) -> Column:
-    """Returns the column that a Catalyst expression is."""
+    """Returns the PySpark column of a Catalyst expression."""
     return _column(spark._jvm, expression)  # noqa: SLF001 - PySpark has no public API for it
 
 
 def hint_parameter(column: Column) -> Any:
-    """Returns a column as a parameter of Dataset.hint, which before Spark 4 knows expressions alone."""
+    """Returns a column as a parameter of Dataset.hint, which accepts only expressions before Spark 4."""
     java: Any = column._jc  # noqa: SLF001 - PySpark has no public API for it
     return java.expr() if _IS_BEFORE_4 else java
 
 
 def try_cast(column_: Column, type_: str) -> Column:
-    """Returns the column cast to a type, null where that fails; PySpark's `try_cast` came with 4.0."""
+    """Returns the column cast to a type, or NULL where the cast fails. PySpark has `try_cast` since 4.0."""
     if not _IS_BEFORE_4:
         return column_.try_cast(type_)
     context: Any = SparkContext._active_spark_context  # noqa: SLF001

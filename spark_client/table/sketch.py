@@ -78,7 +78,7 @@ class Sketch:
             joined = (
                 counted.join(F.broadcast(thresholds), names) if names else counted.crossJoin(F.broadcast(thresholds))
             )
-            heavy = joined.where("total >= thresholds").select(*map(quote, names), "item", "total")
+            heavy = joined.where("total >= threshold").select(*map(quote, names), "item", "total")
             for *group, item, total in heavy.orderBy(F.desc("total"), "item").collect():
                 top = results[tuple(group)][1][number]
                 if len(top) < self.most:

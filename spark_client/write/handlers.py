@@ -15,7 +15,7 @@ from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm import Handlers
 from spark_client.jvm.catalog import name_of, pop_property, refresh, table_definition, table_exists, with_schema
-from spark_client.jvm.objects import members
+from spark_client.jvm.objects import to_python
 from spark_client.jvm.plans import elements, frame_of, kind
 from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
 from spark_client.jvm.versions import column_of
@@ -78,7 +78,7 @@ class WriteHandlers:
                 if_not_exists=insert.if_not_exists,
                 whole=insert.whole,
             )
-            for insert, query in zip(request.inserts, members(queries), strict=True)
+            for insert, query in zip(request.inserts, to_python(queries), strict=True)
         ]
         try:
             insert_all(context, inserts)
@@ -98,7 +98,7 @@ class WriteHandlers:
         """Changes rows. The objects are the session and the plans and expressions of the statement."""
         session, subject = objects
         context = self._context(session)
-        target, source, on, expressions = members(subject)
+        target, source, on, expressions = to_python(subject)
         clauses = [
             Clause(clause.when, _column(context, values[0]), _values(context, clause, values))
             for clause, values in zip(request.clauses, expressions, strict=True)

@@ -40,8 +40,8 @@ def check_no_file_sink(context: Context, database: str, name: str) -> None:
     table = context.metastore.get_table(database, name)
     if datasource_format(table) and is_written_by_file_sink(context, table):
         raise InvalidInsertError(
-            f"{table.full_name} is written by Spark's file sink, and its readers would overlook other changes: make "
-            "another table of it with CREATE TABLE AS SELECT, and change that"
+            f"{table.full_name} is written by Spark's file sink, whose readers ignore other changes: copy the table "
+            "with CREATE TABLE AS SELECT and change the copy"
         )
 
 

@@ -188,7 +188,7 @@ def test_no_file_is_added_where_the_order_of_names_tells_buckets(
 @pytest.mark.parametrize(
     ("data", "parameters", "refusal"),
     [
-        ("id binary", VERSION_2, "what Hive's bucketing_version 2 makes of the type BINARY cannot be computed"),
+        ("id binary", VERSION_2, "cannot compute the hash of type BINARY in Hive's bucketing_version 2"),
         ("id int", {"bucketing_version": "3"}, "Unsupported bucketing version: '3'"),
     ],
 )

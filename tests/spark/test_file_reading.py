@@ -45,7 +45,7 @@ def test_columns_with_capitals_are_not_taken_for_null(minding_case: SparkSession
     spark.conf.set(batches, "false")
     try:
         assert spark.sql(f"SELECT note FROM {table_name}").collect() == [("one",)]
-        with pytest.raises(QueryExecutionException, match=f"^Id has capitals, .* or {batches} to true"):
+        with pytest.raises(QueryExecutionException, match=f"^column Id has capital letters: .* or {batches} to true"):
             spark.sql(f"SELECT Id FROM {table_name}").collect()
         spark.conf.set("spark.sql.caseSensitive", "false")
         assert spark.sql(f"SELECT Id FROM {table_name}").collect() == [(1,)]
@@ -86,7 +86,7 @@ def test_a_partition_may_be_a_directory_with_partitions_of_another_table(
     spark.conf.unset(RECURSIVE)
 
     spark.sql(f"INSERT OVERWRITE {base} VALUES ('newer', '1', '24')")  # elsewhere: no reader by path may miss it
-    with pytest.raises(QueryExecutionException, match="newer rows lie elsewhere"):
+    with pytest.raises(QueryExecutionException, match="newer rows are in another directory"):
         spark.sql(query).collect()
 
 

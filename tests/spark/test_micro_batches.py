@@ -240,7 +240,7 @@ def test_no_rows_go_beside_those_of_sparks_file_sink(spark: SparkSession, table_
     stream = spark.readStream.schema("id BIGINT").parquet(str(tmp_path / "source")).writeStream
     java: Any = stream.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "checkpoint"))._jwrite
     java.toTable(table_name).awaitTermination()
-    rows, why = spark.range(1), "written by Spark's file sink, and its readers would overlook other changes"
+    rows, why = spark.range(1), "written by Spark's file sink, whose readers ignore other changes"
     writes: list[Callable[[], Any]] = [
         lambda: spark.sql(f"INSERT INTO {table_name} VALUES (7)"),
         lambda: rows.write.insertInto(table_name),
@@ -259,7 +259,7 @@ def test_no_rows_go_beside_those_of_sparks_file_sink(spark: SparkSession, table_
 @since("4.0", "a place for rules that come before tables are looked up, which the refusal to read needs,")
 def test_a_table_is_not_read_as_a_stream(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a BIGINT) PARTITIONED BY (p INT)")
-    with pytest.raises(QueryExecutionException, match=rf"{table_name} cannot be read as a stream, .* foreachBatch"):
+    with pytest.raises(QueryExecutionException, match=rf"{table_name} cannot be read as a stream: .* foreachBatch"):
         spark.readStream.table(table_name)
 
 

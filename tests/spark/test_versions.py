@@ -52,7 +52,9 @@ def test_a_minor_that_nobody_tried_is_warned_of_once(
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             versions.check_spark()
-    assert caplog.messages == ["Spark 4.9.0 was not tried with this library; 3.5, 4.0, 4.1, 4.2, 4.3 were"]
+    assert caplog.messages == [
+        "Spark 4.9.0 is not tested with spark_client; tested versions are 3.5, 4.0, 4.1, 4.2, 4.3"
+    ]
 
 
 @pytest.mark.parametrize("version", ["3.4.4", "2.4.8"])
@@ -77,13 +79,13 @@ def test_what_was_tried_is_not_warned_of(
         (
             "4.3.0",
             "1.8",
-            "Java 1.8 is too old for Spark 4.3.0: install Java 17 or newer, and let JAVA_HOME name its .*",
+            "Java 1.8 is too old for Spark 4.3.0: install Java 17 or newer and set JAVA_HOME to its .*",
         ),
-        ("3.5.9", "11.0.2", "Java 11.0.2 is too old for Spark 3.5.9: install Java 17 or newer, .*"),
+        ("3.5.9", "11.0.2", "Java 11.0.2 is too old for Spark 3.5.9: install Java 17 or newer .*"),
         (
             "3.5.9",
             "25",
-            "Java 25 is too new for Spark 3.5.9: install Java 17 to 21, and let JAVA_HOME name its directory",
+            "Java 25 is too new for Spark 3.5.9: install Java 17 to 21 and set JAVA_HOME to its directory",
         ),
     ],
 )
@@ -103,11 +105,11 @@ def test_a_java_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch, sp
         ),
         (
             "echo 'openjdk version \"17.0.2\" 2021' >&2; exit 1",
-            "SessionError: Spark does not start: Java ended before it ",
+            "SessionError: Spark does not start: Java exited before it ",
         ),
         (
             None,
-            "UnsupportedSparkError: no Java in JAVA_HOME=.*: install Java 17 or newer, and let .* name its directory$",
+            "UnsupportedSparkError: no Java in JAVA_HOME=.*: install Java 17 or newer and set .* to its directory$",
         ),
     ],
 )
@@ -138,7 +140,7 @@ def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, mon
     with pytest.raises(UnsupportedSparkError) as refused:
         compiled.loader("joins")
     (line,) = str(refused.value).splitlines()
-    assert line.startswith("by_bucket and SKEW_JOIN (joins) needs Spark 3.5 to 4.3, and does not work on ")
+    assert line.startswith("by_bucket and SKEW_JOIN (joins) does not compile with Spark ")
     assert "NoSuchClass" in line
 
 

@@ -106,7 +106,7 @@ def test_rows_that_are_appended_meanwhile_are_not_lost(context: Context, table: 
 
 def test_an_append_that_was_renamed_away_is_told(context: Context, table: Table) -> None:
     data = frame(context.spark, SCHEMA, (21, 7, 1))
-    with pytest.raises(errors.WriteFailedError, match="not there any more"):
+    with pytest.raises(errors.WriteFailedError, match="does not exist"):
         insert_into(rival(context, "placed", lambda: overwrite(context, table)), table.full_name, data)
     assert ids(context, table) == [3, 11, 12, 14]
 

@@ -33,7 +33,7 @@ def test_what_is_kept_is_found_by_its_name_alone(cache: Path) -> None:
 
 
 def test_what_was_not_used_for_longest_goes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_cache, "_MOST", 2)
+    monkeypatch.setattr(class_cache, "_MAX_JARS", 2)
     for age, name in enumerate(("left", "used", "older", "newer")):
         class_cache.keep(name, CLASSES)
         os.utime(cache / f"{name}.jar", (60 * age, 60 * age))

@@ -26,7 +26,7 @@ BUCKETS = {"name": "ds=1", "count": 4, "mismatch": None, "retyped": False, "spar
 
 def test_java_asks_for_these_and_no_others() -> None:
     sources = "\n".join(path.read_text() for path in JAVA.rglob("*.java"))
-    asked = set(re.findall(r'(?:\bask\(|new Waiting\(python, |Waiting\(\s*python,\s*)"(\w+)"', sources))
+    asked = set(re.findall(r'(?:\bask\(|new PythonCommand\(python, |PythonCommand\(\s*python,\s*)"(\w+)"', sources))
     assert asked <= REQUESTS.keys()
     assert asked >= {"scan", "buckets", "check_spark_reader", "check_load", "check_insert", "skew_join", "capability"}
 

@@ -19,15 +19,18 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
-import spark_client.core.Buckets;
+import spark_client.core.BucketSelection;
 import spark_client.core.Python;
 import spark_client.core.Scala;
 import spark_client.core.VisibleWrites;
 
-/** Which files of a bucketed table a scan opens. What their names mean, and what is refused, Python knows. */
-public final class BucketFiles implements Buckets {
-  /** As Trino has it: beyond that, looking into the files is cheaper than hashing. */
-  private static final int MOST_COMBINATIONS = 1000;
+/**
+ * Selects the files of a bucketed table that a scan reads. Python knows the meaning of file names and rejects wrong
+ * ones.
+ */
+public final class BucketFiles implements BucketSelection {
+  /** Maximum number of value combinations to hash, as in Trino. Beyond it, reading the files is cheaper. */
+  private static final int MAX_COMBINATIONS = 1000;
 
   private final SparkSession session;
   private final CatalogTable table;
@@ -39,7 +42,7 @@ public final class BucketFiles implements Buckets {
   private int fewest = Integer.MAX_VALUE;
   private boolean exact;
 
-  /** `declared`: {columns, count, version} as the metastore has them: Spark keeps a copy, which others do not change. */
+  /** `declared`: {columns, count, version} from the metastore. Spark's copy of them misses changes by other clients. */
   public BucketFiles(SparkSession session, CatalogTable table, Python python, JsonNode declared) {
     this.session = session;
     this.table = table;
@@ -47,12 +50,12 @@ public final class BucketFiles implements Buckets {
     this.declared = declared;
   }
 
-  public void choose(InMemoryFileIndex index, VisibleWrites writes, Map partitions, Seq filters) {
+  public void select(InMemoryFileIndex index, VisibleWrites writes, Map partitions, Seq filters) {
     Map<Path, List> directories = new LinkedHashMap<>();
     for (Object directory : partitions.keySet()) directories.put(directory, new ArrayList<>());
     Map<Path, String> inside = new HashMap<>();
     for (Path file : Scala.map(index.leafFiles()).keySet()) {
-      if (writes.hide(file.getName())) continue;
+      if (writes.isHidden(file.getName())) continue;
       List files = (List) directories.get(file.getParent());
       if (files != null) files.add(file);
       else put(inside, file.getParent(), directories);
@@ -60,7 +63,7 @@ public final class BucketFiles implements Buckets {
     ask(partitions, directories, inside, hashes(filters));
   }
 
-  /** The outermost directory that lies in one of those that are read. */
+  /** Records the outermost sub-directory of a directory that is read. */
   private static void put(Map inside, Path directory, Map directories) {
     for (Path each = directory; each.getParent() != null; each = each.getParent()) {
       if (directories.containsKey(each.getParent())) inside.put(each.getParent(), each.getName());
@@ -102,16 +105,16 @@ public final class BucketFiles implements Buckets {
     StructType types = types();
     if (version() == 0 || types == null) return null;
     return new BucketFilter(new BucketHash(version(), zone()), types)
-        .hashes(filters, Math.max(4 * declared.get("count").asInt(), MOST_COMBINATIONS));
+        .hashes(filters, Math.max(4 * declared.get("count").asInt(), MAX_COMBINATIONS));
   }
 
-  /** Of the hash: 1 or 2, 0 for what we do not know. */
+  /** The version of the hash: 1 or 2, or 0 if it is unknown. */
   public int version() {
     String version = declared.get("version").asText();
     return version.equals("1") ? 1 : version.equals("2") ? 2 : 0;
   }
 
-  /** The bucketing columns, of Hive's types; null if one is not there. */
+  /** The bucketing columns with their Hive types, or null if a column does not exist. */
   public StructType types() {
     StructType schema = CharVarcharUtils.getRawSchema(table.schema());
     StructType types = new StructType();
@@ -123,7 +126,7 @@ public final class BucketFiles implements Buckets {
     return types;
   }
 
-  /** In which timestamps have their wall clock. */
+  /** The time zone in which the hash reads the local time of timestamps. */
   public String zone() {
     return session.sessionState().conf().sessionLocalTimeZone();
   }
@@ -133,7 +136,7 @@ public final class BucketFiles implements Buckets {
     return null;
   }
 
-  public Seq of(Seq directories) {
+  public Seq selectedFiles(Seq directories) {
     if (kept == null) return directories;
     List<PartitionDirectory> chosen = new ArrayList<>();
     for (PartitionDirectory directory : Scala.list(directories)) {
@@ -146,17 +149,17 @@ public final class BucketFiles implements Buckets {
     return Scala.seq(chosen);
   }
 
-  /** The bucket of a file, among its partition's. */
+  /** The bucket number of a file within its partition. */
   public int number(Path file) {
     return (Integer) numbers.get(file);
   }
 
-  /** The smallest number of buckets that a partition has, or the table: each other one is a multiple of it. */
+  /** The smallest number of buckets of a partition or the table. Every other number is a multiple of it. */
   public int fewest() {
     return fewest;
   }
 
-  /** Whether each row lies in the bucket that its file is of. */
+  /** Whether every row is in the bucket of its file's name. */
   public boolean exact() {
     return exact;
   }

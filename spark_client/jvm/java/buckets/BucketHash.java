@@ -56,66 +56,68 @@ import spark_client.core.Scala;
 import spark_client.core.SparkVersions;
 
 /**
- * Hive's bucket hash as an expression of Spark's (Hive's ObjectInspectorUtils.getBucketHashCode and …Old).
+ * Hive's bucket hash as a Spark expression (ObjectInspectorUtils.getBucketHashCode and getBucketHashCodeOld).
  *
- * It is put together from what is on every executor's class path anyway: Catalyst's expressions, and Hive's own classes
- * where those differ. So nothing has to be shipped, and Spark generates code for all of it but the inside of arrays
- * and maps. A hash is never null: null's is 0.
+ * The expression consists of Catalyst's expressions, and of Hive's own classes where these differ. All of them are on
+ * the class path of every executor, so nothing has to be shipped. Spark generates code for all of it except the
+ * elements of arrays and maps. A hash is never null: the hash of null is 0.
  */
 public final class BucketHash {
   private final int version;
   private final String zone;
 
-  /** `version`: Hive's bucketing_version, 1 or 2. `zone`: in which timestamps have their wall clock. */
+  /** `version`: Hive's bucketing_version, 1 or 2. `zone`: the time zone of the local time of timestamps. */
   public BucketHash(int version, String zone) {
     this.version = version;
     this.zone = zone;
   }
 
-  /** Of several columns in their order. `types` are Hive's, with char(n) and varchar(n). */
+  /** The hash of several columns, in this order. `types` are Hive's, with char(n) and varchar(n). */
   public Expression hash(List columns, StructType types) {
     List<Expression> hashes = new ArrayList<>();
     for (int i = 0; i < columns.size(); i++) hashes.add(of((Expression) columns.get(i), types.fields()[i].dataType()));
-    return combined(hashes);
+    return combinedHash(hashes);
   }
 
   private Expression of(Expression value, DataType type) {
     if (type instanceof ArrayType) return ofArray(value, (ArrayType) type);
     if (type instanceof MapType) return ofMap(value, (MapType) type);
     if (type instanceof StructType) return ofStruct(value, (StructType) type);
-    Expression hash = version == 2 ? second(value, type) : first(value, type);
+    Expression hash = version == 2 ? version2(value, type) : version1(value, type);
     if (hash == null) {
       throw new IllegalArgumentException(
-          "what Hive's bucketing_version " + version + " makes of the type " + type.sql() + " cannot be computed");
+          "cannot compute the hash of type " + type.sql() + " in Hive's bucketing_version " + version);
     }
     return hash;
   }
 
-  private static Expression first(Expression value, DataType type) {
-    if (type instanceof CharType) return spark(new Concat(Scala.seq(literal("\u0001"), new StringTrimRight(value))));
-    if (type instanceof VarcharType) return spark(new Concat(Scala.seq(literal("\u0001"), value)));
-    if (type instanceof BinaryType) return spark(new Concat(Scala.seq(bytes(literal("\u0001")), value)));
-    // Spark takes -0.0 for 0.0, and truncates seconds before 1970.
-    if (type instanceof FloatType || type instanceof DoubleType) return spark(bits(value, type));
+  private static Expression version1(Expression value, DataType type) {
+    if (type instanceof CharType) return hiveHash(new Concat(Scala.seq(literal("\u0001"), new StringTrimRight(value))));
+    if (type instanceof VarcharType) return hiveHash(new Concat(Scala.seq(literal("\u0001"), value)));
+    if (type instanceof BinaryType) return hiveHash(new Concat(Scala.seq(bytes(literal("\u0001")), value)));
+    // Spark's HiveHash treats -0.0 as 0.0, and truncates seconds before 1970.
+    if (type instanceof FloatType || type instanceof DoubleType) return hiveHash(bits(value, type));
     if (type instanceof TimestampType) return invoke(timestamp(new UnixMicros(value)), "hashCode", DataTypes.IntegerType);
-    return known(type) ? spark(value) : null;
+    return isSupported(type) ? hiveHash(value) : null;
   }
 
-  private Expression second(Expression value, DataType type) {
-    if (type instanceof BooleanType || type instanceof ByteType) return spark(value);
+  private Expression version2(Expression value, DataType type) {
+    if (type instanceof BooleanType || type instanceof ByteType) return hiveHash(value);
     if (type instanceof CharType) return murmur(bytes(new StringTrimRight(value)));
     if (type instanceof DateType) return murmur(bytes(new UnixDate(value)));
-    // Hive puts the bits, as a number, into a buffer of floats.
+    // Hive puts the bits, as a number, into a float buffer.
     if (type instanceof FloatType || type instanceof DoubleType) {
       return murmur(bytes(bits(cast(bits(value, type), type), type)));
     }
     if (type instanceof DecimalType) return murmur(unscaled(value));
-    if (type instanceof TimestampType) return murmur(invoke(timestamp(wall(value)), "getBytes", DataTypes.BinaryType));
-    return known(type) ? murmur(bytes(value)) : null;
+    if (type instanceof TimestampType) return murmur(invoke(timestamp(localTime(value)), "getBytes", DataTypes.BinaryType));
+    return isSupported(type) ? murmur(bytes(value)) : null;
   }
 
-  /** Not binary in version 2: Hive hashes its whole buffer, with what an earlier, longer value left there. */
-  private static boolean known(DataType type) {
+  /**
+   * Binary is missing in version 2: Hive hashes its whole buffer there, with bytes that an earlier, longer value left.
+   */
+  private static boolean isSupported(DataType type) {
     return type instanceof StringType || type instanceof VarcharType || type instanceof BooleanType
         || type instanceof ByteType || type instanceof ShortType || type instanceof IntegerType || type instanceof LongType
         || type instanceof DecimalType || type instanceof DateType;
@@ -126,38 +128,38 @@ public final class BucketHash {
     for (int i = 0; i < type.length(); i++) {
       hashes.add(of(new GetStructField(value, i, Option.empty()), type.fields()[i].dataType()));
     }
-    return combined(hashes);
+    return combinedHash(hashes);
   }
 
   private Expression ofArray(Expression value, ArrayType type) {
-    NamedLambdaVariable element = variable("element", plain(type.elementType()), true);
-    return spark(new ArrayTransform(value, lambda(of(element, type.elementType()), Scala.seq(element))));
+    NamedLambdaVariable element = variable("element", withoutCharVarchar(type.elementType()), true);
+    return hiveHash(new ArrayTransform(value, lambda(of(element, type.elementType()), Scala.seq(element))));
   }
 
-  /** The sum of key ^ value over all entries; in version 2, too, values have their hash of version 1. */
+  /** The sum of key ^ value over all entries. Values have their version 1 hash, also in version 2. */
   private Expression ofMap(Expression value, MapType type) {
     StructType entries = new StructType()
-        .add("key", plain(type.keyType()), false).add("value", plain(type.valueType()), true);
+        .add("key", withoutCharVarchar(type.keyType()), false).add("value", withoutCharVarchar(type.valueType()), true);
     NamedLambdaVariable sum = variable("sum", DataTypes.IntegerType, false);
     NamedLambdaVariable entry = variable("entry", entries, false);
     NamedLambdaVariable all = variable("all", DataTypes.IntegerType, false);
     Expression hash = new BitwiseXor(
-        spark(of(new GetStructField(entry, 0, Option.empty()), type.keyType())),
-        spark(new BucketHash(1, zone).of(new GetStructField(entry, 1, Option.empty()), type.valueType())));
-    // Overflow wraps around, as Hive's does, whatever the session's ANSI mode is.
+        hiveHash(of(new GetStructField(entry, 0, Option.empty()), type.keyType())),
+        hiveHash(new BucketHash(1, zone).of(new GetStructField(entry, 1, Option.empty()), type.valueType())));
+    // Overflow wraps around, as in Hive, even in ANSI mode.
     Expression added = invokeStatic(Integer.class, "sum", DataTypes.IntegerType, Scala.seq(sum, hash));
-    return spark(new ArrayAggregate(
+    return hiveHash(new ArrayAggregate(
         new MapEntries(value), Literal.create(0, DataTypes.IntegerType),
         lambda(added, Scala.seq(sum, entry)), lambda(all, Scala.seq(all))));
   }
 
-  /** 31 * (31 * first + second) + third …: what Spark makes of integers, which are their own hash. */
-  private static Expression combined(List hashes) {
+  /** 31 * (31 * first + second) + third …. HiveHash combines integers that way, and an integer is its own hash. */
+  private static Expression combinedHash(List hashes) {
     return new HiveHash(Scala.seq(hashes));
   }
 
-  /** Spark's own hash of Hive's version 1, 0 for null. */
-  private static Expression spark(Expression value) {
+  /** Spark's HiveHash, which is Hive's version 1. It is 0 for null. */
+  private static Expression hiveHash(Expression value) {
     return new HiveHash(Scala.seq(value));
   }
 
@@ -165,7 +167,7 @@ public final class BucketHash {
     return invokeStatic(Murmur3.class, "hash32", DataTypes.IntegerType, Scala.seq(bytes));
   }
 
-  /** Of an integer the highest byte first, of a text as UTF-8. */
+  /** The bytes of an integer, most significant first, or of a text in UTF-8. */
   private static Expression bytes(Expression value) {
     return cast(value, DataTypes.BinaryType);
   }
@@ -176,21 +178,21 @@ public final class BucketHash {
         : invokeStatic(Double.class, "doubleToLongBits", DataTypes.LongType, Scala.seq(value));
   }
 
-  /** The bytes of the unscaled number, without trailing zeros. */
+  /** The bytes of the unscaled number without trailing zeros. */
   private static Expression unscaled(Expression value) {
     Expression number = invoke(value, "toJavaBigDecimal", new ObjectType(java.math.BigDecimal.class));
     DataType type = new ObjectType(HiveDecimal.class);
     return invoke(invokeStatic(HiveDecimal.class, "create", type, Scala.seq(number)), "bigIntegerBytes", DataTypes.BinaryType);
   }
 
-  /** Microseconds of the clock on the wall. */
-  private Expression wall(Expression value) {
+  /** The local time in microseconds. */
+  private Expression localTime(Expression value) {
     return invokeStatic(
         DateTimeUtils.class, "fromUTCTime", DataTypes.LongType,
         Scala.seq(new UnixMicros(value), new Literal(zone, new ObjectType(String.class))));
   }
 
-  /** Hive's own writable of a timestamp in microseconds. */
+  /** Hive's TimestampWritable of a timestamp in microseconds. */
   private static Expression timestamp(Expression micros) {
     Expression moment = invokeStatic(
         DateTimeUtils.class, "toJavaTimestampNoRebase", new ObjectType(java.sql.Timestamp.class), Scala.seq(micros));
@@ -199,15 +201,15 @@ public final class BucketHash {
   }
 
   private static Expression invokeStatic(Class owner, String method, DataType result, Seq arguments) {
-    return (Expression) SparkVersions.make(
-        StaticInvoke.class, owner, result, method, arguments, Scala.seq(), true, !primitive(result), true);
+    return (Expression) SparkVersions.newInstance(
+        StaticInvoke.class, owner, result, method, arguments, Scala.seq(), true, !isPrimitive(result), true);
   }
 
   private static Expression invoke(Expression target, String method, DataType result) {
-    return new Invoke(target, method, result, Scala.seq(), Scala.seq(), true, !primitive(result), true);
+    return new Invoke(target, method, result, Scala.seq(), Scala.seq(), true, !isPrimitive(result), true);
   }
 
-  private static boolean primitive(DataType type) {
+  private static boolean isPrimitive(DataType type) {
     return type instanceof IntegerType || type instanceof LongType;
   }
 
@@ -228,8 +230,8 @@ public final class BucketHash {
     return new LambdaFunction(body, variables, false);
   }
 
-  /** As Spark computes with it: char and varchar are strings. */
-  private static DataType plain(DataType type) {
+  /** The type in Spark's computations: char and varchar are strings. */
+  private static DataType withoutCharVarchar(DataType type) {
     return CharVarcharUtils.replaceCharVarcharWithString(type);
   }
 }

@@ -17,7 +17,9 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
-/** The values that one clause gives to columns: whole, or to fields of theirs, whose other fields stay as they are. */
+/**
+ * The values that a clause assigns to columns, or to fields of a struct column, whose other fields keep their values.
+ */
 final class AssignedValues {
   private final Map<String, Expression> values = new LinkedHashMap<>();
   private final Set<String> whole = new HashSet<>();
@@ -31,7 +33,7 @@ final class AssignedValues {
     return new ArrayList<>(values.values());
   }
 
-  /** `changes`: there is a row of which the other fields are. */
+  /** `changes`: the clause changes an existing row, which supplies the other fields of a struct. */
   void add(Assignment assignment, boolean changes) {
     Expression key = assignment.key();
     List<Integer> path = new ArrayList<>();
@@ -40,11 +42,11 @@ final class AssignedValues {
       key = ((GetStructField) key).child();
     }
     if (!(key instanceof Attribute)) {
-      RowChanges.refuse("a value is assigned to " + assignment.key().sql() + ": assign to the whole column instead");
+      RowChanges.reject("cannot assign to " + assignment.key().sql() + ": assign to the whole column instead");
     }
     String column = ((Attribute) key).name();
-    boolean again = !assigned.add(column + path) || (path.isEmpty() ? values.containsKey(column) : whole.contains(column));
-    if (again) RowChanges.refuse("a value is assigned to " + assignment.key().sql() + " more than once");
+    boolean duplicate = !assigned.add(column + path) || (path.isEmpty() ? values.containsKey(column) : whole.contains(column));
+    if (duplicate) RowChanges.reject(assignment.key().sql() + " is assigned more than once");
     if (path.isEmpty()) whole.add(column);
     values.put(column, with((Expression) values.getOrDefault(column, key), path, assignment.value()));
   }

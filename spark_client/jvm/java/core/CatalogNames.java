@@ -13,8 +13,9 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * A rule that is applied before names are looked up: hive.db.t, as Doris and Trino name tables of a metastore, is a table
- * of the session's own catalog. Not where Spark has a catalog of that name.
+ * An early rule: hive.db.t, as Doris and Trino name metastore tables, is a table of the session catalog.
+ *
+ * It does not apply if Spark has a catalog of that name.
  */
 public final class CatalogNames extends Rule {
   private static final String SETTING = "catalog.name";
@@ -28,7 +29,7 @@ public final class CatalogNames extends Rule {
     this.session = session;
   }
 
-  /** The plan of a statement that comes when such rules have been applied, with Spark's words for its names. */
+  /** Applies the rule to the plan of a statement that is parsed after the early rules have run. */
   static LogicalPlan resolve(Object session, LogicalPlan plan) {
     return (LogicalPlan) new CatalogNames((SparkSession) session).apply(plan);
   }
@@ -37,8 +38,8 @@ public final class CatalogNames extends Rule {
     return ((LogicalPlan) plan).resolveOperatorsDown(new Named(session));
   }
 
-  /** The parts of a name in Spark's words; the same where it is not of that catalog, or has not so many parts. */
-  static Seq own(SparkSession session, Seq parts, int size) {
+  /** A name with `spark_catalog` as its catalog, or the same name if it has another catalog or number of parts. */
+  static Seq sessionCatalogName(SparkSession session, Seq parts, int size) {
     if (parts.size() != size) return parts;
     String first = (String) parts.apply(0);
     if (!first.equalsIgnoreCase(session.sessionState().conf().getConfString(SETTING, DEFAULT))) return parts;
@@ -48,7 +49,7 @@ public final class CatalogNames extends Rule {
     return Scala.seq(names);
   }
 
-  /** Nodes with such a name, also where they are no children: targets of INSERT. */
+  /** Replaces names in nodes, including nodes that are not children, such as the target of an INSERT. */
   private static final class Named extends AbstractPartialFunction {
     private final SparkSession session;
 
@@ -73,23 +74,23 @@ public final class CatalogNames extends Rule {
       return ((TreeNode) node).makeCopy(parts);
     }
 
-    /** Of a node; a new name of a table has at most two parts. */
+    /** A part of a node. The new name of a renamed table may have at most two parts. */
     private Object part(Object node, Object part) {
       if (!(part instanceof Seq) || !node.getClass().getSimpleName().equals("RenameTable")) return node(part);
-      Seq own = own(session, (Seq) part, 3);
-      return own == part ? part : Scala.seq(Scala.list(own).subList(1, 3));
+      Seq replaced = sessionCatalogName(session, (Seq) part, 3);
+      return replaced == part ? part : Scala.seq(Scala.list(replaced).subList(1, 3));
     }
 
-    /** The same where there is nothing to do. */
+    /** The node with the replaced name, or the same node. */
     private Object node(Object node) {
       if (!(node instanceof TreeNode) || !NAMES.matcher(node.getClass().getSimpleName()).matches()) return node;
       TreeNode named = (TreeNode) node;
       Object name = named.productElement(0);
       if (!(name instanceof Seq)) return node;
-      Seq own = own(session, (Seq) name, node.getClass().getSimpleName().endsWith("Namespace") ? 2 : 3);
-      if (own == name) return node;
+      Seq replaced = sessionCatalogName(session, (Seq) name, node.getClass().getSimpleName().endsWith("Namespace") ? 2 : 3);
+      if (replaced == name) return node;
       Object[] parts = new Object[named.productArity()];
-      parts[0] = own;
+      parts[0] = replaced;
       for (int i = 1; i < parts.length; i++) parts[i] = named.productElement(i);
       return named.makeCopy(parts);
     }

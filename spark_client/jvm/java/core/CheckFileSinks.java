@@ -16,9 +16,10 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 import org.apache.spark.unsafe.Platform;
 
 /**
- * A rule of the analyzer: Spark's file sink does not take over a table in which there are rows, and none come beside
- * its own: readers of such a table see these alone. Streams of PySpark's own sessions have another sink (streams.py);
- * those of others come here.
+ * An analyzer rule: Spark's file sink does not take over a table with rows, and no other writer adds rows to its table.
+ *
+ * Readers of a table of the file sink see only the files in the sink's log. Streams of PySpark sessions of this library
+ * use another sink (streams.py); streams of other clients are checked here.
  */
 public final class CheckFileSinks extends Rule {
   private static final String METADATA = "_spark_metadata";
@@ -40,38 +41,41 @@ public final class CheckFileSinks extends Rule {
   }
 
   private void check(WriteToStream stream) throws IOException {
-    boolean toFiles = stream.sink().getClass().getSimpleName().equals("FileStreamSink");
-    if (!toFiles || stream.catalogTable().isEmpty()) return;
+    boolean isFileSink = stream.sink().getClass().getSimpleName().equals("FileStreamSink");
+    if (!isFileSink || stream.catalogTable().isEmpty()) return;
     CatalogTable table = (CatalogTable) stream.catalogTable().get();
     check(table, new Path(table.location()));
   }
 
-  /** An overwrite of all that is there takes the log away, too. */
+  /** An overwrite of the whole table also deletes the log and is allowed. */
   private void check(InsertIntoHadoopFsRelationCommand insert) throws IOException {
     if (insert.catalogTable().isEmpty()) return;
     CatalogTable table = (CatalogTable) insert.catalogTable().get();
     if (insert.mode() == SaveMode.Overwrite && table.partitionColumnNames().isEmpty()) return;
     Path log = new Path(new Path(table.location()), METADATA);
     if (!log.getFileSystem(session.sessionState().newHadoopConf()).exists(log)) return;
-    refuse(table, " is written by Spark's file sink, and its readers would overlook other changes: make another "
-        + "table of it with CREATE TABLE AS SELECT, and change that");
+    reject(table, " is written by Spark's file sink, whose readers ignore other changes: copy the table with "
+        + "CREATE TABLE AS SELECT and change the copy");
   }
 
-  /** The sink has made the directory of its log already; while that is there, its readers go by it. */
-  private void check(CatalogTable table, Path place) throws IOException {
-    FileSystem files = place.getFileSystem(session.sessionState().newHadoopConf());
-    Path log = new Path(place, METADATA);
+  /**
+   * The sink has created its log directory before this check. Readers follow the log as soon as it exists, so it is
+   * deleted.
+   */
+  private void check(CatalogTable table, Path location) throws IOException {
+    FileSystem files = location.getFileSystem(session.sessionState().newHadoopConf());
+    Path log = new Path(location, METADATA);
     if (files.listStatus(log).length > 0) return;
-    for (FileStatus file : files.listStatus(place)) {
+    for (FileStatus file : files.listStatus(location)) {
       String name = file.getPath().getName();
       if (name.startsWith("_") || name.startsWith(".")) continue;
       files.delete(log, false);
-      refuse(table, " has rows, which nobody would read any more if Spark's file sink wrote to it: use foreachBatch "
-          + "with INSERT INTO");
+      reject(table, " has rows, which readers would ignore after Spark's file sink has written to it: use "
+          + "foreachBatch with INSERT INTO");
     }
   }
 
-  private static void refuse(CatalogTable table, String why) {
-    Platform.throwException(new QueryExecutionException(table.identifier().unquotedString() + why, null));
+  private static void reject(CatalogTable table, String message) {
+    Platform.throwException(new QueryExecutionException(table.identifier().unquotedString() + message, null));
   }
 }

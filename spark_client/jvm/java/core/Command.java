@@ -11,24 +11,28 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 
 /**
- * A command of ours. It is the top of its plan, so that Spark runs it once and keeps its rows, whoever asks for them
- * how often: a client of Spark Connect asks anew for whatever is above a command.
+ * A command of this library, which is always the root of its plan.
+ *
+ * Spark therefore runs it once and keeps its rows. For a plan above a command, every action of a Spark Connect client
+ * would run the command again.
  */
 public final class Command extends ExternalCommandExecutor {
   private final Seq parameters;
 
-  public Command(Work work, String name) {
-    this(work, name, Map$.MODULE$.empty(), Scala.seq());
+  public Command(Operation operation, String name) {
+    this(operation, name, Map$.MODULE$.empty(), Scala.seq());
   }
 
-  /** As Spark copies it. `parameters`: expressions that the text of a statement waits for. */
-  public Command(ExternalCommandRunner work, String name, scala.collection.immutable.Map options, Seq parameters) {
-    super(work, name, options);
+  /**
+   * The constructor with which Spark copies it. `parameters`: the expressions for the statement's parameter markers.
+   */
+  public Command(ExternalCommandRunner operation, String name, scala.collection.immutable.Map options, Seq parameters) {
+    super(operation, name, options);
     this.parameters = parameters;
   }
 
-  public Work work() {
-    return (Work) runner();
+  public Operation operation() {
+    return (Operation) runner();
   }
 
   public Seq parameters() {
@@ -36,27 +40,27 @@ public final class Command extends ExternalCommandExecutor {
   }
 
   public boolean resolved() {
-    return work().output() != null;
+    return operation().output() != null;
   }
 
   public Seq output() {
-    return resolved() ? work().output() : Scala.seq();
+    return resolved() ? operation().output() : Scala.seq();
   }
 
   public Seq run(SparkSession session) {
-    return Scala.seq(work().run(session));
+    return Scala.seq(operation().run(session));
   }
 
-  /** What EXPLAIN shows below it. */
+  /** The queries that EXPLAIN shows below the command. */
   public Seq innerChildren() {
-    return Scala.seq(work().queries());
+    return Scala.seq(operation().queries());
   }
 
   public String simpleString(int fields) {
-    return command() + " " + work();
+    return command() + " " + operation();
   }
 
-  /** Spark tells by this whether a rule has changed it. */
+  /** Spark detects by this whether a rule has changed the plan. */
   public boolean equals(Object other) {
     return this == other
         || other instanceof Command && super.equals(other) && parameters.equals(((Command) other).parameters);
@@ -78,17 +82,17 @@ public final class Command extends ExternalCommandExecutor {
     return new String[] {"runner", "command", "options", "parameters"}[index];
   }
 
-  /** What a command does. */
-  public abstract static class Work implements ExternalCommandRunner {
-    /** Its columns; null as long as it is not known whether the statement is ours. */
+  /** The operation of a command. */
+  public abstract static class Operation implements ExternalCommandRunner {
+    /** The output columns, or null while it is unknown whether the text is a statement of this library. */
     public Seq output() {
       return Scala.seq();
     }
 
-    /** Returns its rows. */
+    /** Runs the operation and returns its rows. */
     public abstract List run(SparkSession session);
 
-    /** Logical plans. */
+    /** The logical plans of its queries. */
     public List queries() {
       return new ArrayList();
     }

@@ -10,31 +10,33 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
-/** Notices what Spark 3.5 drops before saveAsTable writes in its place: there, nobody is asked before that. */
+/**
+ * Records the tables that saveAsTable of Spark 3.5 drops before it writes the new table: no hook runs before the drop.
+ */
 public final class DroppedTables implements ExternalCatalogEventListener {
-  /** What a thread has dropped since a name was last read in it. */
-  private static final ThreadLocal DROPPED = new ThreadLocal();
+  /** The last table that a thread has dropped since it last parsed a table name. */
+  private static final ThreadLocal LAST_DROPPED = new ThreadLocal();
 
   public void onEvent(ExternalCatalogEvent event) {
-    if (event instanceof DropTableEvent) DROPPED.set(event);
+    if (event instanceof DropTableEvent) LAST_DROPPED.set(event);
   }
 
-  /** As saveAsTable begins. The catalog is not there before somebody asks for it: a view needs none. */
-  static void nameIsRead(SparkSession session, Seq name) {
+  /** Called when saveAsTable begins. The catalog is not initialized for a temporary view, which does not need it. */
+  static void onTableName(SparkSession session, Seq name) {
     // since 4.0 {
     if (session != null) return;
     // }
-    DROPPED.remove();
+    LAST_DROPPED.remove();
     if (session.sessionState().catalog().isTempView(name)) return;
     List listeners = session.sharedState().externalCatalog().listeners();
     for (Object each : listeners) if (each instanceof DroppedTables) return;
     session.sharedState().externalCatalog().addListener(new DroppedTables());
   }
 
-  /** Whether this thread has just dropped a table to save another one over it; answers so once. */
-  static boolean dropped(TableIdentifier table) {
-    DropTableEvent event = (DropTableEvent) DROPPED.get();
-    DROPPED.remove();
+  /** Whether this thread has just dropped the table in order to save a new one. The record is cleared. */
+  static boolean takeDropped(TableIdentifier table) {
+    DropTableEvent event = (DropTableEvent) LAST_DROPPED.get();
+    LAST_DROPPED.remove();
     return event != null && event.name().equals(table.table()) && Option.apply(event.database()).equals(table.database());
   }
 }

@@ -15,7 +15,7 @@ import scala.Tuple2;
 import scala.collection.Seq;
 import scala.runtime.AbstractPartialFunction;
 
-/** Rules that come before names are looked up, where Spark has no place for them: they are applied to what was parsed. */
+/** Rules that run before names are resolved, for Sparks without an extension point for them. They run after parsing. */
 final class EarlyRules extends AbstractPartialFunction {
   private final List<Rule> rules = new ArrayList<>();
 
@@ -23,12 +23,12 @@ final class EarlyRules extends AbstractPartialFunction {
     for (Object builder : builders) rules.add((Rule) ((Function1) builder).apply(session));
   }
 
-  /** The plan with its rules applied, and those within it that are no children: of sub-queries, WITH and EXPLAIN. */
-  LogicalPlan of(LogicalPlan parsed) {
+  /** Applies the rules to a plan, and to plans in it that are not children: of sub-queries, WITH and EXPLAIN. */
+  LogicalPlan apply(LogicalPlan parsed) {
     if (rules.isEmpty()) return parsed;
     if (parsed instanceof ExplainCommand) {
       ExplainCommand explain = (ExplainCommand) parsed;
-      return (LogicalPlan) SparkVersions.make(ExplainCommand.class, of(explain.logicalPlan()), explain.mode());
+      return (LogicalPlan) SparkVersions.newInstance(ExplainCommand.class, apply(explain.logicalPlan()), explain.mode());
     }
     LogicalPlan plan = parsed;
     for (Rule rule : rules) plan = (LogicalPlan) rule.apply(plan);
@@ -43,14 +43,14 @@ final class EarlyRules extends AbstractPartialFunction {
     if (!isDefinedAt(node)) return otherwise.apply(node);
     if (node instanceof PlanExpression) {
       PlanExpression query = (PlanExpression) node;
-      return query.withNewPlan(of((LogicalPlan) query.plan()));
+      return query.withNewPlan(apply((LogicalPlan) query.plan()));
     }
     Object[] parts = new Object[((Product) node).productArity()];
     for (int i = 0; i < parts.length; i++) parts[i] = ((Product) node).productElement(i);
     List<Object> named = new ArrayList<>();
     for (Object each : Scala.list((Seq) parts[1])) {
-      Tuple2 one = (Tuple2) each;
-      named.add(new Tuple2(one._1(), of((LogicalPlan) one._2())));
+      Tuple2 entry = (Tuple2) each;
+      named.add(new Tuple2(entry._1(), apply((LogicalPlan) entry._2())));
     }
     parts[1] = Scala.seq(named);
     return ((TreeNode) node).makeCopy(parts);

@@ -16,8 +16,10 @@ import scala.Function1;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
-/** EXPLAIN: what Spark says, and behind it what Python knows of the scans of our tables, and of our commands' queries. */
-public final class Explain extends Command.Work {
+/**
+ * EXPLAIN: Spark's output, followed by Python's: the scans of Hive tables, and the queries of this library's commands.
+ */
+public final class Explain extends Command.Operation {
   private final ExplainCommand command;
   private final Python python;
 
@@ -46,7 +48,7 @@ public final class Explain extends Command.Work {
     return command.mode().name();
   }
 
-  /** A rule of the analyzer. */
+  /** The analyzer rule that replaces Spark's command. */
   public static final class Resolve extends Rule {
     private final Python python;
 

@@ -11,11 +11,13 @@ import org.apache.spark.sql.sources.Or;
 import scala.Product;
 
 /**
- * What a file may be asked so that it leaves out no row that Spark wants. -0.0 and 0.0 are one number for Spark, two for
- * the statistics and dictionaries of Parquet and ORC, where -0.0 is the smaller one. Spark applies its own filters behind.
+ * Widens pushed-down filters so that files return every row that Spark wants.
+ *
+ * For Spark, -0.0 equals 0.0. In the statistics and dictionaries of Parquet and ORC they differ, and -0.0 is smaller.
+ * Spark applies the original filters to the rows that are read.
  */
 final class FileFilters {
-  /** A filter that is true wherever the given one is, zero by zero; null where there is none. */
+  /** A filter that is true wherever the given one is, with both zeros, or null if there is none. */
   static Filter widened(Filter filter) {
     if (filter instanceof And) {
       Filter left = widened(((And) filter).left()), right = widened(((And) filter).right());
@@ -25,7 +27,7 @@ final class FileFilters {
       Filter left = widened(((Or) filter).left()), right = widened(((Or) filter).right());
       return left == null || right == null ? null : new Or(left, right);
     }
-    // Greater or less than one of the zeros: files find those rows, or a zero more.
+    // Files find rows above or below either zero, and at most a zero in addition.
     if (!hasZero(filter) || filter instanceof GreaterThan || filter instanceof LessThan) return filter;
     if (filter instanceof EqualTo) {
       EqualTo equal = (EqualTo) filter;
@@ -48,7 +50,7 @@ final class FileFilters {
     return new LessThanOrEqual(column, zero instanceof Float ? (Object) Float.valueOf(0.0f) : (Object) Double.valueOf(0.0));
   }
 
-  /** Whether a zero of float or double is somewhere in a filter, or in the values of an IN. */
+  /** Whether a filter, or the values of an IN, contains a float or double zero. */
   private static boolean hasZero(Object part) {
     if (part instanceof Float || part instanceof Double) return ((Number) part).doubleValue() == 0.0;
     if (part instanceof Object[]) {

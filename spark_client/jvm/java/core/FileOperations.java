@@ -22,8 +22,10 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Shell;
 
 /**
- * Many operations on Hadoop's file systems at once: file systems far away answer slowly, and each call from Python costs
- * as much as a rename. Locations are texts between NULs, as are the answers: nothing where all is well.
+ * Runs many operations on Hadoop's file systems in parallel.
+ *
+ * Remote file systems answer slowly, and a Py4J call costs as much as a rename. Arguments and results are texts
+ * separated by NUL characters. An empty result means success.
  */
 public final class FileOperations {
   private final Configuration conf;
@@ -34,9 +36,9 @@ public final class FileOperations {
     this.streams = streams;
   }
 
-  /** `operation` is one of those of `Operation`; `places` two locations, or one and nothing, for each. */
-  public String run(String operation, String places, String word) throws Exception {
-    String[] pairs = places.split("\0", -1);
+  /** Runs an operation of `Operation` on each pair of locations. The second location is empty if it takes only one. */
+  public String run(String operation, String locations, String word) throws Exception {
+    String[] pairs = locations.split("\0", -1);
     ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(streams, pairs.length / 2)));
     try {
       List<Operation> operations = new ArrayList<>();
@@ -73,28 +75,30 @@ public final class FileOperations {
           case "rename": return rename(system, path, new Path(other));
           case "copy": return copy(system, path, new Path(other));
           case "restore": return restore(system, path, new Path(other));
-          case "find": return system.exists(path) ? "" : "it is not there any more";
-          case "make": return make(system, path) ? "" : "the file system refused";
+          case "find": return system.exists(path) ? "" : "it does not exist";
+          case "make": return make(system, path) ? "" : "the file system rejected it";
           case "prune": return prune(system);
           case "foreign": return foreign(system);
           case "names": return names(system);
           case "mark": return mark(system);
           case "unmark": return unmark(system);
           case "clear": return clear(system);
-          default: return "there is no operation " + name;
+          default: return "unknown operation " + name;
         }
       } catch (Exception failure) {
         return String.valueOf(failure).split("\n")[0];
       }
     }
 
-    /** Another writer may take away what had become empty above it at this moment. */
+    /** Creates a directory. It is retried because another writer may delete an empty parent at this moment. */
     private boolean make(FileSystem system, Path path) throws Exception {
       if (system instanceof LocalFileSystem && !Shell.WINDOWS) makeLocal(((LocalFileSystem) system).pathToFile(path));
       return system.mkdirs(path) || system.mkdirs(path) || system.mkdirs(path);
     }
 
-    /** With the permissions that Hadoop gives, which starts a `chmod` for each new directory. */
+    /**
+     * Creates a local directory with the permissions that Hadoop would set. Hadoop starts a `chmod` process for each.
+     */
     private void makeLocal(File directory) throws Exception {
       if (directory.exists()) return;
       makeLocal(directory.getParentFile());
@@ -103,40 +107,47 @@ public final class FileOperations {
       Files.setPosixFilePermissions(directory.toPath(), PosixFilePermissions.fromString(allowed));
     }
 
-    /** Into a directory that is there already, all that is in the source. */
+    /**
+     * Renames a file or directory. If the target is an existing directory, the contents of the source are moved into
+     * it.
+     */
     private static String rename(FileSystem system, Path source, Path target) throws Exception {
       if (!system.exists(target)) {
         if (system.rename(source, target)) return "";
-        return system.exists(source) ? "the file system refused" : "it is not there any more";
+        return system.exists(source) ? "the file system rejected it" : "it does not exist";
       }
-      return system.getFileStatus(source).isDirectory() ? merge(system, source, target, "") : target + " is in the way";
+      return system.getFileStatus(source).isDirectory() ? merge(system, source, target, "") : target + " already exists";
     }
 
     private String copy(FileSystem system, Path source, Path target) throws Exception {
-      return FileUtil.copy(system, source, target.getFileSystem(conf), target, false, conf) ? "" : "the file system refused";
+      boolean copied = FileUtil.copy(system, source, target.getFileSystem(conf), target, false, conf);
+      return copied ? "" : "the file system rejected it";
     }
 
-    /** What does not hold the word stays: others have put it there meanwhile. Without a word, all goes back. */
+    /**
+     * Moves files back. Files without the word in their names stay: other writers have added them. An empty word moves
+     * all.
+     */
     private String restore(FileSystem system, Path source, Path target) throws Exception {
-      // It was not moved yet, or is back already; else somebody has taken it elsewhere.
-      if (!system.exists(source)) return system.exists(target) ? "" : source + " is not there any more";
+      // It has not been moved yet or is already back. Otherwise, another client has moved it.
+      if (!system.exists(source)) return system.exists(target) ? "" : source + " does not exist";
       if (!word.isEmpty() && system.getFileStatus(source).isDirectory()) return merge(system, source, target, word);
-      return system.mkdirs(target.getParent()) ? rename(system, source, target) : "the file system refused";
+      return system.mkdirs(target.getParent()) ? rename(system, source, target) : "the file system rejected it";
     }
 
     private static String merge(FileSystem system, Path source, Path target, String word) throws Exception {
       system.mkdirs(target);
       for (FileStatus status : system.listStatus(source)) {
-        Path child = status.getPath(), place = new Path(target, child.getName());
+        Path child = status.getPath(), destination = new Path(target, child.getName());
         if (!status.isDirectory() && !child.getName().contains(word)) continue;
-        String error = status.isDirectory() ? merge(system, child, place, word) : rename(system, child, place);
+        String error = status.isDirectory() ? merge(system, child, destination, word) : rename(system, child, destination);
         if (!error.isEmpty()) return error;
       }
       if (system.listStatus(source).length == 0) system.delete(source, false);
       return "";
     }
 
-    /** Deletes a directory in which nothing is, and those above it, up to the one that is named. */
+    /** Deletes the directory if it is empty, and its empty parents up to `other`. */
     private String prune(FileSystem system) throws Exception {
       Path top = new Path(other);
       try {
@@ -149,7 +160,7 @@ public final class FileOperations {
       return "";
     }
 
-    /** Of the visible files of the directory, a slash before each. */
+    /** Returns the names of the visible files in the directory, each after a slash. */
     private String names(FileSystem system) throws Exception {
       StringBuilder names = new StringBuilder();
       try {
@@ -163,15 +174,15 @@ public final class FileOperations {
       return names.toString();
     }
 
-    /** Puts a file into the directory whose name begins so and ends with the word, unless one is there that begins so. */
+    /** Creates a file whose name is `other` and the word, unless a file whose name begins with `other` exists. */
     private String mark(FileSystem system) throws Exception {
       try {
         for (FileStatus child : system.listStatus(path)) if (child.getPath().getName().startsWith(other)) return "";
       } catch (FileNotFoundException none) {
-        // The file makes its directory.
+        // Creating the file creates its directory.
       }
       OutputStream mark = system.create(new Path(path, other + word), true);
-      mark.write(other.getBytes("UTF-8")); // whatever is not empty is read
+      mark.write(other.getBytes("UTF-8")); // readers skip empty files
       mark.close();
       return "";
     }
@@ -181,7 +192,7 @@ public final class FileOperations {
       return "";
     }
 
-    /** Deletes the files of the directory whose names begin so. */
+    /** Deletes the files in the directory whose names begin with `other`. */
     private String clear(FileSystem system) throws Exception {
       try {
         for (FileStatus child : system.listStatus(path)) {
@@ -193,7 +204,7 @@ public final class FileOperations {
       return "";
     }
 
-    /** A child of the directory whose name does not hold the word; without a word, any. */
+    /** Returns the name of a child that does not contain the word (an empty word: of any child). */
     private String foreign(FileSystem system) throws Exception {
       try {
         for (FileStatus status : system.listStatus(path)) {

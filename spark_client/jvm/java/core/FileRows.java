@@ -20,7 +20,7 @@ import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 
-/** How many rows are in the files that a write has made: as their ends say, several read at a time, without a job. */
+/** Counts the rows of the files of a write. It reads several file footers at a time and needs no Spark job. */
 public final class FileRows {
   private final Configuration conf;
   private final int streams;
@@ -30,7 +30,7 @@ public final class FileRows {
     this.streams = streams;
   }
 
-  /** Of each visible file below a directory its path from there, its bytes and its rows, with NULs between all. */
+  /** Returns relative path, bytes and rows of each visible file below a directory, separated by NUL characters. */
   public String count(String directory, String format) throws Exception {
     Path root = new Path(directory);
     int start = root.toUri().getPath().length() + 1;
@@ -50,7 +50,10 @@ public final class FileRows {
     }
   }
 
-  /** All files; Hadoop's own way starts an `ls` for each file that is local, for its permissions. */
+  /**
+   * All files below a directory. Hadoop's recursive listing starts an `ls` process for the permissions of each local
+   * file.
+   */
   private static List<FileStatus> below(FileSystem system, Path directory) throws Exception {
     List<FileStatus> files = new ArrayList<>();
     if (system instanceof LocalFileSystem) {

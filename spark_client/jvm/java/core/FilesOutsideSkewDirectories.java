@@ -22,74 +22,77 @@ import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
 /**
- * Files that lie in list-bucketed partitions themselves, beside their directories: those of the flat layout, whose names
- * say their value, and those of writers that know nothing of skew. Spark's index would list the directories below as
- * well; it takes what it finds here instead. Where the metastore knows no directory of a heavy value, those that are
- * there are read, too: partitions may be added over files that it cannot look at.
+ * Files in list-bucketed partitions outside of their skew directories.
  *
- * And files of other partitions in directories below: Spark's index lists them, but reads none of them. They are rows to
- * Hive where it is told to look there, as by us: an external partition may be a directory with partitions of another
- * table, and Hive's UNION ALL writes such directories.
+ * These are files of the flat layout, whose names contain their value, and files of writers that do not know skew.
+ * Spark's index would also list the sub-directories, so it gets the files from this cache. If the metastore knows no
+ * skew directory of a partition, existing ones are read as well: partitions can be added over files that the server
+ * cannot see.
+ *
+ * In other partitions, Spark's index lists files in sub-directories but does not read them. Hive reads them if
+ * mapreduce.input.fileinputformat.input.dir.recursive is set, which this library sets: an external partition may
+ * contain another table's partition directories, and Hive's UNION ALL writes sub-directories.
  */
 public final class FilesOutsideSkewDirectories extends FileStatusCache {
   private static final String RECURSIVE = "mapreduce.input.fileinputformat.input.dir.recursive";
 
   private final Configuration conf;
-  private final Map<Path, PartitionPath> asked = new LinkedHashMap<>(); // by location
-  private final Map<Path, JsonNode> pruned = new HashMap<>(); // beginnings of names that are left out
+  private final Map<Path, PartitionPath> addedPartitions = new LinkedHashMap<>(); // by location
+  private final Map<Path, JsonNode> pruned = new HashMap<>(); // by location: prefixes of file names to skip
   private final Set<Path> unplaced = new HashSet<>();
-  private final Map<Path, FileStatus[]> found = new ConcurrentHashMap<>();
-  private final Map<Path, List> unknown = new ConcurrentHashMap<>(); // directories, by location
-  private final Map<Path, Path> below = new LinkedHashMap<>(); // to the partition's location
+  private final Map<Path, FileStatus[]> listedFiles = new ConcurrentHashMap<>();
+  // By location: skew directories that the metastore does not know.
+  private final Map<Path, List> unknownDirectories = new ConcurrentHashMap<>();
+  private final Map<Path, Path> subDirectories = new LinkedHashMap<>(); // sub-directory to partition location
 
   public FilesOutsideSkewDirectories(Configuration conf) {
     this.conf = conf;
   }
 
-  /** A partition's own location; `isUnplaced`: the metastore knows no directory of a heavy value there. */
-  public void ask(Path location, PartitionPath partition, JsonNode prunedNames, boolean isUnplaced) {
-    asked.put(location, partition);
+  /** Adds a partition's own location. `isUnplaced`: the metastore knows no skew directory of it. */
+  public void add(Path location, PartitionPath partition, JsonNode prunedNames, boolean isUnplaced) {
+    addedPartitions.put(location, partition);
     if (isUnplaced) unplaced.add(location);
     pruned.put(location, prunedNames);
   }
 
-  /** Lists all that were asked for, several at a time, and adds those in which there is something to read. */
+  /** Lists all added locations, several at a time, and appends those with files to read. */
   public void list(List rootPaths, List partitionPaths) {
-    new ArrayList(asked.keySet()).parallelStream().forEach(new Listing(this));
-    for (Path location : asked.keySet()) {
-      PartitionPath partition = (PartitionPath) asked.get(location);
-      for (Object directory : (List) unknown.get(location)) {
+    new ArrayList(addedPartitions.keySet()).parallelStream().forEach(new Listing(this));
+    for (Path location : addedPartitions.keySet()) {
+      PartitionPath partition = (PartitionPath) addedPartitions.get(location);
+      for (Object directory : (List) unknownDirectories.get(location)) {
         rootPaths.add(directory);
         partitionPaths.add(new PartitionPath(partition.values(), (Path) directory));
       }
-      if (((FileStatus[]) found.get(location)).length == 0) continue;
+      if (((FileStatus[]) listedFiles.get(location)).length == 0) continue;
       rootPaths.add(location);
       partitionPaths.add(partition);
     }
   }
 
   public Option getLeafFiles(Path path) {
-    return Option.apply(found.get(path));
+    return Option.apply(listedFiles.get(path));
   }
 
-  /** All files below a location, as Spark's index has listed them. */
+  /** Receives all files below a location from Spark's index. */
   public void putLeafFiles(Path location, FileStatus[] files) {
-    found.put(location, files);
+    listedFiles.put(location, files);
     for (FileStatus file : files) {
       Path directory = file.getPath().getParent();
       if (directory.equals(location) || !isVisible(directory, location)) continue;
-      Path known = (Path) below.get(directory);
-      if (known == null || known.depth() < location.depth()) below.put(directory, location);
+      Path known = (Path) subDirectories.get(directory);
+      if (known == null || known.depth() < location.depth()) subDirectories.put(directory, location);
     }
   }
 
-  /** Adds the directories below locations; false: there are none. Of buckets a directory holds nothing but their files. */
-  public boolean addBelow(List rootPaths, List partitionPaths, Map buckets) {
+  /** Appends the sub-directories of locations, and returns whether there are any. Bucketed partitions have none. */
+  public boolean addSubDirectories(List rootPaths, List partitionPaths, Map buckets) {
     if (!conf.getBoolean(RECURSIVE, false)) return false;
     Map<Path, PartitionPath> partitions = new HashMap<>();
     for (Object known : partitionPaths) partitions.put(((PartitionPath) known).path(), (PartitionPath) known);
     boolean added = false;
-    for (Map.Entry<Path, Path> entry : below.entrySet()) {
+    for (Map.Entry<Path, Path> entry : subDirectories.entrySet()) {
       Path directory = (Path) entry.getKey();
       Path location = (Path) entry.getValue();
       JsonNode bucketing = (JsonNode) buckets.get(location);
@@ -122,13 +125,16 @@ public final class FilesOutsideSkewDirectories extends FileStatusCache {
         if (file.isDirectory() && unplaced.contains(location)) addUnknown(file.getPath(), name, prunedNames, directories);
       }
     } catch (FileNotFoundException none) {
-      // A partition without files need not have a directory.
+      // A partition without files may have no directory.
     }
-    found.put(location, files.toArray(new FileStatus[0]));
-    unknown.put(location, directories);
+    listedFiles.put(location, files.toArray(new FileStatus[0]));
+    unknownDirectories.put(location, directories);
   }
 
-  /** One directory for each skewed column: `x=1/s=a`, of which the name of a file of the flat layout would begin so. */
+  /**
+   * Finds skew directories, with one level for each skewed column: `x=1/s=a`. Directories with a pruned prefix are
+   * skipped.
+   */
   private void addUnknown(Path directory, String below, JsonNode prunedNames, List directories) throws IOException {
     String name = directory.getName();
     if (name.indexOf('=') < 1 || name.endsWith("=") || !isRead(name, null)) return;

@@ -16,55 +16,59 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's readers for the files of Hive's tables. Columns go by their names in any case, whatever the session says: Hive
- * knows no case, and its writers and ours write small letters. The readers that tasks are sent are Spark's alone.
+ * Spark's readers for the files of Hive tables.
+ *
+ * Columns are matched by name without regard to case, whatever the session's setting: Hive ignores case, and its
+ * writers and this library's write lower case. The readers that run in tasks are Spark's own.
  */
 public final class HiveFileFormats {
-  /** Of Parquet. */
+  /** The reader of Parquet files. */
   public static final class Parquet extends ParquetFileFormat {
-    private final boolean sparks;
+    private final boolean datasource;
 
-    /** `sparks`: a table of Spark's own kind, whose files have the names of its columns with their case. */
-    Parquet(boolean sparks) {
-      this.sparks = sparks;
+    /** `datasource`: the table is a datasource table, whose files have the case of its column names. */
+    Parquet(boolean datasource) {
+      this.datasource = datasource;
     }
 
     public Function1 buildReaderWithPartitionValues(
         SparkSession session, StructType data, StructType keys, StructType required, Seq filters, Map options,
         Configuration conf) {
-      if (!sparks) refuseRows(CaseInsensitiveSession.settings(session), required);
+      if (!datasource) rejectCapitals(CaseInsensitiveSession.settings(session), required);
       return new ParquetFileFormat().buildReaderWithPartitionValues(
-          CaseInsensitiveSession.of(session), data, keys, required, answerable(filters), options, conf);
+          CaseInsensitiveSession.of(session), data, keys, required, widened(filters), options, conf);
     }
   }
 
-  /** Of ORC. */
+  /** The reader of ORC files. */
   public static final class Orc extends OrcFileFormat {
     public Function1 buildReaderWithPartitionValues(
         SparkSession session, StructType data, StructType keys, StructType required, Seq filters, Map options,
         Configuration conf) {
       return new OrcFileFormat().buildReaderWithPartitionValues(
-          CaseInsensitiveSession.of(session), data, keys, required, answerable(filters), options, conf);
+          CaseInsensitiveSession.of(session), data, keys, required, widened(filters), options, conf);
     }
   }
 
-  /** Spark's reader that goes row by row asks the settings of the task, and would find null under such a name. */
-  private static void refuseRows(SQLConf conf, StructType required) {
+  /**
+   * Rejects columns that would be read as null: Spark's row-based reader uses the case-sensitivity setting of the task.
+   */
+  private static void rejectCapitals(SQLConf conf, StructType required) {
     if (!conf.caseSensitiveAnalysis() || ParquetUtils.isBatchReadSupportedForSchema(conf, required)) return;
     for (String name : required.fieldNames()) {
       if (name.equals(name.toLowerCase())) continue;
-      RowChanges.refuse(
-          name + " has capitals, which files of Hive's tables do not tell from small letters, and Spark's reader of rows does "
-              + "with spark.sql.caseSensitive=true: set that to false, or spark.sql.parquet.enableVectorizedReader to true");
+      RowChanges.reject(
+          "column " + name + " has capital letters: Spark's row-based reader does not find it in files of Hive tables with "
+              + "spark.sql.caseSensitive=true; set that to false, or spark.sql.parquet.enableVectorizedReader to true");
     }
   }
 
-  private static Seq answerable(Seq filters) {
-    List<Filter> asked = new ArrayList<>();
-    for (Filter given : Scala.list(filters)) {
-      Filter filter = FileFilters.widened(given);
-      if (filter != null) asked.add(filter);
+  private static Seq widened(Seq filters) {
+    List<Filter> pushed = new ArrayList<>();
+    for (Filter original : Scala.list(filters)) {
+      Filter filter = FileFilters.widened(original);
+      if (filter != null) pushed.add(filter);
     }
-    return Scala.seq(asked);
+    return Scala.seq(pushed);
   }
 }

@@ -41,21 +41,23 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * The files of a table of Hive's. Each scan asks the metastore once for the directories that can hold matches;
- * Spark's own index then lists them and applies the partition filters exactly.
+ * The files of a Hive table.
+ *
+ * Each scan asks the metastore once for the directories that can hold matches. Spark's own index then lists them and
+ * applies the partition filters exactly.
  */
 public final class HiveTableIndex implements FileIndex {
   private final SparkSession session;
   private final CatalogTable table;
   private final Python python;
-  private final FileIndex own;
+  private final FileIndex sparkIndex;
 
-  /** `own`: the one that Spark has for the table, or null. */
-  public HiveTableIndex(SparkSession session, CatalogTable table, Python python, FileIndex own) {
+  /** `sparkIndex`: Spark's index of a datasource table, or null for a Hive table. */
+  public HiveTableIndex(SparkSession session, CatalogTable table, Python python, FileIndex sparkIndex) {
     this.session = session;
     this.table = table;
     this.python = python;
-    this.own = own;
+    this.sparkIndex = sparkIndex;
   }
 
   public Seq rootPaths() {
@@ -66,40 +68,41 @@ public final class HiveTableIndex implements FileIndex {
     return list(partitionFilters, dataFilters).directories();
   }
 
-  /** What a scan with these filters reads. */
+  /** The files that a scan with these filters reads. */
   public Listing list(Seq partitionFilters, Seq dataFilters) {
     JsonNode plan = plan(partitionFilters, dataFilters);
     Map<Path, JsonNode> partitions = new HashMap<>();
-    // Planned first, listed then: a file that comes in between belongs to a write that the plan does not see.
+    // The plan comes before the listing: files that are added in between belong to writes that the plan does not
+    // include.
     InMemoryFileIndex index = directories(plan, partitionFilters, partitions);
     VisibleWrites writes = new VisibleWrites(plan.get("writes"));
-    Seq visible = writes.of(index.listFiles(partitionFilters, dataFilters));
+    Seq visible = writes.visible(index.listFiles(partitionFilters, dataFilters));
     JsonNode declared = plan.get("buckets");
     if (declared.isNull()) return new Listing(index, visible, null);
-    Buckets buckets = (Buckets) python.make("buckets", "BucketFiles", session, table, python, declared);
-    buckets.choose(index, writes, partitions, dataFilters);
-    return new Listing(index, buckets.of(visible), buckets);
+    BucketSelection buckets = (BucketSelection) python.make("buckets", "BucketFiles", session, table, python, declared);
+    buckets.select(index, writes, partitions, dataFilters);
+    return new Listing(index, buckets.selectedFiles(visible), buckets);
   }
 
   /** The files of a scan. */
   public static final class Listing {
     private final InMemoryFileIndex index;
     private final Seq directories;
-    private final Buckets buckets;
+    private final BucketSelection buckets;
 
-    Listing(InMemoryFileIndex index, Seq directories, Buckets buckets) {
+    Listing(InMemoryFileIndex index, Seq directories, BucketSelection buckets) {
       this.index = index;
       this.directories = directories;
       this.buckets = buckets;
     }
 
-    /** Of partitions, as Spark has them, with the files that are read. */
+    /** The partition directories, with the files to read. */
     public Seq directories() {
       return directories;
     }
 
-    /** Null where buckets do not matter: the table has none, or the session ignores them. */
-    public Buckets buckets() {
+    /** The selected buckets, or null if the table has none or the session ignores them. */
+    public BucketSelection buckets() {
       return buckets;
     }
   }
@@ -124,10 +127,13 @@ public final class HiveTableIndex implements FileIndex {
     return Option.empty();
   }
 
-  /** As the table's statistics say, or what Spark has listed; else it is too large to broadcast, as with Hive's. */
+  /**
+   * The size in the table's statistics, or of the files that Spark has listed. Otherwise the default, which prevents a
+   * broadcast, as for Hive tables.
+   */
   public long sizeInBytes() {
     if (table.stats().isDefined()) return ((CatalogStatistics) table.stats().get()).sizeInBytes().toLong();
-    return own == null ? session.sessionState().conf().defaultSizeInBytes() : own.sizeInBytes();
+    return sparkIndex == null ? session.sessionState().conf().defaultSizeInBytes() : sparkIndex.sizeInBytes();
   }
 
   public StructType partitionSchema() {
@@ -155,7 +161,7 @@ public final class HiveTableIndex implements FileIndex {
     return measure(Scala.seq(), Scala.seq());
   }
 
-  /** What a scan with these filters reads: {partitions, directories, buckets, files, bytes}. */
+  /** The size of a scan with these filters: {partitions, directories, buckets, files, bytes}. */
   public Map measure(Seq partitionFilters, Seq dataFilters) {
     List<Expression> known = new ArrayList<>();
     for (Expression filter : Scala.list(partitionFilters)) {
@@ -182,7 +188,7 @@ public final class HiveTableIndex implements FileIndex {
     return measured;
   }
 
-  /** What the metastore says that has to be read, and which writes were published at that moment. */
+  /** Asks Python for the plan of a scan: its directories, and the writes that were published at that moment. */
   private JsonNode plan(Seq partitionFilters, Seq dataFilters) {
     List filters = Scala.list(partitionFilters);
     List<String> texts = new ArrayList<>();
@@ -196,7 +202,7 @@ public final class HiveTableIndex implements FileIndex {
     request.put("filters", texts);
     request.put("columns", columns);
     request.put("char_columns", charColumns());
-    request.put("serde", own == null ? table.storage().serde().get() : null);
+    request.put("serde", sparkIndex == null ? table.storage().serde().get() : null);
     request.put("bucketed", bucketed());
     request.put("keys", Scala.list(table.partitionColumnNames()));
     JsonNode answer = python.ask("scan", table.identifier(), request, null);
@@ -211,7 +217,7 @@ public final class HiveTableIndex implements FileIndex {
     return answer;
   }
 
-  /** Whether the session wants to know of buckets. */
+  /** Whether the session uses buckets. */
   private boolean bucketed() {
     String enabled = session.sessionState().conf().getConfString("hive.bucket_execution_enabled", "true");
     return enabled.trim().equalsIgnoreCase("true");
@@ -230,8 +236,8 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   /**
-   * Spark's index over the directories of a plan, as far as its partitions pass the filters. `partitions` is filled
-   * with what the plan says of the buckets of each directory.
+   * Spark's index over the directories of the plan's partitions that pass the filters. `partitions` receives the
+   * buckets of each directory.
    */
   private InMemoryFileIndex directories(JsonNode plan, Seq partitionFilters, Map partitions) {
     StructType schema = table.partitionSchema();
@@ -245,9 +251,9 @@ public final class HiveTableIndex implements FileIndex {
       InternalRow row = rows.row(texts(partition.get("values")));
       if (!filters.accept(row)) continue;
       if (!partition.get("outside").isNull()) {
-        Path own = qualified(partition.get("outside").asText(), conf);
+        Path location = qualified(partition.get("outside").asText(), conf);
         JsonNode pruned = (JsonNode) plan.get("pruned").get(partition.get("storage").asInt());
-        outside.ask(own, new PartitionPath(row, own), pruned, partition.get("unplaced").asBoolean());
+        outside.add(location, new PartitionPath(row, location), pruned, partition.get("unplaced").asBoolean());
       }
       for (JsonNode directory : partition.get("directories")) {
         Path path = qualified(directory.asText(), conf);
@@ -257,9 +263,10 @@ public final class HiveTableIndex implements FileIndex {
       }
     }
     outside.list(rootPaths, partitionPaths);
-    new Directories(session, conf).list(rootPaths, outside);
+    new DirectoryLister(session, conf).list(rootPaths, outside);
     InMemoryFileIndex index = index(rootPaths, partitionPaths, outside);
-    return outside.addBelow(rootPaths, partitionPaths, partitions) ? index(rootPaths, partitionPaths, outside) : index;
+    boolean added = outside.addSubDirectories(rootPaths, partitionPaths, partitions);
+    return added ? index(rootPaths, partitionPaths, outside) : index;
   }
 
   private InMemoryFileIndex index(List rootPaths, List partitionPaths, FilesOutsideSkewDirectories listed) {
@@ -280,7 +287,7 @@ public final class HiveTableIndex implements FileIndex {
     return names;
   }
 
-  /** Catalyst's JSON of the expression, or null where it would not say all: collations, or what cannot be written. */
+  /** Catalyst's JSON of an expression. Null if the JSON would be incomplete (collations) or cannot be written. */
   private static String json(Expression filter) {
     try {
       return filter.exists(new Collated()) ? null : ((Expression) filter.transformUp(new InSetAsIn())).toJSON();
@@ -289,7 +296,7 @@ public final class HiveTableIndex implements FileIndex {
     }
   }
 
-  /** As Spark's listing names it. */
+  /** The path as Spark's listing returns it. */
   private static Path qualified(String location, Configuration conf) {
     Path path = new Path(location);
     try {
@@ -300,7 +307,7 @@ public final class HiveTableIndex implements FileIndex {
     }
   }
 
-  /** Strings that are not compared byte by byte. */
+  /** Finds strings that are not compared byte by byte. */
   private static final class Collated extends AbstractFunction1 {
     public Object apply(Object node) {
       try {
@@ -311,7 +318,7 @@ public final class HiveTableIndex implements FileIndex {
     }
   }
 
-  /** A long IN list becomes a set, which Catalyst's JSON leaves out. */
+  /** Replaces InSet, whose values are missing in Catalyst's JSON, by In. Spark makes an InSet of a long IN list. */
   private static final class InSetAsIn extends AbstractPartialFunction {
     public boolean isDefinedAt(Object node) {
       return node instanceof InSet;

@@ -25,8 +25,10 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction2;
 
 /**
- * The parser of a session: our statements become commands, all else goes to the parser that was there before. All SQL
- * passes here, whatever its door: sql() with parameters or without, EXECUTE IMMEDIATE, Spark Connect, JDBC.
+ * The parser of a session: statements of this library become commands, and the session's previous parser reads all
+ * other texts.
+ *
+ * All SQL passes through it: sql() with and without parameters, EXECUTE IMMEDIATE, Spark Connect, JDBC.
  */
 public final class Parser extends SparkSqlParser {
   private static final String SPACE = "(?>\\s+|--[^\\n]*|/\\*(?s:.*?)\\*/)*+";
@@ -34,19 +36,19 @@ public final class Parser extends SparkSqlParser {
   private final Object session;
   private final ParserInterface delegate;
   private final Python python;
-  /** Behind white space and comments, a word with which a statement of ours may begin. Others are not looked at. */
-  private final Pattern look;
-  private final EarlyRules first;
+  /** Matches texts that begin, after white space and comments, with the first word of a statement of this library. */
+  private final Pattern firstWords;
+  private final EarlyRules earlyRules;
 
-  Parser(Object session, ParserInterface delegate, Python python, Pattern look, EarlyRules first) {
+  Parser(Object session, ParserInterface delegate, Python python, Pattern firstWords, EarlyRules earlyRules) {
     this.session = session;
     this.delegate = delegate;
     this.python = python;
-    this.look = look;
-    this.first = first;
+    this.firstWords = firstWords;
+    this.earlyRules = earlyRules;
   }
 
-  /** The parser that was there before: it does not know our statements. */
+  /** The session's previous parser, without this library's statements. */
   public ParserInterface delegate() {
     return delegate;
   }
@@ -57,105 +59,108 @@ public final class Parser extends SparkSqlParser {
 
   // since 4.1 {
   public LogicalPlan parsePlanWithParameters(
-      String text, org.apache.spark.sql.catalyst.parser.ParameterContext given) {
-    return plan(text, given);
+      String text, org.apache.spark.sql.catalyst.parser.ParameterContext context) {
+    return plan(text, context);
   }
   // }
 
-  /** Spark's plan of a statement, even if it is one of ours. */
-  public LogicalPlan sparks(String text) throws Exception {
-    return first.of(delegate.parsePlan(text));
+  /** Spark's plan of a text, even if the text is a statement of this library. */
+  public LogicalPlan parseSparkPlan(String text) throws Exception {
+    return earlyRules.apply(delegate.parsePlan(text));
   }
 
-  /** `given`: what Spark 4.1 and newer put into a text; others bind it afterwards. */
-  private LogicalPlan plan(String text, Object given) {
+  /**
+   * Parses a text. `context`: the parameters that Spark 4.1 and newer substitute in the text. Older Sparks bind them
+   * later.
+   */
+  private LogicalPlan plan(String text, Object context) {
     JsonNode read = read(text);
-    if (read.has("pieces")) return command(read, values(given, read.get("markers")));
+    if (read.has("pieces")) return command(read, values(context, read.get("markers")));
     try {
-      if (!read.has("script")) return first.of(planned(text, given));
-      return script(planned(read.get("script").asText(), given), read);
+      if (!read.has("script")) return earlyRules.apply(planned(text, context));
+      return script(planned(read.get("script").asText(), context), read);
     } catch (Exception failure) {
       Platform.throwException(failure);
       return null;
     }
   }
 
-  private LogicalPlan planned(String text, Object given) throws Exception {
+  private LogicalPlan planned(String text, Object context) throws Exception {
     // since 4.1 {
-    if (given != null) {
-      return delegate.parsePlanWithParameters(text, (org.apache.spark.sql.catalyst.parser.ParameterContext) given);
+    if (context != null) {
+      return delegate.parsePlanWithParameters(text, (org.apache.spark.sql.catalyst.parser.ParameterContext) context);
     }
     // }
     return delegate.parsePlan(text);
   }
 
-  /** Of a view. */
+  /** Parses the text of a view. */
   public LogicalPlan parseQuery(String text) {
-    return first.of(super.parseQuery(text));
+    return earlyRules.apply(super.parseQuery(text));
   }
 
-  /** Of a table that is asked for by its name: spark.table, insertInto. */
+  /** Parses the name of a table that is not in SQL: spark.table, insertInto. */
   public Seq parseMultipartIdentifier(String text) {
-    Seq name = CatalogNames.own((SparkSession) session, super.parseMultipartIdentifier(text), 3);
-    first.of(new UnresolvedRelation(name, CaseInsensitiveStringMap.empty(), false));
-    DroppedTables.nameIsRead((SparkSession) session, name);
+    Seq name = CatalogNames.sessionCatalogName((SparkSession) session, super.parseMultipartIdentifier(text), 3);
+    earlyRules.apply(new UnresolvedRelation(name, CaseInsensitiveStringMap.empty(), false));
+    DroppedTables.onTableName((SparkSession) session, name);
     return name;
   }
 
-  /** The values of markers, as far as they have come with the text. */
-  private static List values(Object given, JsonNode markers) {
+  /** The values of the parameter markers, as far as the context has them. */
+  private static List values(Object context, JsonNode markers) {
     List<Object> values = new ArrayList<>();
     // since 4.1 {
-    for (int i = 0; given != null && i < markers.size(); i++) {
+    for (int i = 0; context != null && i < markers.size(); i++) {
       JsonNode marker = (JsonNode) markers.get(i);
-      values.add(marker.isNull() ? positional(given, values.size()) : named(given, marker.asText()));
+      values.add(marker.isNull() ? positional(context, values.size()) : named(context, marker.asText()));
     }
     // }
     return values;
   }
 
   // since 4.1 {
-  private static Object named(Object given, String name) {
-    if (given instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) {
-      Option value = ((org.apache.spark.sql.catalyst.parser.NamedParameterContext) given).params().get(name);
+  private static Object named(Object context, String name) {
+    if (context instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) {
+      Option value = ((org.apache.spark.sql.catalyst.parser.NamedParameterContext) context).params().get(name);
       return value.isDefined() ? value.get() : null;
     }
-    if (!(given instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext)) return null;
+    if (!(context instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext)) return null;
     org.apache.spark.sql.catalyst.parser.HybridParameterContext both =
-        (org.apache.spark.sql.catalyst.parser.HybridParameterContext) given;
+        (org.apache.spark.sql.catalyst.parser.HybridParameterContext) context;
     int index = Scala.list(both.paramNames()).indexOf(name);
     return index < 0 ? null : both.args().apply(index);
   }
 
-  private static Object positional(Object given, int index) {
-    if (given instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) return null;
+  private static Object positional(Object context, int index) {
+    if (context instanceof org.apache.spark.sql.catalyst.parser.NamedParameterContext) return null;
     scala.collection.immutable.Seq values =
-        given instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext
-            ? ((org.apache.spark.sql.catalyst.parser.HybridParameterContext) given).args()
-            : ((org.apache.spark.sql.catalyst.parser.PositionalParameterContext) given).params();
+        context instanceof org.apache.spark.sql.catalyst.parser.HybridParameterContext
+            ? ((org.apache.spark.sql.catalyst.parser.HybridParameterContext) context).args()
+            : ((org.apache.spark.sql.catalyst.parser.PositionalParameterContext) context).params();
     return index < values.size() ? values.apply(index) : null;
   }
   // }
 
   /**
-   * What Python makes of a text: the {pieces} of what may be a statement of ours, between its {markers} of parameters;
-   * a {script} with names for the {statements} of ours in it; or nothing.
+   * Asks Python about a text: the {pieces} and {markers} of a possible statement, a {script} with its {statements}, or
+   * nothing.
    */
   private JsonNode read(String text) {
-    if (!look.matcher(text).lookingAt()) return Python.NOTHING;
+    if (!firstWords.matcher(text).lookingAt()) return Python.NOTHING;
     Map<String, Object> request = new HashMap<>();
     request.put("text", new VariableSubstitution().substitute(text));
     return python.ask("read", null, request, session);
   }
 
-  /** `given`: values of markers, as far as they are known; Spark binds the others later. */
-  private LogicalPlan command(JsonNode read, List given) {
+  /** The command of a possible statement. `values`: the known values of its markers; Spark binds the others later. */
+  private LogicalPlan command(JsonNode read, List values) {
     List<String> pieces = new ArrayList<>();
     for (JsonNode piece : read.get("pieces")) pieces.add(piece.asText());
     List<Object> parameters = new ArrayList<>();
     for (JsonNode marker : read.get("markers")) {
       int index = parameters.size();
-      if (index < given.size() && given.get(index) != null) parameters.add(given.get(index));
+      if (index < values.size() && values.get(index) != null) parameters.add(values.get(index));
       else parameters.add(marker.isNull() ? (Object) new PosParameter(index) : new NamedParameter(marker.asText()));
     }
     Statement statement = new Statement(pieces, delegate, python);
@@ -163,14 +168,14 @@ public final class Parser extends SparkSqlParser {
   }
 
   private LogicalPlan script(LogicalPlan plan, JsonNode read) {
-    return (LogicalPlan) replaced(plan, read.get("statements"));
+    return (LogicalPlan) withStatements(plan, read.get("statements"));
   }
 
-  /** A part of a script with our statements instead of their names; what children its nodes show is not all of them. */
-  private Object replaced(Object part, JsonNode statements) {
+  /** A part of a script's plan with this library's statements in place of their names. Not all parts are children. */
+  private Object withStatements(Object part, JsonNode statements) {
     if (part instanceof scala.collection.immutable.Seq) {
       List<Object> parts = new ArrayList<>();
-      for (Object each : Scala.list((scala.collection.immutable.Seq) part)) parts.add(replaced(each, statements));
+      for (Object each : Scala.list((scala.collection.immutable.Seq) part)) parts.add(withStatements(each, statements));
       return Scala.seq(parts);
     }
     if (part instanceof ShowTables) {
@@ -182,29 +187,31 @@ public final class Parser extends SparkSqlParser {
     if (part instanceof org.apache.spark.sql.catalyst.plans.logical.CompoundPlanStatement) {
       LogicalPlan node = (LogicalPlan) part;
       Object[] parts = new Object[node.productArity()];
-      for (int i = 0; i < parts.length; i++) parts[i] = replaced(node.productElement(i), statements);
+      for (int i = 0; i < parts.length; i++) parts[i] = withStatements(node.productElement(i), statements);
       return node.makeCopy(parts);
     }
     // }
     return part;
   }
 
-  /** What SparkSessionExtensions is given: it makes the parser of each session. */
+  /** Makes the parser of each session, for SparkSessionExtensions. */
   public static final class Builder extends AbstractFunction2 {
     private final Python python;
-    private final Pattern look;
+    private final Pattern firstWords;
 
-    private final List first;
+    private final List earlyRules;
 
-    /** `first`: builders of the rules that come before names are looked up, where Spark has no place for them. */
-    public Builder(BiFunction python, String firstWords, List first) {
+    /**
+     * `earlyRules`: builders of the rules that run before names are resolved, if Spark has no extension point for them.
+     */
+    public Builder(BiFunction python, String words, List earlyRules) {
       this.python = new Python(python);
-      this.first = first;
-      this.look = Pattern.compile(SPACE + "(?:" + firstWords + ")\\b", Pattern.CASE_INSENSITIVE);
+      this.earlyRules = earlyRules;
+      this.firstWords = Pattern.compile(SPACE + "(?:" + words + ")\\b", Pattern.CASE_INSENSITIVE);
     }
 
     public Object apply(Object session, Object delegate) {
-      return new Parser(session, (ParserInterface) delegate, python, look, new EarlyRules(first, session));
+      return new Parser(session, (ParserInterface) delegate, python, firstWords, new EarlyRules(earlyRules, session));
     }
   }
 }

@@ -15,8 +15,9 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Filters on partition columns, evaluated by Spark itself: what the metastore could not understand of them is found out
- * before directories are listed, not after.
+ * Filters on partition columns, evaluated by Spark.
+ *
+ * They remove partitions that the metastore could not exclude before their directories are listed.
  */
 public final class PartitionFilters {
   private final BasePredicate predicate;
@@ -24,7 +25,7 @@ public final class PartitionFilters {
   public PartitionFilters(StructType schema, Seq filters) {
     Expression all = null;
     for (Expression filter : Scala.list(filters)) {
-      // What only the running query knows is Spark's to apply.
+      // Spark itself applies filters that depend on a running query.
       if (filter.exists(new Dynamic())) continue;
       Expression bound = (Expression) filter.transformUp(new Bound(schema));
       all = all == null ? bound : new And(all, bound);
@@ -36,7 +37,7 @@ public final class PartitionFilters {
     return predicate == null || predicate.eval(partition);
   }
 
-  /** Filters that only the running query knows. */
+  /** Finds expressions whose value is known only when the query runs. */
   public static final class Dynamic extends AbstractFunction1 {
     public Object apply(Object node) {
       return node instanceof PlanExpression;

@@ -15,29 +15,30 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 
 /**
- * The values of partitions as rows: by the types of their columns, as Spark's own readers of Hive tables take them
- * (CatalogTablePartition.toRow, which makes its casts anew for each).
+ * Converts the values of partitions to rows, as Spark's own readers of Hive tables do.
+ *
+ * CatalogTablePartition.toRow does the same but creates its casts anew for each partition.
  */
 public final class PartitionRows {
   private static final String NULL = ExternalCatalogUtils.DEFAULT_PARTITION_NAME();
 
   private final Expression[] values;
 
-  /** `schema`: columns of the table's; `zone`: of the session. */
+  /** `schema`: columns of the table. `zone`: the time zone of the session. */
   public PartitionRows(CatalogTable table, StructType schema, String zone) {
-    Option own = CaseInsensitiveMap$.MODULE$.apply(table.storage().properties()).get(DateTimeUtils.TIMEZONE_OPTION());
+    Option tableZone = CaseInsensitiveMap$.MODULE$.apply(table.storage().properties()).get(DateTimeUtils.TIMEZONE_OPTION());
     values = new Expression[schema.length()];
     for (int i = 0; i < values.length; i++) {
       Expression text = new BoundReference(i, StringType$.MODULE$, true);
-      values[i] = new Cast(text, schema.fields()[i].dataType(), own.isDefined() ? own : Option.apply(zone));
+      values[i] = new Cast(text, schema.fields()[i].dataType(), tableZone.isDefined() ? tableZone : Option.apply(zone));
     }
   }
 
-  /** Of the texts of one partition. */
+  /** The row of one partition's texts. */
   public InternalRow row(String[] texts) {
-    Object[] given = new Object[values.length], row = new Object[values.length];
-    for (int i = 0; i < values.length; i++) given[i] = texts[i].equals(NULL) ? null : UTF8String.fromString(texts[i]);
-    InternalRow input = new GenericInternalRow(given);
+    Object[] strings = new Object[values.length], row = new Object[values.length];
+    for (int i = 0; i < values.length; i++) strings[i] = texts[i].equals(NULL) ? null : UTF8String.fromString(texts[i]);
+    InternalRow input = new GenericInternalRow(strings);
     for (int i = 0; i < values.length; i++) row[i] = values[i].eval(input);
     return new GenericInternalRow(row);
   }

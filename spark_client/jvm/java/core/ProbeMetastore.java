@@ -13,21 +13,22 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
 /**
- * A rule that is applied before the analyzer asks the catalog: where no metastore answers, Python says so in one line.
- * Hive's own client would try for long, and say that it cannot be instantiated.
+ * An early rule: if no metastore answers, Python reports it in one line before the analyzer asks the catalog.
+ *
+ * Hive's own client would retry for long and report that it cannot be instantiated.
  */
 public final class ProbeMetastore extends Rule {
-  /** What the catalog is asked for. */
+  /** Nodes for which the analyzer asks the catalog. */
   private static final Pattern NAMES =
       Pattern.compile("(?:Unresolved(?:Relation|Table|View|TableOrView|Identifier|Namespace)|CurrentNamespace\\$?)");
 
-  /** Nanoseconds: a statement is analyzed in several passes, and asked for in one of them. */
-  private static final long RECENTLY = 50000000L;
+  /** Nanoseconds between probes. A statement is analyzed in several passes, and one probe suffices for all. */
+  private static final long INTERVAL = 50000000L;
 
   private final SparkSession session;
   private final Python python;
-  /** When it answered last. */
-  private volatile long answered = System.nanoTime() - RECENTLY;
+  /** The time of the last successful probe. */
+  private volatile long lastAnswer = System.nanoTime() - INTERVAL;
 
   public ProbeMetastore(SparkSession session, Python python) {
     this.session = session;
@@ -35,14 +36,14 @@ public final class ProbeMetastore extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
-    if (System.nanoTime() - answered < RECENTLY || !((LogicalPlan) plan).exists(new Asks())) return plan;
+    if (System.nanoTime() - lastAnswer < INTERVAL || !((LogicalPlan) plan).exists(new CatalogLookups())) return plan;
     python.ask("probe", null, new HashMap<>(), null);
-    answered = System.nanoTime();
+    lastAnswer = System.nanoTime();
     return plan;
   }
 
-  /** Nodes with a name that is neither that of a temporary view, nor of a table in another catalog. */
-  private final class Asks extends AbstractFunction1 {
+  /** Finds names that are neither temporary views nor in another catalog. */
+  private final class CatalogLookups extends AbstractFunction1 {
     public Object apply(Object node) {
       if (node instanceof InsertIntoStatement) return apply(((InsertIntoStatement) node).table());
       if (!NAMES.matcher(node.getClass().getSimpleName()).matches()) return false;

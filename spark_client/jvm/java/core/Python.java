@@ -16,19 +16,20 @@ import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The line to Python: one JSON text and whatever Python is to look into itself (or null) there, one JSON text back.
- * Python answers {"error": one line} instead of raising, for a Python traceback inside a Java one is not for the user.
+ * Sends requests to Python: a JSON text and objects of the JVM (or null). The answer is a JSON text.
+ *
+ * Python answers {"error": one line} instead of raising, so that users do not see a Python traceback inside a Java one.
  */
 public final class Python {
-  /** An answer that says nothing. */
+  /** An empty answer. */
   public static final JsonNode NOTHING = JsonNodeFactory.instance.objectNode();
 
   private static final ObjectMapper JSON =
       new ObjectMapper().configure(JsonGenerator.Feature.ESCAPE_NON_ASCII, true);
-  /** Of the 8,192 bytes that Py4J's buffer has, those for a text. */
-  private static final int AT_ONCE = 8000;
+  /** The part of Py4J's buffer of 8,192 bytes that is available for a text. */
+  private static final int BUFFER_SIZE = 8000;
 
-  private static final int MOST_PIECES = 50;
+  private static final int MAX_PIECES = 50;
 
   private final BiFunction python;
   private final Map<String, ClassLoader> loaders = new ConcurrentHashMap<>();
@@ -38,15 +39,15 @@ public final class Python {
   }
 
   /**
-   * A new object of a class that others need not have: `capability` names its directory, which Python compiles when it
-   * is first asked for.
+   * Creates an object of a class that is loaded on demand. `capability` names the directory of its source, which Python
+   * compiles when it is first used.
    */
   public Object make(String capability, String name, Object... arguments) {
     try {
       ClassLoader loader = (ClassLoader) loaders.get(capability);
       if (loader == null) loaders.put(capability, loader = load(capability));
-      Class found = loader.loadClass("spark_client." + capability + "." + name);
-      return found.getConstructors()[0].newInstance(arguments);
+      Class loaded = loader.loadClass("spark_client." + capability + "." + name);
+      return loaded.getConstructors()[0].newInstance(arguments);
     } catch (ReflectiveOperationException failure) {
       Platform.throwException(failure);
       return null;
@@ -61,14 +62,14 @@ public final class Python {
     return (ClassLoader) answer.get(0);
   }
 
-  public JsonNode ask(String what, TableIdentifier table, Map request, Object subject) {
-    request.put("request", what);
+  public JsonNode ask(String name, TableIdentifier table, Map request, Object objects) {
+    request.put("request", name);
     if (table != null) {
       request.put("database", table.database().get());
       request.put("table", table.table());
     }
     try {
-      JsonNode reply = JSON.readTree((String) python.apply(sent(JSON.writeValueAsString(request)), subject));
+      JsonNode reply = JSON.readTree((String) python.apply(sent(JSON.writeValueAsString(request)), objects));
       if (reply.has("error")) throw new QueryExecutionException(reply.get("error").asText(), null);
       return reply;
     } catch (Exception failure) {
@@ -78,15 +79,17 @@ public final class Python {
   }
 
   /**
-   * The text, or pieces of it for Python to fetch: what Py4J cannot write at once, and what is not large either, waits
-   * 40 ms until the other side's TCP acknowledges its beginning.
+   * The text, or a list of its pieces that Python fetches.
+   *
+   * A text of medium size that does not fit into Py4J's buffer would wait 40 ms for the TCP acknowledgement of its
+   * first part.
    */
   private static Object sent(String text) {
     int size = text.length();
     for (int i = 0; i < text.length(); i++) if (text.charAt(i) == '\\') size++;
-    if (size <= AT_ONCE || size > MOST_PIECES * AT_ONCE) return text;
+    if (size <= BUFFER_SIZE || size > MAX_PIECES * BUFFER_SIZE) return text;
     List<String> pieces = new ArrayList<>();
-    int step = AT_ONCE / 2;
+    int step = BUFFER_SIZE / 2;
     for (int i = 0; i < text.length(); i += step) pieces.add(text.substring(i, Math.min(i + step, text.length())));
     return pieces;
   }

@@ -13,8 +13,10 @@ import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * A rule of the analyzer: partitions that dependent tables name by a TIMESTAMP mean it in the session's time zone, as
- * their bases do. Spark analyzes the text of a view without that setting, unless it was there when the view was made.
+ * An analyzer rule: TIMESTAMP values in the text of a dependent table are in the session's time zone, like its bases'
+ * values.
+ *
+ * Spark analyzes the text of a view without that setting, unless it was set when the view was created.
  */
 public final class ResolveDependentTables extends Rule {
   private final SparkSession session;
@@ -35,25 +37,26 @@ public final class ResolveDependentTables extends Rule {
     public Object applyOrElse(Object plan, Function1 otherwise) {
       if (!isDefinedAt(plan)) return otherwise.apply(plan);
       LogicalPlan view = (LogicalPlan) plan, text = ((View) plan).child();
-      // What a view is made of has been analyzed before: it would not be resolved once more.
-      Object now = text.transformAllExpressions(new Moments(session.sessionState().conf().sessionLocalTimeZone()));
-      return now == text ? view : view.withNewChildren(Scala.seq(now));
+      // The children of a view are already analyzed and would not be resolved again.
+      String zone = session.sessionState().conf().sessionLocalTimeZone();
+      Object changed = text.transformAllExpressions(new TimestampCasts(zone));
+      return changed == text ? view : view.withNewChildren(Scala.seq(changed));
     }
   }
 
-  /** Texts that are cast to moments. */
-  private static final class Moments extends AbstractPartialFunction {
+  /** Matches casts of string literals to TIMESTAMP. */
+  private static final class TimestampCasts extends AbstractPartialFunction {
     private final String zone;
 
-    Moments(String zone) {
+    TimestampCasts(String zone) {
       this.zone = zone;
     }
 
     public boolean isDefinedAt(Object expression) {
       if (!(expression instanceof Cast)) return false;
       Cast cast = (Cast) expression;
-      boolean ofText = cast.child() instanceof Literal && cast.child().dataType() instanceof StringType;
-      return ofText && cast.dataType() instanceof TimestampType && !cast.timeZoneId().contains(zone);
+      boolean isLiteral = cast.child() instanceof Literal && cast.child().dataType() instanceof StringType;
+      return isLiteral && cast.dataType() instanceof TimestampType && !cast.timeZoneId().contains(zone);
     }
 
     public Object applyOrElse(Object expression, Function1 otherwise) {

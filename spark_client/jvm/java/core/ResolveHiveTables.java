@@ -34,8 +34,10 @@ import scala.Option;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * A rule of the analyzer: Hive's tables of Parquet and ORC are read through HiveTableIndex, INSERT and CREATE TABLE AS
- * SELECT go to Python. Spark makes the command of the latter after resolution, so the rule is applied then, too.
+ * An analyzer rule: Hive tables stored as Parquet and ORC are read through HiveTableIndex, and writes are sent to
+ * Python.
+ *
+ * It also runs after resolution, when Spark creates the command of CREATE TABLE AS SELECT.
  */
 public final class ResolveHiveTables extends Rule {
   private final Replacement replacement;
@@ -49,22 +51,24 @@ public final class ResolveHiveTables extends Rule {
   }
 
   private static final class Replacement extends AbstractPartialFunction {
-    /** A table parameter of ours: Spark's own ALTER TABLE forgets a table's skew, its partitions keep theirs. */
+    /**
+     * A table parameter of this library. Spark's ALTER TABLE loses the skew of a table, but its partitions keep theirs.
+     */
     private static final String MARK = "skewed.directories";
 
     private static final String NULL_PARTITION = ExternalCatalogUtils.DEFAULT_PARTITION_NAME();
 
     private final SparkSession session;
     private final Python python;
-    private final StaleRelations current;
+    private final StaleRelations staleRelations;
     private final FileFormat parquet = new HiveFileFormats.Parquet(false);
-    private final FileFormat sparksParquet = new HiveFileFormats.Parquet(true);
+    private final FileFormat datasourceParquet = new HiveFileFormats.Parquet(true);
     private final FileFormat orc = new HiveFileFormats.Orc();
 
     Replacement(SparkSession session, Python python) {
       this.session = session;
       this.python = python;
-      this.current = new StaleRelations(session);
+      this.staleRelations = new StaleRelations(session);
     }
 
     public boolean isDefinedAt(Object plan) {
@@ -72,13 +76,13 @@ public final class ResolveHiveTables extends Rule {
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
-      Inserts inserts = inserts(plan);
+      InsertCommand inserts = inserts(plan);
       if (inserts != null) return command(inserts, "INSERT");
       CatalogTable table = table(plan);
       if (table == null) return otherwise.apply(plan);
-      boolean remembered = plan instanceof LogicalRelation || DatasourceTables.of(target(plan)) != null;
-      LogicalPlan again = remembered ? current.again((LogicalPlan) plan, table) : null;
-      if (again != null) return table(again) == null ? again : applyOrElse(again, otherwise);
+      boolean cached = plan instanceof LogicalRelation || DatasourceTables.tableOf(target(plan)) != null;
+      LogicalPlan refreshed = cached ? staleRelations.refreshed((LogicalPlan) plan, table) : null;
+      if (refreshed != null) return table(refreshed) == null ? refreshed : applyOrElse(refreshed, otherwise);
       if (plan instanceof HiveTableRelation) return scan((HiveTableRelation) plan, table);
       if (plan instanceof LogicalRelation) return scan((LogicalRelation) plan, table);
       if (plan instanceof LoadDataCommand) {
@@ -95,42 +99,45 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof CreateHiveTableAsSelectCommand || plan instanceof CreateDataSourceTableAsSelectCommand) {
         List queries = Scala.list(((LogicalPlan) plan).innerChildren());
         Map<String, Object> request = new HashMap<>();
-        request.put("dropped", DroppedTables.dropped(table.identifier()));
-        return command(new Waiting(python, "create", table.identifier(), request, plan, queries), "CREATE TABLE AS SELECT");
+        request.put("dropped", DroppedTables.takeDropped(table.identifier()));
+        return command(
+            new PythonCommand(python, "create", table.identifier(), request, plan, queries), "CREATE TABLE AS SELECT");
       }
       if (RowChanges.table(plan) != null) {
         RowChanges changes = RowChanges.of(plan);
         return command(
-            new Waiting(python, "change", table.identifier(), changes.request(), changes.subject(), changes.queries()),
+            new PythonCommand(
+                python, "change", table.identifier(), changes.request(), changes.objects(), changes.queries()),
             RowChanges.name(plan));
       }
       if (plan instanceof TruncateTableCommand) {
         Map<String, Object> request = new HashMap<>();
         request.put("partition", values(((TruncateTableCommand) plan).partitionSpec()));
         List none = new ArrayList<>();
-        return command(new Waiting(python, "truncate", table.identifier(), request, null, none), "TRUNCATE TABLE");
+        return command(
+            new PythonCommand(python, "truncate", table.identifier(), request, null, none), "TRUNCATE TABLE");
       }
-      InsertIntoStatement written = (InsertIntoStatement) plan;
-      check(table, written);
-      // Spark's own rule matches columns, fills in defaults and casts; where there is no clause, it makes one.
-      InsertIntoStatement insert = (InsertIntoStatement) PreprocessTableInsertion$.MODULE$.apply(written);
+      InsertIntoStatement statement = (InsertIntoStatement) plan;
+      check(table, statement);
+      // Spark's own rule matches columns, adds defaults and casts. It also adds a PARTITION clause if there is none.
+      InsertIntoStatement insert = (InsertIntoStatement) PreprocessTableInsertion$.MODULE$.apply(statement);
       scala.collection.immutable.Map clause =
-          written.partitionSpec().isEmpty() ? written.partitionSpec() : insert.partitionSpec();
+          statement.partitionSpec().isEmpty() ? statement.partitionSpec() : insert.partitionSpec();
       Map request = request(clause, insert.overwrite(), insert.ifPartitionNotExists());
       if (insert.overwrite() && insert.table() instanceof LogicalRelation) {
-        request.put("whole", DatasourceTables.overwritesAll((LogicalRelation) insert.table(), session));
+        request.put("whole", DatasourceTables.isStaticOverwrite((LogicalRelation) insert.table(), session));
       }
       return insert(table, request, insert.query());
     }
 
     /** The INSERTs of FROM … INSERT … INSERT …, which Spark parses into a union, or null. */
-    private static Inserts inserts(Object plan) {
+    private static InsertCommand inserts(Object plan) {
       if (!(plan instanceof Union)) return null;
-      Inserts all = new Inserts();
+      InsertCommand all = new InsertCommand();
       for (Object child : Scala.list(((Union) plan).children())) {
-        Object work = child instanceof Command ? ((Command) child).work() : null;
-        if (!(work instanceof Inserts)) return null;
-        all.add((Inserts) work);
+        Object operation = child instanceof Command ? ((Command) child).operation() : null;
+        if (!(operation instanceof InsertCommand)) return null;
+        all.add((InsertCommand) operation);
       }
       return all;
     }
@@ -139,13 +146,13 @@ public final class ResolveHiveTables extends Rule {
       return plan instanceof InsertIntoStatement ? ((InsertIntoStatement) plan).table() : null;
     }
 
-    /** The table of Hive's that this node is about, or null where it is left to Spark. */
+    /** The table that the node reads or writes, or null if the node is left to Spark. */
     private CatalogTable table(Object plan) {
       if (plan instanceof HiveTableRelation) {
         CatalogTable table = ((HiveTableRelation) plan).tableMeta();
-        return format(table) != null || skewed(table) ? table : null;
+        return format(table) != null || isSkewed(table) ? table : null;
       }
-      if (plan instanceof LogicalRelation) return DatasourceTables.of(plan);
+      if (plan instanceof LogicalRelation) return DatasourceTables.tableOf(plan);
       if (plan instanceof InsertIntoHiveTable) return writable(((InsertIntoHiveTable) plan).table());
       if (plan instanceof CreateHiveTableAsSelectCommand) {
         return writable(((CreateHiveTableAsSelectCommand) plan).tableDesc());
@@ -153,30 +160,32 @@ public final class ResolveHiveTables extends Rule {
       if (plan instanceof CreateDataSourceTableAsSelectCommand) {
         CatalogTable table = ((CreateDataSourceTableAsSelectCommand) plan).table();
         boolean known = session.sessionState().conf().manageFilesourcePartitions();
-        return known && DatasourceTables.isNew(table) && !isMadeOver((CreateDataSourceTableAsSelectCommand) plan) ? table : null;
+        boolean supported = known && DatasourceTables.isSupportedDefinition(table);
+        return supported && !replacesFiles((CreateDataSourceTableAsSelectCommand) plan) ? table : null;
       }
       if (plan instanceof InsertIntoStatement) {
         InsertIntoStatement insert = (InsertIntoStatement) plan;
         if (!insert.query().resolved()) return null;
-        if (!(insert.table() instanceof HiveTableRelation)) return DatasourceTables.of(insert.table());
+        if (!(insert.table() instanceof HiveTableRelation)) return DatasourceTables.tableOf(insert.table());
         return writable(((HiveTableRelation) insert.table()).tableMeta());
       }
       if (plan instanceof LoadDataCommand) {
         CatalogTable table = table(((LoadDataCommand) plan).table());
-        return skewed(table) || table.bucketSpec().isDefined() ? table : null;
+        return isSkewed(table) || table.bucketSpec().isDefined() ? table : null;
       }
       if (plan instanceof TruncateTableCommand) {
         CatalogTable table = table(((TruncateTableCommand) plan).tableName());
-        boolean hives = table.provider().equals(Option.apply("hive")) && format(table) != null;
-        return table.tableType().name().equals("MANAGED") && (hives || DatasourceTables.isOurs(table)) ? table : null;
+        boolean isHiveTable = table.provider().equals(Option.apply("hive")) && format(table) != null;
+        boolean supported = isHiveTable || DatasourceTables.isSupported(table);
+        return supported && table.tableType().name().equals("MANAGED") ? table : null;
       }
       return RowChanges.table(plan);
     }
 
-    /** Whether a new table is to replace files that lie where it is to be: Spark's own writer does so. */
-    private boolean isMadeOver(CreateDataSourceTableAsSelectCommand plan) {
-      boolean placed = plan.table().storage().locationUri().isDefined();
-      if (!placed || !plan.mode().name().equals("Overwrite")) return false;
+    /** Whether a new table replaces existing files at its location, which is left to Spark's own writer. */
+    private boolean replacesFiles(CreateDataSourceTableAsSelectCommand plan) {
+      boolean hasLocation = plan.table().storage().locationUri().isDefined();
+      if (!hasLocation || !plan.mode().name().equals("Overwrite")) return false;
       return !session.sessionState().catalog().tableExists(plan.table().identifier());
     }
 
@@ -184,19 +193,22 @@ public final class ResolveHiveTables extends Rule {
       return session.sessionState().catalog().getTempViewOrPermanentTableMetadata(name);
     }
 
-    private static boolean skewed(CatalogTable table) {
+    private static boolean isSkewed(CatalogTable table) {
       return table.unsupportedFeatures().contains("skewed columns") || table.properties().contains(MARK);
     }
 
     /**
-     * Other formats are left to Spark's own writer, as to its reader: see scan. Of buckets it knows a part of Hive's
-     * version 1 only, whatever the table says: Python refuses those.
+     * The table, or null if Spark writes it: it has another format and no buckets. Spark knows only a part of Hive's
+     * bucketing version 1, so Python rejects other formats with buckets.
      */
     private CatalogTable writable(CatalogTable table) {
       return format(table) == null && !table.bucketSpec().isDefined() ? null : table;
     }
 
-    /** Null for what Spark cannot read as plain files: other formats, and Hudi's, which has Parquet's serde. */
+    /**
+     * The reader of the table's files, or null if Spark cannot read them as plain files: another format, or Hudi, which
+     * uses Parquet's serde.
+     */
     private FileFormat format(CatalogTable table) {
       String name = DatasourceTables.format(table);
       if (name == null) return null;
@@ -210,7 +222,7 @@ public final class ResolveHiveTables extends Rule {
     private LogicalPlan scan(HiveTableRelation plan, CatalogTable table) {
       FileFormat format = format(table);
       if (format == null) {
-        // Spark's reader of other formats is right as long as no partition has skew directories: Python refuses else.
+        // Spark's reader of other formats is correct unless a partition has skew directories, which Python rejects.
         Map<String, Object> request = new HashMap<>();
         request.put("serde", serde(table));
         python.ask("check_spark_reader", table.identifier(), request, null);
@@ -223,7 +235,7 @@ public final class ResolveHiveTables extends Rule {
     private LogicalPlan scan(LogicalRelation plan, CatalogTable table) {
       HadoopFsRelation own = (HadoopFsRelation) plan.relation();
       HiveTableIndex index = new HiveTableIndex(session, table, python, own.location());
-      FileFormat format = own.fileFormat() instanceof ParquetFileFormat ? sparksParquet : orc;
+      FileFormat format = own.fileFormat() instanceof ParquetFileFormat ? datasourceParquet : orc;
       return scan(table, index, own.partitionSchema(), own.dataSchema(), format, own.options(), plan);
     }
 
@@ -231,10 +243,11 @@ public final class ResolveHiveTables extends Rule {
         CatalogTable table, HiveTableIndex index, StructType partitions, StructType data, FileFormat format,
         scala.collection.immutable.Map options, LogicalPlan plan) {
       HadoopFsRelation relation = new HadoopFsRelation(index, partitions, data, Option.empty(), format, options, session);
-      return (LogicalPlan) SparkVersions.make(LogicalRelation.class, relation, plan.output(), Option.apply(table), false);
+      return (LogicalPlan) SparkVersions.newInstance(
+          LogicalRelation.class, relation, plan.output(), Option.apply(table), false);
     }
 
-    /** What Hive refuses, in Hive's words: Spark's own rule has others, and knows no strict mode. */
+    /** Rejects an INSERT with Hive's error messages. Spark's rule has others and does not know strict mode. */
     private void check(CatalogTable table, InsertIntoStatement insert) {
       int columns = table.dataSchema().size(), count = insert.query().output().size();
       boolean byPosition = !insert.byName() && insert.userSpecifiedCols().isEmpty();
@@ -247,7 +260,7 @@ public final class ResolveHiveTables extends Rule {
       python.ask("check_insert", table.identifier(), request, session);
     }
 
-    /** [name, type] of each. */
+    /** Name and type of each column. */
     private List columns(StructType schema) {
       List<String[]> columns = new ArrayList<>();
       for (StructField field : CharVarcharUtils.getRawSchema(schema, session.sessionState().conf()).fields()) {
@@ -257,8 +270,8 @@ public final class ResolveHiveTables extends Rule {
     }
 
     private LogicalPlan insert(CatalogTable table, Map request, LogicalPlan query) {
-      Inserts insert = new Inserts();
-      insert.add(table.identifier(), request, SparkVersions.withTexts(query), python);
+      InsertCommand insert = new InsertCommand();
+      insert.add(table.identifier(), request, SparkVersions.withStringLiterals(query), python);
       return command(insert, "INSERT");
     }
 
@@ -266,7 +279,7 @@ public final class ResolveHiveTables extends Rule {
       Map<String, Object> spec = new LinkedHashMap<>();
       for (Map.Entry entry : Scala.map(partition).entrySet()) {
         Option value = (Option) entry.getValue();
-        // None: rows decide. Some(null): p = NULL.
+        // None: the rows supply the value. Some(null): p = NULL.
         spec.put(entry.getKey(), value.isDefined() ? value.get() == null ? NULL_PARTITION : value.get() : null);
       }
       Map<String, Object> request = new HashMap<>();
@@ -277,7 +290,7 @@ public final class ResolveHiveTables extends Rule {
       return request;
     }
 
-    /** Of the partitions that a statement names; nothing where it names none. */
+    /** The values of the partitions that a statement names. Empty if it names none. */
     private static Map values(Option spec) {
       Map<String, Object> values = new LinkedHashMap<>();
       if (spec.isEmpty()) return values;
@@ -287,13 +300,13 @@ public final class ResolveHiveTables extends Rule {
       return values;
     }
 
-    private static LogicalPlan command(Command.Work work, String name) {
-      return new Command(work, name);
+    private static LogicalPlan command(Command.Operation operation, String name) {
+      return new Command(operation, name);
     }
   }
 
-  /** INSERTs of one statement that wait for their execution. */
-  private static final class Inserts extends Command.Work {
+  /** The INSERTs of one statement. */
+  private static final class InsertCommand extends Command.Operation {
     private final List<TableIdentifier> tables = new ArrayList<>();
     private final List<Map> requests = new ArrayList<>();
     private final List<LogicalPlan> queries = new ArrayList<>();
@@ -308,7 +321,7 @@ public final class ResolveHiveTables extends Rule {
       this.python = python;
     }
 
-    void add(Inserts others) {
+    void add(InsertCommand others) {
       tables.addAll(others.tables);
       requests.addAll(others.requests);
       queries.addAll(others.queries);
@@ -334,18 +347,18 @@ public final class ResolveHiveTables extends Rule {
     }
   }
 
-  /** A statement that waits for its execution. */
-  private static final class Waiting extends Command.Work {
+  /** A command that Python runs. */
+  private static final class PythonCommand extends Command.Operation {
     private final Python python;
-    private final String what;
+    private final String requestName;
     private final TableIdentifier table;
     private final Map request;
     private final Object subject;
     private final List queries;
 
-    Waiting(Python python, String what, TableIdentifier table, Map request, Object subject, List queries) {
+    PythonCommand(Python python, String requestName, TableIdentifier table, Map request, Object subject, List queries) {
       this.python = python;
-      this.what = what;
+      this.requestName = requestName;
       this.table = table;
       this.request = request;
       this.subject = subject;
@@ -356,7 +369,7 @@ public final class ResolveHiveTables extends Rule {
       List<Object> objects = new ArrayList<>();
       objects.add(session);
       objects.add(subject);
-      python.ask(what, table, request, objects);
+      python.ask(requestName, table, request, objects);
       return new ArrayList<>();
     }
 

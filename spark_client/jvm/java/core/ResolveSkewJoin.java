@@ -9,7 +9,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
-/** A rule of the analyzer: finds SELECT with the hint SKEW_JOIN(t). What becomes of its joins, SkewJoin knows. */
+/** An analyzer rule: applies SkewJoin to queries with the hint SKEW_JOIN(t). */
 public final class ResolveSkewJoin extends Rule {
   private final SparkSession session;
   private final Python python;
@@ -23,7 +23,7 @@ public final class ResolveSkewJoin extends Rule {
     return ((LogicalPlan) plan).resolveOperatorsUp(new Hints());
   }
 
-  /** The hint, as soon as all below it is resolved. */
+  /** Matches the hint as soon as its child is resolved. */
   private final class Hints extends AbstractPartialFunction {
     public boolean isDefinedAt(Object plan) {
       if (!(plan instanceof UnresolvedHint)) return false;

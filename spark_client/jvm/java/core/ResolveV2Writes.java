@@ -39,13 +39,14 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
 /**
- * A rule that comes before tables are resolved: df.writeTo(…) and INSERT … REPLACE WHERE, which Spark refuses for the
- * tables of its own catalog, become INSERT, MERGE INTO and CREATE TABLE AS SELECT.
+ * An early rule: df.writeTo(…) and INSERT … REPLACE WHERE become INSERT, MERGE INTO and CREATE TABLE AS SELECT.
+ *
+ * Spark rejects them for the tables of its session catalog.
  */
 public final class ResolveV2Writes extends Rule {
-  /** A property of a table that is made, by which CREATE TABLE AS SELECT knows that it may replace one. */
+  /** A property of a new table that tells CREATE TABLE AS SELECT to replace an existing table. */
   private static final String REPLACES = "spark_client.replaces";
-  /** Properties of a dependent table: that it is one, and on which tables it depends. */
+  /** Properties of a dependent table: that it is one, and the tables on which it depends. */
   static final String DEPENDENT = "dependent.table", BASES = "dependent.on";
 
   private final SparkSession session;
@@ -55,14 +56,14 @@ public final class ResolveV2Writes extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
-    if (plan.containsPattern(TreePattern.UNRESOLVED_RELATION())) plan.exists(new Streamed(this));
-    if (plan instanceof ParameterizedQuery) { // whose values Spark 4.0 binds later
+    if (plan.containsPattern(TreePattern.UNRESOLVED_RELATION())) plan.exists(new StreamingReads(this));
+    if (plan instanceof ParameterizedQuery) { // Spark 4.0 binds its parameters later
       return plan.withNewChildren(Scala.seq(apply((TreeNode) ((ParameterizedQuery) plan).child())));
     }
     CatalogTable table = table(plan);
-    if (plan instanceof ReplaceTableAsSelect) return created((ReplaceTableAsSelect) plan);
-    if (plan instanceof CreateTable) return table == null ? plan : appended((CreateTable) plan, table);
-    if (plan instanceof InsertIntoStatement) return replaced((InsertIntoStatement) plan, table);
+    if (plan instanceof ReplaceTableAsSelect) return createTable((ReplaceTableAsSelect) plan);
+    if (plan instanceof CreateTable) return table == null ? plan : append((CreateTable) plan, table);
+    if (plan instanceof InsertIntoStatement) return replaceWhere((InsertIntoStatement) plan, table);
     if (!(plan instanceof V2WriteCommand)) return plan;
     V2WriteCommand write = (V2WriteCommand) plan;
     if (!((Object) write.table() instanceof UnresolvedRelation)) return plan;
@@ -71,10 +72,12 @@ public final class ResolveV2Writes extends Rule {
     if (plan instanceof AppendData) return insert(target, write, false);
     if (plan instanceof OverwritePartitionsDynamic) return insert(dynamic(target), write, true);
     if (!(plan instanceof OverwriteByExpression)) return plan;
-    return replaced(target, table, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
+    return replaceWhere(target, table, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
   }
 
-  /** The table that rows go to, if its rows are files; other libraries take care of theirs. Refuses a dependent one. */
+  /**
+   * The target table, or null if it does not consist of files: other libraries handle theirs. Rejects dependent tables.
+   */
   private CatalogTable table(TreeNode plan) {
     Object target = null;
     if (plan instanceof InsertIntoStatement) target = ((InsertIntoStatement) plan).table();
@@ -84,45 +87,45 @@ public final class ResolveV2Writes extends Rule {
     if (plan instanceof CreateTable && ((CreateTable) plan).mode().name().equals("Append")) {
       name = ((CreateTable) plan).tableDesc().identifier();
     }
-    CatalogTable table = found(name);
+    CatalogTable table = lookup(name);
     if (table != null && table.properties().contains(DEPENDENT)) {
-      RowChanges.refuse(
+      RowChanges.reject(
           RowChanges.name(table.identifier()) + " is a dependent table and has no data of its own; write to "
               + table.properties().apply(BASES));
     }
-    return table != null && DatasourceTables.isOfFiles(table) ? table : null;
+    return table != null && DatasourceTables.isFileTable(table) ? table : null;
   }
 
-  /** Refuses a stream of the rows of a table of Hive's, which Spark refuses in words about files. */
-  private static final class Streamed extends AbstractFunction1 {
+  /** Rejects streaming reads of Hive tables. Spark's own error is about files. */
+  private static final class StreamingReads extends AbstractFunction1 {
     private final ResolveV2Writes rule;
 
-    Streamed(ResolveV2Writes rule) {
+    StreamingReads(ResolveV2Writes rule) {
       this.rule = rule;
     }
 
     public Object apply(Object node) {
       if (!(node instanceof UnresolvedRelation) || !((UnresolvedRelation) node).isStreaming()) return false;
-      CatalogTable table = rule.found(rule.identifier(((UnresolvedRelation) node).multipartIdentifier()));
+      CatalogTable table = rule.lookup(rule.identifier(((UnresolvedRelation) node).multipartIdentifier()));
       if (table == null) return false;
       boolean dependent = table.properties().contains(DEPENDENT);
-      boolean hives = DatasourceTables.isOfFiles(table) && table.provider().equals(Option.apply("hive"));
-      if (!dependent && !hives) return false;
-      RowChanges.refuse(
-          RowChanges.name(table.identifier()) + " cannot be read as a stream, for Spark has no source of "
-              + (dependent ? "dependent" : "Hive's") + " tables: read it with spark.table(…) in foreachBatch of another "
-              + "stream, as one of format('rate')");
+      boolean isHiveTable = DatasourceTables.isFileTable(table) && table.provider().equals(Option.apply("hive"));
+      if (!dependent && !isHiveTable) return false;
+      RowChanges.reject(
+          RowChanges.name(table.identifier()) + " cannot be read as a stream: Spark has no streaming source for "
+              + (dependent ? "dependent" : "Hive") + " tables. Read it with spark.table(…) in foreachBatch of another "
+              + "stream, such as format('rate')");
       return true;
     }
   }
 
   private static LogicalPlan insert(UnresolvedRelation target, V2WriteCommand write, boolean overwrite) {
-    return (LogicalPlan) SparkVersions.make(
+    return (LogicalPlan) SparkVersions.newInstance(
         InsertIntoStatement.class, target, Map$.MODULE$.empty(), Scala.seq(), write.query(), overwrite, false,
         write.isByName());
   }
 
-  /** Whatever the session says of overwriting partitions. */
+  /** The target with dynamic partition overwrite, whatever the session's mode is. */
   private static UnresolvedRelation dynamic(UnresolvedRelation target) {
     Map<String, String> options = new HashMap<>();
     options.putAll(target.options().asCaseSensitiveMap());
@@ -130,8 +133,8 @@ public final class ResolveV2Writes extends Rule {
     return new UnresolvedRelation(target.multipartIdentifier(), new CaseInsensitiveStringMap(options), target.isStreaming());
   }
 
-  /** INSERT … REPLACE WHERE, which has been a write of its own, and a part of INSERT since Spark 4.2. */
-  private static LogicalPlan replaced(InsertIntoStatement insert, CatalogTable table) {
+  /** INSERT … REPLACE WHERE. It is a separate write command before Spark 4.2, and a part of INSERT since then. */
+  private static LogicalPlan replaceWhere(InsertIntoStatement insert, CatalogTable table) {
     Expression condition = null;
     for (int i = 0; i < insert.productArity(); i++) {
       Object each = insert.productElement(i);
@@ -142,13 +145,16 @@ public final class ResolveV2Writes extends Rule {
     boolean plain = (Object) insert.table() instanceof UnresolvedRelation && insert.userSpecifiedCols().isEmpty();
     if (condition == null || !plain || table == null) return insert;
     UnresolvedRelation target = (UnresolvedRelation) (Object) insert.table();
-    return replaced(target, table, insert.query(), insert.byName(), condition);
+    return replaceWhere(target, table, insert.query(), insert.byName(), condition);
   }
 
-  /** No row matches any: those of the table go where the condition is true, those of the query come. */
-  private static LogicalPlan replaced(
-      UnresolvedRelation target, CatalogTable table, LogicalPlan given, boolean byName, Expression condition) {
-    LogicalPlan query = given;
+  /**
+   * A MERGE that never matches: it deletes the table's rows for which the condition is true, and inserts the query's
+   * rows.
+   */
+  private static LogicalPlan replaceWhere(
+      UnresolvedRelation target, CatalogTable table, LogicalPlan source, boolean byName, Expression condition) {
+    LogicalPlan query = source;
     if (!byName) {
       List<String> names = new ArrayList<>();
       for (String name : table.schema().fieldNames()) names.add(name);
@@ -156,13 +162,13 @@ public final class ResolveV2Writes extends Rule {
     }
     Expression never = new Literal(false, DataTypes.BooleanType);
     DeleteAction delete = new DeleteAction(Option.apply(condition));
-    return (LogicalPlan) SparkVersions.make(
+    return (LogicalPlan) SparkVersions.newInstance(
         MergeIntoTable.class, target, query, never, Scala.seq(), Scala.seq(new InsertStarAction(Option.empty())),
         Scala.seq(delete));
   }
 
-  /** As a table that is made, and says of itself that it may be there, or must. */
-  private LogicalPlan created(ReplaceTableAsSelect plan) {
+  /** CREATE TABLE AS SELECT with a property that says whether the table may or must exist. */
+  private LogicalPlan createTable(ReplaceTableAsSelect plan) {
     if (!(plan.name() instanceof UnresolvedIdentifier)) return plan;
     TableIdentifier name = identifier(((UnresolvedIdentifier) plan.name()).nameParts());
     if (name == null) return plan;
@@ -170,41 +176,41 @@ public final class ResolveV2Writes extends Rule {
     Object[] parts = new Object[spec.productArity()];
     for (int i = 0; i < parts.length; i++) parts[i] = spec.productElement(i);
     parts[0] = ((scala.collection.immutable.Map) parts[0]).updated(REPLACES, plan.orCreate() ? "or creates" : "yes");
-    return (LogicalPlan) SparkVersions.make(
+    return (LogicalPlan) SparkVersions.newInstance(
         CreateTableAsSelect.class, plan.name(), plan.partitioning(), plan.query(), spec.makeCopy(parts),
         plan.writeOptions(), false, false);
   }
 
-  /** saveAsTable in mode append: where nothing else is said, the format is the table's, also one of Hive's. */
-  private TreeNode appended(CreateTable plan, CatalogTable table) {
-    CatalogTable said = plan.tableDesc();
-    boolean usual = said.provider().equals(Option.apply(session.sessionState().conf().defaultDataSourceName()));
-    if (!usual && !said.provider().equals(Option.apply(DatasourceTables.format(table)))) return plan;
-    Object[] parts = new Object[said.productArity()];
+  /** saveAsTable in append mode. Without an explicit format, the format is the table's, also for Hive tables. */
+  private TreeNode append(CreateTable plan, CatalogTable table) {
+    CatalogTable declared = plan.tableDesc();
+    boolean isDefault = declared.provider().equals(Option.apply(session.sessionState().conf().defaultDataSourceName()));
+    if (!isDefault && !declared.provider().equals(Option.apply(DatasourceTables.format(table)))) return plan;
+    Object[] parts = new Object[declared.productArity()];
     for (int i = 0; i < parts.length; i++) {
-      Object part = said.productElement(i);
-      parts[i] = part == said.provider() ? table.provider() : part;
+      Object part = declared.productElement(i);
+      parts[i] = part == declared.provider() ? table.provider() : part;
     }
     try {
-      Object made = CatalogTable.class.getConstructors()[0].newInstance(parts);
-      return (LogicalPlan) SparkVersions.make(CreateTable.class, made, plan.mode(), plan.query());
+      Object definition = CatalogTable.class.getConstructors()[0].newInstance(parts);
+      return (LogicalPlan) SparkVersions.newInstance(CreateTable.class, definition, plan.mode(), plan.query());
     } catch (ReflectiveOperationException failure) {
       Platform.throwException(failure);
       return null;
     }
   }
 
-  /** The table or view of that name in the catalog, or null. */
-  private CatalogTable found(TableIdentifier name) {
+  /** The table or view with this name in the catalog, or null. */
+  private CatalogTable lookup(TableIdentifier name) {
     if (name == null || session.sessionState().catalog().isTempView(name)) return null;
     try {
       return session.sessionState().catalog().getTableMetadata(name);
-    } catch (Exception gone) {
-      return null; // Spark says so in its own words.
+    } catch (Exception missing) {
+      return null; // Spark reports the error
     }
   }
 
-  /** Null for a name of another catalog. */
+  /** The table identifier of a name, or null if the name belongs to another catalog. */
   private TableIdentifier identifier(Seq parts) {
     List names = Scala.list(parts);
     String current = session.sessionState().catalogManager().currentCatalog().name();
@@ -212,7 +218,7 @@ public final class ResolveV2Writes extends Rule {
     else if (!"spark_catalog".equals(current)) return null;
     if (names.size() == 1) return new TableIdentifier((String) names.get(0));
     if (names.size() != 2) return null;
-    boolean there = session.sessionState().catalog().databaseExists((String) names.get(0));
-    return there ? new TableIdentifier((String) names.get(1), Option.apply(names.get(0))) : null;
+    boolean exists = session.sessionState().catalog().databaseExists((String) names.get(0));
+    return exists ? new TableIdentifier((String) names.get(1), Option.apply(names.get(0))) : null;
   }
 }

@@ -35,7 +35,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
-/** DELETE, UPDATE and MERGE INTO, which Spark has resolved: what Python is told of them. */
+/** The parts of a resolved DELETE, UPDATE or MERGE INTO that are sent to Python. */
 final class RowChanges {
   private final List<Map> clauses = new ArrayList<>();
   private final List<List> expressions = new ArrayList<>();
@@ -47,19 +47,19 @@ final class RowChanges {
     this.target = target;
   }
 
-  /** The table of ours whose rows a statement changes, or null. Refuses views, and files that are not written by us. */
+  /** The table whose rows a statement changes, or null. Rejects views and tables that this library does not write. */
   static CatalogTable table(Object plan) {
     LogicalPlan target = target(plan);
     if (target == null || !((LogicalPlan) plan).resolved()) return null;
     while (target instanceof SubqueryAlias) target = ((SubqueryAlias) target).child();
-    if (target instanceof View && !target.exists(new OfAnotherLibrary())) refuse((View) target);
-    if (target instanceof HiveTableRelation) refuse(((HiveTableRelation) target).tableMeta());
+    if (target instanceof View && !target.exists(new OfAnotherLibrary())) reject((View) target);
+    if (target instanceof HiveTableRelation) reject(((HiveTableRelation) target).tableMeta());
     if (!(target instanceof LogicalRelation)) return null;
     LogicalRelation relation = (LogicalRelation) target;
     if (!(relation.relation() instanceof HadoopFsRelation) || relation.catalogTable().isEmpty()) return null;
     CatalogTable table = (CatalogTable) relation.catalogTable().get();
     if (((HadoopFsRelation) relation.relation()).location() instanceof HiveTableIndex) return table;
-    if (DatasourceTables.isOfFiles(table)) refuse(table);
+    if (DatasourceTables.isFileTable(table)) reject(table);
     return null;
   }
 
@@ -67,20 +67,20 @@ final class RowChanges {
     return (name.database().isDefined() ? name.database().get() + "." : "") + name.table();
   }
 
-  private static void refuse(View view) {
-    refuse(name(view.desc().identifier()) + " is a view: rows are changed in tables, so name the one below it");
+  private static void reject(View view) {
+    reject(name(view.desc().identifier()) + " is a view: change the rows of the table that it reads");
   }
 
-  private static void refuse(CatalogTable table) {
+  private static void reject(CatalogTable table) {
     String kind = "USING " + table.provider().get();
     if (kind.equals("USING hive")) {
       String format = (String) table.storage().inputFormat().get();
       kind = "stored as " + format.substring(format.lastIndexOf('.') + 1);
     }
     if (table.bucketSpec().isDefined()) kind += " with buckets";
-    refuse(
-        name(table.identifier()) + " is a table " + kind + ": DELETE, UPDATE, MERGE INTO and REPLACE WHERE are "
-            + "for tables of Parquet and ORC that this library writes; INSERT OVERWRITE it with the rows that it is to have");
+    reject(
+        name(table.identifier()) + " is a table " + kind + ": DELETE, UPDATE, MERGE INTO and REPLACE WHERE need "
+            + "a Parquet or ORC table that spark_client writes; use INSERT OVERWRITE instead");
   }
 
   private static LogicalPlan target(Object plan) {
@@ -89,14 +89,15 @@ final class RowChanges {
     return plan instanceof MergeIntoTable ? ((MergeIntoTable) plan).targetTable() : null;
   }
 
-  /** What EXPLAIN calls such a statement. */
+  /** The name of the statement in EXPLAIN. */
   static String name(Object plan) {
     return plan instanceof DeleteFromTable ? "DELETE" : plan instanceof UpdateTable ? "UPDATE" : "MERGE";
   }
 
   /**
-   * Of a statement for which there is a table. Spark pads values of CHAR(n) when a plan is read, and its columns are others
-   * then: so they are padded in the whole of the statement, before it is taken to pieces.
+   * Takes a statement apart.
+   *
+   * Spark pads CHAR(n) values when a plan is read, which changes their columns. So the whole statement is padded first.
    */
   static RowChanges of(Object statement) {
     Object plan = ApplyCharTypePadding$.MODULE$.apply((LogicalPlan) statement);
@@ -108,9 +109,9 @@ final class RowChanges {
     } else {
       MergeIntoTable merge = (MergeIntoTable) plan;
       for (int i = 0; i < merge.productArity(); i++) {
-        // The only switch that it has, since Spark 4.0.
+        // WITH SCHEMA EVOLUTION is the only boolean of the node, since Spark 4.0.
         if (Boolean.TRUE.equals(merge.productElement(i))) {
-          refuse("MERGE WITH SCHEMA EVOLUTION: columns are added by ALTER TABLE … ADD COLUMNS; leave it out");
+          reject("MERGE WITH SCHEMA EVOLUTION is not supported: add columns with ALTER TABLE … ADD COLUMNS");
         }
       }
       changes.source = merge.sourceTable();
@@ -123,24 +124,27 @@ final class RowChanges {
     return changes;
   }
 
-  /** {clauses}: when each acts, whether it deletes, and the columns that it assigns to. */
+  /** The {clauses}: when each one acts, whether it deletes, and the columns that it assigns. */
   Map request() {
     Map<String, Object> request = new HashMap<>();
     request.put("clauses", clauses);
     return request;
   }
 
-  /** The target, the source or null, when they match (null: never), and of each clause its condition or null, and values. */
-  List subject() {
-    List<Object> subject = new ArrayList<>();
-    subject.add(target);
-    subject.add(source);
-    subject.add(condition);
-    subject.add(expressions);
-    return subject;
+  /**
+   * The target, the source or null, the condition under which they match (null: never), and for each clause its
+   * condition or null and its values.
+   */
+  List objects() {
+    List<Object> objects = new ArrayList<>();
+    objects.add(target);
+    objects.add(source);
+    objects.add(condition);
+    objects.add(expressions);
+    return objects;
   }
 
-  /** What finds the rows, for EXPLAIN: of the table those that change, of a source those that match or come. */
+  /** The queries that find the rows, for EXPLAIN: the rows of the table that change, or the join with the source. */
   List queries() {
     List<Object> queries = new ArrayList<>();
     if (source != null && condition != null) {
@@ -150,37 +154,39 @@ final class RowChanges {
     if (source != null) queries.add(source);
     for (int i = 0; i < clauses.size(); i++) {
       if ("not_matched".equals(((Map) clauses.get(i)).get("when"))) continue;
-      Expression only = (Expression) ((List) expressions.get(i)).get(0);
-      queries.add(only == null ? target : new Filter(only, target));
+      Expression clauseCondition = (Expression) ((List) expressions.get(i)).get(0);
+      queries.add(clauseCondition == null ? target : new Filter(clauseCondition, target));
     }
     return queries;
   }
 
   private JoinType joinType() {
-    boolean ofTarget = false;
-    boolean ofSource = false;
+    boolean keepsTarget = false;
+    boolean keepsSource = false;
     for (Map clause : clauses) {
-      ofTarget |= "not_matched_by_source".equals(clause.get("when"));
-      ofSource |= "not_matched".equals(clause.get("when"));
+      keepsTarget |= "not_matched_by_source".equals(clause.get("when"));
+      keepsSource |= "not_matched".equals(clause.get("when"));
     }
-    return JoinType$.MODULE$.apply(ofTarget ? ofSource ? "full" : "left" : ofSource ? "right" : "inner");
+    return JoinType$.MODULE$.apply(keepsTarget ? keepsSource ? "full" : "left" : keepsSource ? "right" : "inner");
   }
 
   private void add(String when, Seq actions) {
     for (Object action : Scala.list(actions)) {
       if (action instanceof DeleteAction) add(when, ((DeleteAction) action).condition(), null);
-      else if (action instanceof UpdateAction) add(when, ((UpdateAction) action).condition(), ((UpdateAction) action).assignments());
+      else if (action instanceof UpdateAction) {
+        add(when, ((UpdateAction) action).condition(), ((UpdateAction) action).assignments());
+      }
       else add(when, ((InsertAction) action).condition(), ((InsertAction) action).assignments());
     }
   }
 
-  private void add(String when, Option only, Seq assignments) {
+  private void add(String when, Option clauseCondition, Seq assignments) {
     AssignedValues assigned = new AssignedValues();
     if (assignments != null) {
       for (Assignment assignment : Scala.list(assignments)) assigned.add(assignment, !when.equals("not_matched"));
     }
     List<Expression> values = new ArrayList<>();
-    values.add(only.isDefined() ? (Expression) only.get() : null);
+    values.add(clauseCondition.isDefined() ? (Expression) clauseCondition.get() : null);
     values.addAll(assigned.values());
     Map<String, Object> clause = new HashMap<>();
     clause.put("when", when);
@@ -190,11 +196,11 @@ final class RowChanges {
     expressions.add(values);
   }
 
-  static void refuse(String text) {
+  static void reject(String text) {
     Platform.throwException(new QueryExecutionException(text, null));
   }
 
-  /** Such tables may be changed through views. */
+  /** Finds tables of other libraries, which may be changed through views. */
   private static final class OfAnotherLibrary extends AbstractFunction1 {
     public Object apply(Object node) {
       return node instanceof NamedRelation;

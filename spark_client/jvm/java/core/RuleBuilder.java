@@ -6,7 +6,10 @@ import java.util.function.BiFunction;
 import org.apache.spark.unsafe.Platform;
 import scala.runtime.AbstractFunction1;
 
-/** What SparkSessionExtensions is given: it makes the rule of each session, which may need the session, and Python. */
+/**
+ * Makes the rule of each session, for SparkSessionExtensions. Rules get the session and Python if their constructors
+ * ask for them.
+ */
 public final class RuleBuilder extends AbstractFunction1 {
   private final Constructor rule;
   private final Python python;

@@ -12,28 +12,28 @@ import scala.collection.immutable.$colon$colon;
 import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
 
-/** Between Scala's collections and Java's, in words that Scala 2.12 and 2.13 have in common. */
+/** Conversions between Scala's and Java's collections that work with Scala 2.12 and 2.13. */
 public final class Scala {
   public static Seq seq(Object... elements) {
     return seq(Arrays.asList(elements));
   }
 
   public static Seq seq(List elements) {
-    scala.collection.immutable.List made = List$.MODULE$.empty();
-    for (int i = elements.size() - 1; i >= 0; i--) made = new $colon$colon(elements.get(i), made);
-    return made;
+    scala.collection.immutable.List result = List$.MODULE$.empty();
+    for (int i = elements.size() - 1; i >= 0; i--) result = new $colon$colon(elements.get(i), result);
+    return result;
   }
 
   public static List list(scala.collection.Iterable elements) {
-    List<Object> made = new ArrayList<>();
-    for (Iterator i = elements.iterator(); i.hasNext();) made.add(i.next());
-    return made;
+    List<Object> result = new ArrayList<>();
+    for (Iterator i = elements.iterator(); i.hasNext();) result.add(i.next());
+    return result;
   }
 
-  /** In the order in which Scala's map tells its entries. */
+  /** The entries in the order of Scala's map. */
   public static Map map(scala.collection.Map entries) {
-    Map<Object, Object> made = new LinkedHashMap<>();
-    for (Tuple2 entry : list(entries)) made.put(entry._1(), entry._2());
-    return made;
+    Map<Object, Object> result = new LinkedHashMap<>();
+    for (Tuple2 entry : list(entries)) result.put(entry._1(), entry._2());
+    return result;
   }
 }

@@ -12,28 +12,32 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Filters on partition columns that the metastore cannot judge. Spark evaluates them on the values that there are, so
- * that the metastore can leave out partitions by their values instead of telling of all that there are.
+ * Evaluates filters on partition columns that the metastore cannot evaluate.
+ *
+ * Spark evaluates them on the existing values, so that the metastore can exclude partitions by their values.
  */
 public final class SparkEvaluatedFilters {
   private static final char END = 0;
 
   private final CatalogTable table;
   private final String zone;
-  private final boolean all;
+  private final boolean complete;
   private final List<Map> pushedFilters = new ArrayList<>();
 
-  /** `all`: the values are all that there are. */
-  public SparkEvaluatedFilters(CatalogTable table, String zone, boolean all) {
+  /** `complete`: the values are all that exist. */
+  public SparkEvaluatedFilters(CatalogTable table, String zone, boolean complete) {
     this.table = table;
     this.zone = zone;
-    this.all = all;
+    this.complete = complete;
   }
 
-  /** `question`: {columns, filters: positions among `filters`, texts: of the columns, row by row, each ended by a NUL}. */
+  /**
+   * Evaluates the filters of a group: {columns, filters: their positions, texts: values row by row, each followed by a
+   * NUL}.
+   */
   public void evaluate(JsonNode question, List filters) {
-    // Nothing follows for one of several columns where combinations may be missing.
-    if (!all && question.get("columns").size() > 1) return;
+    // With several columns, missing combinations allow no conclusion about a single column.
+    if (!complete && question.get("columns").size() > 1) return;
     StructType schema = schema(question.get("columns"));
     List<Object> asked = new ArrayList<>();
     for (JsonNode position : question.get("filters")) asked.add(filters.get(position.asInt()));
@@ -62,14 +66,14 @@ public final class SparkEvaluatedFilters {
     for (int i = 0; i < width; i++) conclude(schema.fieldNames()[i], seen[i], kept[i]);
   }
 
-  /** {column, texts, kept}: all filters can be true with none but these texts of the column, or with all but these. */
+  /** The conclusions, {column, values, include}: the filters can be true only for these values, or for all others. */
   public List pushedFilters() {
     return pushedFilters;
   }
 
   private void conclude(String column, Set seen, Set kept) {
     if (kept.size() == seen.size()) return;
-    boolean few = all && kept.size() <= seen.size() / 2;
+    boolean few = complete && kept.size() <= seen.size() / 2;
     if (!few) seen.removeAll(kept);
     Map<String, Object> conclusion = new HashMap<>();
     conclusion.put("column", column);
@@ -78,7 +82,7 @@ public final class SparkEvaluatedFilters {
     pushedFilters.add(conclusion);
   }
 
-  /** What cannot be evaluated is an error only of a partition that nothing else leaves out. */
+  /** An error of an evaluation counts as a match: the row is excluded only if another filter excludes it. */
   private static boolean mayAccept(PartitionFilters filters, PartitionRows rows, String[] texts) {
     try {
       return filters.accept(rows.row(texts));
@@ -88,8 +92,8 @@ public final class SparkEvaluatedFilters {
   }
 
   private StructType schema(JsonNode columns) {
-    StructType all = table.partitionSchema(), schema = new StructType();
-    for (JsonNode column : columns) schema = schema.add(all.apply(column.asText()));
+    StructType complete = table.partitionSchema(), schema = new StructType();
+    for (JsonNode column : columns) schema = schema.add(complete.apply(column.asText()));
     return schema;
   }
 }

@@ -12,33 +12,34 @@ import scala.Function1;
 import scala.Option;
 import scala.runtime.AbstractPartialFunction;
 
-/** What differs between versions of Spark, but for names that have moved (see versions.py). */
+/** The differences between versions of Spark in Java. Names that have moved are replaced by versions.py. */
 public final class SparkVersions {
   /**
-   * A new object of a case class that has other parameters in other versions. Given are those that all of them have, in
-   * their order; what else there is are options and switches, which stay empty and off.
+   * Creates an object of a case class whose parameters differ between versions.
+   *
+   * The arguments are those that all versions have, in their order. Any other option or boolean is empty or false.
    */
-  public static Object make(Class type, Object... given) {
+  public static Object newInstance(Class type, Object... arguments) {
     Constructor constructor = type.getConstructors()[0];
     Class[] types = constructor.getParameterTypes();
-    Object[] arguments = new Object[types.length];
+    Object[] parameters = new Object[types.length];
     int next = 0;
     for (int i = 0; i < types.length; i++) {
-      boolean known = next < given.length && (types[i] == boolean.class ? Boolean.class : types[i]).isInstance(given[next]);
-      if (known) arguments[i] = given[next++];
-      else if (types[i] == boolean.class) arguments[i] = false;
-      else if (types[i] == Option.class) arguments[i] = Option.empty();
+      Class type_ = types[i] == boolean.class ? Boolean.class : types[i];
+      if (next < arguments.length && type_.isInstance(arguments[next])) parameters[i] = arguments[next++];
+      else if (types[i] == boolean.class) parameters[i] = false;
+      else if (types[i] == Option.class) parameters[i] = Option.empty();
     }
-    if (next < given.length) throw new IllegalStateException(type.getName() + " takes other parameters in this Spark");
+    if (next < arguments.length) throw new IllegalStateException(type.getName() + " has other parameters in this Spark");
     try {
-      return constructor.newInstance(arguments);
+      return constructor.newInstance(parameters);
     } catch (ReflectiveOperationException failure) {
       Platform.throwException(failure);
       return null;
     }
   }
 
-  /** Whether it is a string that is not compared byte by byte; Spark 3.5 has no collations. */
+  /** Whether a string type is not compared byte by byte. Spark 3.5 has no collations. */
   public static boolean isCollated(DataType type) {
     // since 4.0 {
     if (type instanceof StringType) return !((StringType) type).supportsBinaryEquality();
@@ -46,15 +47,17 @@ public final class SparkVersions {
     return false;
   }
 
-  /** The query of an INSERT: Spark 3.5 gives columns that are left out nulls of CHAR, of which it makes no rows then. */
-  public static LogicalPlan withTexts(LogicalPlan query) {
+  /**
+   * The query of an INSERT. Spark 3.5 fills omitted columns with NULL literals of type CHAR, which it cannot evaluate.
+   */
+  public static LogicalPlan withStringLiterals(LogicalPlan query) {
     // since 4.0 {
     if (query != null) return query;
     // }
-    return (LogicalPlan) query.transformAllExpressions(new Texts());
+    return (LogicalPlan) query.transformAllExpressions(new CharLiterals());
   }
 
-  private static final class Texts extends AbstractPartialFunction {
+  private static final class CharLiterals extends AbstractPartialFunction {
     public boolean isDefinedAt(Object node) {
       return node instanceof Literal;
     }

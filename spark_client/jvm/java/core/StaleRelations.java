@@ -9,7 +9,10 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.FindDataSourceTable;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A session remembers what Spark's own tables are like; another one may have put others into their places. */
+/**
+ * Finds relations of tables that have changed: a session caches datasource tables, which another session may have
+ * replaced.
+ */
 final class StaleRelations {
   private final SparkSession session;
 
@@ -17,12 +20,12 @@ final class StaleRelations {
     this.session = session;
   }
 
-  /** The relation of the table, or the INSERT into it, resolved again; null where the table is as it was. */
-  LogicalPlan again(LogicalPlan plan, CatalogTable remembered) {
+  /** The relation of the table, or the INSERT into it, resolved again. Null if the table is unchanged. */
+  LogicalPlan refreshed(LogicalPlan plan, CatalogTable cached) {
     SessionCatalog catalog = session.sessionState().catalog();
-    CatalogTable now = catalog.getTempViewOrPermanentTableMetadata(remembered.identifier());
-    if (alike(now, remembered)) return null;
-    catalog.invalidateCachedTable(remembered.identifier());
+    CatalogTable now = catalog.getTempViewOrPermanentTableMetadata(cached.identifier());
+    if (sameLayout(now, cached)) return null;
+    catalog.invalidateCachedTable(cached.identifier());
     CaseInsensitiveStringMap none = CaseInsensitiveStringMap.empty();
     LogicalPlan unresolved = new UnresolvedCatalogRelation(now, none, false);
     if (plan instanceof InsertIntoStatement) {
@@ -33,7 +36,7 @@ final class StaleRelations {
     return new FindDataSourceTable(session).apply(unresolved);
   }
 
-  private static boolean alike(CatalogTable one, CatalogTable other) {
+  private static boolean sameLayout(CatalogTable one, CatalogTable other) {
     return one.provider().equals(other.provider())
         && one.schema().equals(other.schema())
         && one.partitionColumnNames().equals(other.partitionColumnNames())

@@ -22,16 +22,18 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * A text that may be a statement of ours. Whether it is, the catalog tells when it is analyzed, not when it is parsed:
- * the statements of a script are parsed before the first of them has run.
+ * A possible statement of this library.
+ *
+ * Whether it is one is decided when it is analyzed, not when it is parsed: the statements of a script are parsed before
+ * the first one runs.
  */
-public final class Statement extends Command.Work {
+public final class Statement extends Command.Operation {
   private final List pieces;
   private final ParserInterface delegate;
   private final Python python;
   private final Seq output;
 
-  /** `pieces`: what stands between the parameters. */
+  /** `pieces`: the parts of the text around the parameter markers. */
   Statement(List pieces, ParserInterface delegate, Python python) {
     this(pieces, delegate, python, null);
   }
@@ -47,7 +49,7 @@ public final class Statement extends Command.Work {
     return output;
   }
 
-  /** Python adds its DataFrame to the session. */
+  /** Python appends the Dataset of the statement's rows to the objects. */
   public List run(SparkSession session) {
     List<Object> objects = new ArrayList<>();
     objects.add(session);
@@ -59,7 +61,7 @@ public final class Statement extends Command.Work {
     return text(Scala.seq());
   }
 
-  /** With the values of its parameters, as constants of SQL. */
+  /** The text with the values of its parameters as SQL literals. */
   private String text(Seq values) {
     StringBuilder text = new StringBuilder((String) pieces.get(0));
     for (int i = 1; i < pieces.size(); i++) {
@@ -74,7 +76,7 @@ public final class Statement extends Command.Work {
     return request;
   }
 
-  /** The command with its columns; or what Spark's own parser makes of the text. */
+  /** The command with its columns, or Spark's plan of the text if it is not a statement of this library. */
   private LogicalPlan resolved(Seq values, Object session) {
     String text = text(values);
     JsonNode answer = python.ask("resolve", null, request(text), session);
@@ -88,12 +90,12 @@ public final class Statement extends Command.Work {
     return new Command(new Statement(whole, delegate, python, attributes(answer.get("columns").asText())), "STATEMENT");
   }
 
-  /** `columns` as in a CREATE TABLE; there may be none. */
+  /** Attributes of columns as in CREATE TABLE. There may be none. */
   private static Seq attributes(String columns) {
     return columns.isEmpty() ? Scala.seq() : (Seq) DataTypeUtils.toAttributes(StructType.fromDDL(columns));
   }
 
-  /** A rule of the analyzer, for a session. */
+  /** The analyzer rule that resolves statements. */
   public static final class Resolve extends Rule {
     private final Object session;
 
@@ -106,7 +108,7 @@ public final class Statement extends Command.Work {
       return whole.containsPattern(TreePattern.COMMAND()) ? whole.resolveOperatorsUp(new Unresolved()) : plan;
     }
 
-    /** A command whose parameters are known, if it has any. */
+    /** Matches an unresolved command whose parameters are known. */
     private final class Unresolved extends AbstractPartialFunction {
       public boolean isDefinedAt(Object plan) {
         if (!(plan instanceof Command) || ((Command) plan).resolved()) return false;
@@ -119,7 +121,7 @@ public final class Statement extends Command.Work {
       public Object applyOrElse(Object plan, Function1 otherwise) {
         if (!isDefinedAt(plan)) return otherwise.apply(plan);
         Command command = (Command) plan;
-        return ((Statement) command.work()).resolved(command.parameters(), session);
+        return ((Statement) command.operation()).resolved(command.parameters(), session);
       }
     }
   }

@@ -27,9 +27,10 @@ import spark_client.buckets.BucketHash;
 import spark_client.core.Scala;
 
 /**
- * Rows lie by Hive's bucket hash of some columns. It is no HashPartitioning of Spark's, which would be taken for one by
- * Spark's own hash: two of these meet without a shuffle only if hash and count are the same, and what meets one is
- * shuffled by Hive's hash.
+ * A partitioning of rows by Hive's bucket hash of some columns.
+ *
+ * It is not a HashPartitioning, which Spark would take for a partitioning by its own hash. Two such inputs are joined
+ * without a shuffle only if hash and bucket count are equal. Any other input of the join is shuffled by Hive's hash.
  */
 public final class BucketPartitioning implements Partitioning, Serializable {
   private final List columns;
@@ -39,7 +40,7 @@ public final class BucketPartitioning implements Partitioning, Serializable {
   private final int count;
   private final FileSourceScanExec scan;
 
-  /** `types`: Hive's, of the attributes `columns`; `scan`: what the rows are read by. */
+  /** `types`: the Hive types of the attributes `columns`. `scan`: the scan that reads the rows. */
   public BucketPartitioning(
       List columns, StructType types, int version, String zone, int count, FileSourceScanExec scan) {
     this.columns = columns;
@@ -50,7 +51,7 @@ public final class BucketPartitioning implements Partitioning, Serializable {
     this.scan = scan;
   }
 
-  /** What the rows are read by. */
+  /** The scan that reads the rows. */
   public FileSourceScanExec scan() {
     return scan;
   }
@@ -71,7 +72,7 @@ public final class BucketPartitioning implements Partitioning, Serializable {
     return new Spec(this, positions(required));
   }
 
-  /** Where each column is among the keys, or null. */
+  /** The position of each column among the clustering keys, or null if one is missing. */
   private List positions(ClusteredDistribution required) {
     Seq keys = required.clustering();
     List<Integer> found = new ArrayList<>();
@@ -84,7 +85,10 @@ public final class BucketPartitioning implements Partitioning, Serializable {
     return found;
   }
 
-  /** Some operators are sent to executors, whose class path has no such class, and which do not look at it. */
+  /**
+   * Some operators are serialized with their partitioning. Executors do not have this class and do not use the
+   * partitioning.
+   */
   public Object writeReplace() {
     return new UnknownPartitioning(count);
   }
@@ -94,7 +98,7 @@ public final class BucketPartitioning implements Partitioning, Serializable {
   }
 
   private static final class Spec implements ShuffleSpec {
-    /** Of Spark's HashPartitioning. */
+    /** The seed of Spark's HashPartitioning. */
     private static final int SEED = 42;
 
     private final BucketPartitioning rows;
@@ -126,7 +130,7 @@ public final class BucketPartitioning implements Partitioning, Serializable {
       return positions != null;
     }
 
-    /** By which the other side of a join is shuffled, so that it meets ours. */
+    /** The partitioning of the other side of a join, by which Spark shuffles it. */
     public Partitioning createPartitioning(Seq clustering) {
       List<Object> keys = new ArrayList<>();
       for (Integer position : positions) keys.add(clustering.apply(position));
@@ -140,8 +144,10 @@ public final class BucketPartitioning implements Partitioning, Serializable {
     }
 
     /**
-     * For each bucket a number whose hash in Spark puts it into the partition of this bucket: executors know no
-     * partitioning of ours, and only newer Sparks have one that takes the partition itself.
+     * Maps each bucket to a number whose Spark hash selects the partition of the bucket.
+     *
+     * Executors do not have a partitioning of this library, and only newer Sparks have one that takes the partition
+     * number itself.
      */
     private Expression hashedInto(Expression bucket) {
       Object[] numbers = new Object[rows.count];

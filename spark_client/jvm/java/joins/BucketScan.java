@@ -44,8 +44,9 @@ import spark_client.core.Scala;
 import spark_client.core.SparkVersions;
 
 /**
- * Scans in which each task reads the files of one bucket. A relation says by an option that it is to be read so; which
- * files there are is found out whenever a query is planned.
+ * Scans in which each task reads the files of one bucket.
+ *
+ * An option of the relation requests such a scan. The files are listed whenever a query is planned.
  */
 public final class BucketScan {
   private static final String BY_BUCKET = "spark_client.by_bucket";
@@ -56,13 +57,13 @@ public final class BucketScan {
     this.session = session;
   }
 
-  /** Whether the rows of a scan of a table of ours can be read so. */
+  /** Whether a scan of a Hive table can be read by bucket. */
   public boolean canRead(FileSourceScanExec scan) {
     return rows(scan) != null;
   }
 
-  /** A query that reads one table of ours, which is read by bucket from now on. */
-  public LogicalPlan of(LogicalPlan query) {
+  /** The query with its only Hive table marked to be read by bucket. */
+  public LogicalPlan byBucket(LogicalPlan query) {
     List<Object> strategies = Scala.list(session.experimental().extraStrategies());
     boolean known = false;
     for (Object strategy : strategies) known = known || strategy instanceof Strategy;
@@ -73,7 +74,7 @@ public final class BucketScan {
     return (LogicalPlan) query.transformUp(new Marking(session));
   }
 
-  /** The rows of a scan, by bucket, or null. */
+  /** The rows of a scan by bucket, or null if it cannot be read that way. */
   private SparkPlan rows(FileSourceScanExec scan) {
     List<Object> known = new ArrayList<>();
     Expression later = null;
@@ -89,12 +90,12 @@ public final class BucketScan {
     Partitioning partitioning = new BucketPartitioning(
         columns, buckets.types(), buckets.version(), buckets.zone(), buckets.fewest(), scan);
     RDD rows = rdd(scan, files(buckets, listing.directories()));
-    SparkPlan leaf = (SparkPlan) SparkVersions.make(
+    SparkPlan leaf = (SparkPlan) SparkVersions.newInstance(
         RDDScanExec.class, scan.output(), rows, "ByBucket", partitioning, Scala.seq());
     return later == null ? leaf : new FilterExec(later, leaf);
   }
 
-  /** The bucketing columns among the output, or null where equal values need not be in one bucket. */
+  /** The bucketing columns in the output, or null if equal values can be in different buckets. */
   private static List columns(BucketFiles buckets, Seq output) {
     StructType types = buckets.types();
     if (buckets.version() == 0 || types == null || !buckets.exact()) return null;
@@ -112,7 +113,7 @@ public final class BucketScan {
     return null;
   }
 
-  /** A FilePartition for each bucket. */
+  /** One FilePartition per bucket. */
   private static Seq files(BucketFiles buckets, Seq directories) {
     List[] files = new List[buckets.fewest()];
     for (int i = 0; i < files.length; i++) files[i] = new ArrayList<PartitionedFile>();
@@ -128,7 +129,7 @@ public final class BucketScan {
     return Scala.seq(partitions);
   }
 
-  /** A whole file, with the row of its partition's values. */
+  /** A whole file with the values of its partition. */
   private static PartitionedFile file(InternalRow values, FileStatusWithMetadata file) {
     SparkPath path = SparkPath.fromFileStatus(file.fileStatus());
     return new PartitionedFile(
@@ -153,7 +154,7 @@ public final class BucketScan {
     return ((HadoopFsRelation) relation.relation()).options().contains(BY_BUCKET);
   }
 
-  /** Tables of ours get the option. */
+  /** Sets the option on the relations of Hive tables. */
   private static final class Marking extends AbstractPartialFunction {
     private final SparkSession session;
 
@@ -174,11 +175,13 @@ public final class BucketScan {
       HadoopFsRelation marked = new HadoopFsRelation(
           files.location(), files.partitionSchema(), files.dataSchema(), files.bucketSpec(), files.fileFormat(),
           (Map) files.options().updated(BY_BUCKET, "true"), session);
-      return SparkVersions.make(LogicalRelation.class, marked, relation.output(), relation.catalogTable(), false);
+      return SparkVersions.newInstance(LogicalRelation.class, marked, relation.output(), relation.catalogTable(), false);
     }
   }
 
-  /** Plans what has the option: as Spark plans it, but with rows by bucket in place of the scan, if it can be. */
+  /**
+   * Plans relations with the option: as Spark does, but with a scan by bucket instead of the file scan, if possible.
+   */
   private static final class Strategy extends SparkStrategy {
     private final BucketScan scans;
 

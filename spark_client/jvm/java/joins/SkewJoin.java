@@ -16,7 +16,7 @@ import scala.runtime.AbstractPartialFunction;
 import spark_client.core.Python;
 import spark_client.core.Scala;
 
-/** The query under a hint SKEW_JOIN(t): Python splits the joins of t by its heavy keys. */
+/** Rewrites a query with the hint SKEW_JOIN(t): Python splits the joins of t by its heavy keys. */
 public final class SkewJoin extends AbstractFunction1 {
   private final SparkSession session;
   private final Python python;
@@ -35,7 +35,7 @@ public final class SkewJoin extends AbstractFunction1 {
     return hint.child().transformUp(new Joins(tables));
   }
 
-  /** Joins, each replaced by what Python makes of it. */
+  /** Replaces each join by the plan that Python returns. */
   private final class Joins extends AbstractPartialFunction {
     private final List tables;
 

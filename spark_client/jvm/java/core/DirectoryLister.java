@@ -25,43 +25,48 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 
 /**
- * Lists directories as Spark's index does, but several at a time in the driver: Spark lists a few one by one, and more in
- * a job with a task for each, which takes longer than the listing.
+ * Lists directories as Spark's index does, but several at a time in the driver.
+ *
+ * Spark lists a few directories one by one, and more in a job with a task for each, which takes longer than the
+ * listing.
  */
-public final class Directories {
+public final class DirectoryLister {
   private static final int STREAMS = 32;
-  /** More are left to Spark's job, which has all machines. */
-  private static final int MOST = 4096;
+  /** More directories are left to Spark's job, which uses all executors. */
+  private static final int MAX_DIRECTORIES = 4096;
 
   private final SparkSession session;
   private final Configuration conf;
 
-  public Directories(SparkSession session, Configuration conf) {
+  public DirectoryLister(SparkSession session, Configuration conf) {
     this.session = session;
     this.conf = conf;
   }
 
-  /** Puts the files of those that are not known yet where Spark's index finds them. */
-  public void list(List paths, FileStatusCache known) {
+  /**
+   * Lists the directories that are not in the cache, and puts their files into the cache, where Spark's index finds
+   * them.
+   */
+  public void list(List paths, FileStatusCache cache) {
     List<Path> unknown = new ArrayList<>();
-    for (Object path : paths) if (!known.getLeafFiles((Path) path).isDefined()) unknown.add((Path) path);
-    // Spark would make a job of more at once.
-    int most = session.sessionState().conf().parallelPartitionDiscoveryThreshold();
-    int size = Math.min(most, (unknown.size() + STREAMS - 1) / STREAMS);
-    if (unknown.size() < 2 || unknown.size() > MOST || size < 1) return;
+    for (Object path : paths) if (!cache.getLeafFiles((Path) path).isDefined()) unknown.add((Path) path);
+    // For more paths in one call, Spark would start a job.
+    int maxPaths = session.sessionState().conf().parallelPartitionDiscoveryThreshold();
+    int size = Math.min(maxPaths, (unknown.size() + STREAMS - 1) / STREAMS);
+    if (unknown.size() < 2 || unknown.size() > MAX_DIRECTORIES || size < 1) return;
     PathFilter filter = FileInputFormat.getInputPathFilter(new JobConf(conf));
-    List<Part> parts = new ArrayList<>();
+    List<ListingTask> parts = new ArrayList<>();
     for (int i = 0; i < unknown.size(); i += size) {
       Seq part = Scala.seq(unknown.subList(i, Math.min(i + size, unknown.size())));
-      parts.add(new Part(part, conf, filter, session));
+      parts.add(new ListingTask(part, conf, filter, session));
     }
     ExecutorService pool = Executors.newFixedThreadPool(Math.min(STREAMS, parts.size()));
     try {
-      Set<Object> asked = new HashSet<>(unknown);
+      Set<Object> requested = new HashSet<>(unknown);
       for (Future listed : pool.invokeAll(parts)) {
-        for (Tuple2 found : Scala.list((Seq) listed.get())) {
-          // Others are below: Spark may be told to list level by level.
-          if (asked.contains(found._1())) known.putLeafFiles((Path) found._1(), files((Seq) found._2()));
+        for (Tuple2 listing : Scala.list((Seq) listed.get())) {
+          // Results for other directories are below the requested ones: Spark can be configured to list level by level.
+          if (requested.contains(listing._1())) cache.putLeafFiles((Path) listing._1(), files((Seq) listing._2()));
         }
       }
     } catch (ExecutionException failure) {
@@ -77,13 +82,13 @@ public final class Directories {
     return (FileStatus[]) Scala.list(listed).toArray(new FileStatus[0]);
   }
 
-  private static final class Part implements Callable {
+  private static final class ListingTask implements Callable {
     private final Seq paths;
     private final Configuration conf;
     private final PathFilter filter;
     private final SparkSession session;
 
-    Part(Seq paths, Configuration conf, PathFilter filter, SparkSession session) {
+    ListingTask(Seq paths, Configuration conf, PathFilter filter, SparkSession session) {
       this.paths = paths;
       this.conf = conf;
       this.filter = filter;
