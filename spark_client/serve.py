@@ -49,7 +49,7 @@ def serve(
     `thrift`.
 
     `host` is the address on which both listen. They do not authenticate: every client has the rights of this process.
-    The other parameters are those of `session`.
+    `session` describes the other parameters.
 
     Raises:
         SessionError: No port is given, the host is not an address of this machine, a port is taken, or this Spark lacks

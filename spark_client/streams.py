@@ -129,10 +129,10 @@ def _append_to(context: Context, writer: DataStreamWriter, table: Table, declare
     """
     table, settings = with_spark_schema(table), stream_settings(writer)
     check_writable(table)
-    known = {"hive", table.parameters.get(PROVIDER, "").lower(), file_format(table.storage, table.full_name)}
+    accepted = {"hive", table.parameters.get(PROVIDER, "").lower(), file_format(table.storage, table.full_name)}
     if settings.format != context.spark.conf.get("spark.sql.sources.default"):
         declared_format = settings.format
-    if declared_format is not None and declared_format.lower() not in known:
+    if declared_format is not None and declared_format.lower() not in accepted:
         raise InvalidInsertError(f"{table.full_name} is not stored as {declared_format}: omit the format")
     _check_stream(writer, settings, table.full_name)
     _check_columns(writer, settings, table)
@@ -165,9 +165,9 @@ def _check_columns(writer: DataStreamWriter, settings: StreamSettings, table: Ta
         raise InvalidInsertError(
             f"{name} is partitioned by {', '.join(keys) or 'nothing'}, not by {', '.join(partition_by)}"
         )
-    known = {column.name.lower() for column in (*table.columns, *table.partition_columns)}
+    table_columns = {column.name.lower() for column in (*table.columns, *table.partition_columns)}
     columns = [column.lower() for column in writer._df.columns]  # noqa: SLF001 - PySpark has no public API for it
-    if unknown := [column for column in columns if column not in known]:
+    if unknown := [column for column in columns if column not in table_columns]:
         raise InvalidInsertError(f"{name} has no column {unknown[0]}: the columns of a stream are assigned by name")
     if missing := [key for key in keys if key not in columns]:
         raise InvalidInsertError(f"{name} is partitioned by {missing[0]}, but the stream has no such column")

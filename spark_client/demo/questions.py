@@ -20,7 +20,7 @@ _RUNS = 2
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with `{flights}` in place of the table, and the format of its only row as an answer."""
+    """A query in which `{flights}` stands for the table, and the format of its only row as an answer."""
 
     title: str
     condition: str

@@ -44,16 +44,16 @@ class HeavyValues:
         positions = [next(i for i, name in enumerate(self.columns) if _is_made_of(key, name)) for key in keys]
         values = list(dict.fromkeys(tuple(value[position] for position in positions) for value in self.values))
         casts = [[_cast(part, key) for part, key in zip(value, keys, strict=True)] for value in values]
-        known = [
+        castable = [
             [None if part is None else constant for part, constant in zip(value, constants, strict=True)]
             for value, constants, is_known in zip(values, casts, _are_known(spark, values, casts), strict=True)
             if is_known
         ]
-        if not known:
+        if not castable:
             return None
         if len(keys) == 1 and keys[0].type not in _FLOATING:
-            return lambda columns: _is_in(columns[0], [value[0] for value in known])
-        return lambda columns: reduce(SparkColumn.__or__, [_are_equal(columns, value) for value in known])
+            return lambda columns: _is_in(columns[0], [value[0] for value in castable])
+        return lambda columns: reduce(SparkColumn.__or__, [_are_equal(columns, value) for value in castable])
 
 
 def _cast(value: Any, key: JoinKey) -> SparkColumn:

@@ -76,16 +76,16 @@ class SplittableJoin:
         """Returns a plan with the rows and attributes of the join. `is_heavy` of the keys must never be NULL."""
         # The casts do not change the values, and the optimizer removes them. They prevent it from padding constants
         # that are compared with a char(n) column, which would make 'ab' one value on the left and another on the right.
-        of_left, of_right = (
+        left_is_heavy, right_is_heavy = (
             is_heavy([column.cast(key.type) for column, key in zip(columns, keys, strict=True)])
             for columns in ([key.left for key in keys], [key.right for key in keys])
         )
         left, right = self._frame(self._node.left()), self._frame(self._node.right())
-        heavy, few = left.filter(of_left), right.filter(of_right)
-        halves = [self._join(heavy, F.broadcast(few), _HEAVY[self.type])]
+        heavy, matching = left.filter(left_is_heavy), right.filter(right_is_heavy)
+        halves = [self._join(heavy, F.broadcast(matching), _HEAVY[self.type])]
         if self.type in _KEEPS_RIGHT:
-            halves.append(self._join(left.filter("false"), self._unmatched(few, heavy), "rightouter"))
-        rest = self._join(left.filter(~of_left), right.filter(~of_right), None)
+            halves.append(self._join(left.filter("false"), self._unmatched(matching, heavy), "rightouter"))
+        rest = self._join(left.filter(~left_is_heavy), right.filter(~right_is_heavy), None)
         return analyzed_plan(reduce(DataFrame.unionAll, [*halves, rest]))
 
     def _unmatched(self, few: DataFrame, heavy: DataFrame) -> DataFrame:

@@ -22,7 +22,7 @@ from spark_client.jvm import class_cache
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.versions import TRIED, java_source
 
-# The capabilities and their purposes. The classes of a capability may refer to those of the ones before it.
+# The capabilities and their purposes. The classes of a capability may refer to classes of earlier ones.
 CAPABILITIES = {
     "core": "reading and writing Hive tables",
     "buckets": "tables with CLUSTERED BY",

@@ -44,7 +44,7 @@ def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence
 
 
 def _is_like(schema: StructType, declared: StructType) -> bool:
-    """Tells whether names and types are equal and no field has metadata, as those of char and varchar do."""
+    """Tells whether names and types are equal. It is False for fields with metadata, such as char and varchar."""
     pairs = [[(field.name, field.dataType) for field in struct.fields] for struct in (schema, declared)]
     return pairs[0] == pairs[1] and not any(field.metadata for field in (*schema.fields, *declared.fields))
 

@@ -1,6 +1,6 @@
 """Switches off the origins of expressions: Spark 4 records the Python line that created each one, for error messages.
 
-For this library's own expressions nobody needs them, and recording one takes about twenty Py4J calls.
+This library's expressions never appear in such messages, and recording an origin takes about twenty Py4J calls.
 """
 
 from __future__ import annotations

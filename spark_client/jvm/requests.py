@@ -1,7 +1,7 @@
 """The messages between the JVM and Python: one dataclass each, sent as JSON (see Python.java).
 
 The JVM sends a request with its name in the field `request` (`REQUESTS` lists the names). Python returns an answer, or
-an empty object if there is nothing to answer. Objects of the JVM that belong to a request are passed beside the JSON
+an empty object if there is nothing to answer. Objects of the JVM that belong to a request are passed with the JSON
 text; the docstrings below name them.
 """
 

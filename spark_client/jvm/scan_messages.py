@@ -59,7 +59,7 @@ class PartitionBuckets(Message):
     Attributes:
         name: The partition's name.
         count: The number of buckets.
-        mismatch: How the buckets contradict those of the table, or None.
+        mismatch: The error message if the buckets contradict the table's, or None.
         retyped: Whether a bucketing column had another type when the partition was written.
         spark_files_valid: Whether files of Spark's own writer hold the rows that their bucket numbers say.
     """
@@ -179,7 +179,7 @@ class BucketFiles:
     """The files to read in each directory of a ChooseBucketFiles request.
 
     Attributes:
-        keep: For each directory, the positions of the files to read. Empty if no hashes were given.
+        keep: For each directory, the positions of the files to read. Empty if `hashes` is None.
         numbers: For each directory, the bucket number of each file.
         buckets: The number of buckets to read, over all directories.
         fewest: The smallest number of buckets of a partition or of the table.

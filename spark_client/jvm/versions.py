@@ -109,7 +109,7 @@ def java_is_checked() -> Iterator[None]:
 def java_source(text: str) -> str:
     """Returns a Java source adapted to this Spark.
 
-    Names are replaced by those of Spark 3 if needed. A block between `// since 9.9 {` and `// }` is removed if Spark is
+    On Spark 3, its names replace the names of Spark 4. A block from `// since 9.9 {` to `// }` is removed if Spark is
     older.
     """
     text = _SINCE.sub(lambda block: block[0] if _release(pyspark.__version__) >= _release(block[1]) else "", text)

@@ -39,17 +39,17 @@ def partition_buckets(
     """
     if declared is None:
         return None
-    of_table = of_partition = Buckets(tuple(column.name for column in declared.columns), declared.count)
+    table_declared = partition_declared = Buckets(tuple(column.name for column in declared.columns), declared.count)
     retyped = False
     if partition.values and partition.storage is not None:
         storage = storages[partition.storage]
-        of_partition = buckets_of(storage)
+        partition_declared = buckets_of(storage)
         retyped = not _types(declared.columns).items() <= _types(storage.columns).items()
     name = value_path(keys, partition.values) or UNPARTITIONED
     return PartitionBuckets(
         name,
-        of_partition.count,
-        bucketing_mismatch(table, of_table, name, of_partition),
+        partition_declared.count,
+        bucketing_mismatch(table, table_declared, name, partition_declared),
         retyped,
         spark_files_valid=declared.version in (None, "1") and set(_types(declared.columns).values()) <= _SPARK_HASHES,
     )
@@ -68,7 +68,7 @@ def buckets_of(storage: ScanStorage) -> Buckets:
 def choose_files(request: ChooseBucketFiles) -> BucketFiles:
     """Returns, for each directory, the files that can hold rows with one of the hashes.
 
-    A file of which the rows may lie in other buckets than its name says is always kept: the partition was written with
+    A file is always kept if its rows may belong to other buckets than its name says: the partition was written with
     other column types, or Spark wrote it with a hash that differs from Hive's.
 
     Raises UnreadableTableError if the buckets of a partition, its file names or sub-directories contradict the table.

@@ -1,4 +1,4 @@
-"""What EXPLAIN adds to Spark's plan: the queries of this library's commands, and what the scans of its tables read."""
+"""Adds to the output of EXPLAIN: the queries of this library's commands, and what the scans of its tables read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query reads through dependent tables: their partitions, and the partitions of the base tables behind them."""
+"""Reports what a query reads through dependent tables: their partitions, and the partitions of their base tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DependentScan:
 
 
 def dependent_scans(spark: SparkSession, plan: Any, nodes: Iterable[Any]) -> tuple[DependentScan, ...]:
-    """Returns the dependent tables of an analyzed plan, in the plan's order. `nodes` are those of its physical plan."""
+    """Returns the dependent tables of an analyzed plan, in the plan's order. `nodes` are its physical plan's."""
     views = list(_views(plan))
     if not views:
         return ()

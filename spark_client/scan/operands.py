@@ -2,7 +2,7 @@
 
 The metastore compares a column with a text, and reads both as the column's Hive type. This module decides which of
 Catalyst's operands can be compared that way without changing the result.
-Type names are those of Catalyst's `DataType.json`: integer, long, decimal(10,2), string, date …
+Types have the names of Catalyst's `DataType.json`: integer, long, decimal(10,2), string, date …
 
 Pure: no Spark, no metastore.
 """

@@ -78,7 +78,7 @@ def scan_row(scan: TableScan) -> tuple[object, ...]:
 
 
 def scan_report(df: DataFrame) -> ScanReport:
-    """Plans the query and lists the files that it would read, and those of the whole tables. Runs nothing.
+    """Plans the query and lists the files that it would read, and all files of its tables. Runs nothing.
 
     Dynamic partition pruning depends on data that is known only when the query runs, so its partitions count as read. A
     cached DataFrame reads nothing. A client of Spark Connect asks its server and gets no dependent tables.
@@ -144,7 +144,7 @@ def _statistics(measured: Mapping[str, int]) -> ScanStatistics:
 
 
 def readable_size(size: int) -> str:
-    """Returns the bytes in the largest unit of which there is at least one: `1.5 MiB`."""
+    """Returns a size in the largest unit that gives at least 1, such as `1.5 MiB`."""
     value, unit = float(size), 0
     while value >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1

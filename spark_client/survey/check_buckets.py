@@ -82,9 +82,11 @@ def problems_of(
             by_file = numbers.setdefault((directory.buckets.count, directory.columns, directory.input_format), {})
             by_file |= {_path(file): (number, directory.partition) for file, number in numbers_of_files.items()}
     for (count, columns, input_format), by_file in numbers.items() if rows else ():
-        own = replace(target.storage, input_format=input_format)
-        of_partition = replace(target, buckets=replace(target.buckets, count=count), columns=columns, storage=own)
-        problems += _wrong_rows(spark, of_partition, by_file)
+        storage = replace(target.storage, input_format=input_format)
+        partition_table = replace(
+            target, buckets=replace(target.buckets, count=count), columns=columns, storage=storage
+        )
+        problems += _wrong_rows(spark, partition_table, by_file)
     return tuple(sorted(problems, key=lambda problem: (problem.partition, problem.problem)))
 
 
@@ -137,5 +139,5 @@ def _wrong_rows(spark: SparkSession, table: Table, by_file: Mapping[str, tuple[i
 
 
 def _path(location: str) -> str:
-    """Returns the path of a location without the file system, of which there are several spellings."""
+    """Returns the path of a location without its scheme and authority, which have several spellings."""
     return _FILE_SYSTEM.sub("", location)

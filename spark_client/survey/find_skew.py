@@ -88,8 +88,8 @@ class _Source:
                     f"{name} is a partition column{of}: each of its values already has a directory"
                 )
             if name not in columns:
-                known = ", ".join(field.name for field in self.data)
-                raise InvalidStatementError(f"no column {name}{of}; the columns are {known}")
+                existing = ", ".join(field.name for field in self.data)
+                raise InvalidStatementError(f"no column {name}{of}; the columns are {existing}")
             if not is_simple(columns[name]):
                 type_ = columns[name].dataType.simpleString()
                 raise InvalidStatementError(f"{name}{of} has type {type_}, which cannot be a skewed column")

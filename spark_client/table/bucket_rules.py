@@ -31,8 +31,8 @@ def creates_empty_files(setting: str | None, parameters: Mapping[str, str]) -> b
     """Tells whether buckets without rows get a file. The session setting overrides the table's property. Default:
     no.
     """
-    of_table = next((value for key, value in parameters.items() if key.lower() == EMPTY_FILES_PROPERTY), "false")
-    return (setting or of_table).strip().lower() == "true"
+    table_property = next((value for key, value in parameters.items() if key.lower() == EMPTY_FILES_PROPERTY), "false")
+    return (setting or table_property).strip().lower() == "true"
 
 
 def readable_buckets(table: str, partition: str, names: Sequence[str], declared: int) -> list[int]:

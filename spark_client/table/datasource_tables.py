@@ -37,9 +37,9 @@ def with_spark_schema(table: Table) -> Table:
     provider = datasource_format(table)
     if provider is None:
         return table
-    known = {column.name: column for column in table.columns}
+    by_name = {column.name: column for column in table.columns}
     columns = [
-        replace(known[column.name.lower()], name=column.name) if column.name.lower() in known else column
+        replace(by_name[column.name.lower()], name=column.name) if column.name.lower() in by_name else column
         for column in _columns(table)
     ]
     storage = replace(table.storage, serde=_SERDES[provider])

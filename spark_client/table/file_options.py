@@ -24,11 +24,11 @@ def file_options(spark: SparkSession, table: Table, format_: str) -> Mapping[str
     compression.
     """
     properties = {**table.parameters, **table.storage.serde_parameters}
-    own = {name: value for name, value in properties.items() if name.startswith(f"{format_}.")}
+    format_properties = {name: value for name, value in properties.items() if name.startswith(f"{format_}.")}
     lower = {name.lower(): value for name, value in properties.items()}
     declared = [lower[name] for name in _PROPERTIES[format_] if name in lower]
     codec = (declared or [_session_codec(spark, format_) or _DEFAULTS[format_]])[0].lower()
-    return {**own, "compression": _PLAIN[format_] if codec == "plain" else codec}
+    return {**format_properties, "compression": _PLAIN[format_] if codec == "plain" else codec}
 
 
 def _session_codec(spark: SparkSession, format_: str) -> str | None:

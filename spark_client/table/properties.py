@@ -45,7 +45,7 @@ _LIKENESS, _LIKENESS_OF_FIRST = 0.8, 0.6
 def problem_of(properties: Mapping[str, str]) -> str:
     """Returns the error message for the first wrong property, or an empty text.
 
-    Unknown properties are accepted unless their names are nearly those of this library.
+    Unknown properties are accepted unless they are nearly equal to a property of this library.
     """
     problems = (_problem(name, value) for name, value in properties.items())
     return next(filter(None, problems), "")
@@ -72,5 +72,9 @@ def _problem(name: str, value: str) -> str:
 
 def _nearest(name: str) -> str | None:
     first = name.partition(".")[0]
-    like = [known for known in _NAMES if get_close_matches(first, [known.partition(".")[0]], cutoff=_LIKENESS_OF_FIRST)]
-    return next(iter(get_close_matches(name, like, n=1, cutoff=_LIKENESS)), None)
+    candidates = [
+        candidate
+        for candidate in _NAMES
+        if get_close_matches(first, [candidate.partition(".")[0]], cutoff=_LIKENESS_OF_FIRST)
+    ]
+    return next(iter(get_close_matches(name, candidates, n=1, cutoff=_LIKENESS)), None)

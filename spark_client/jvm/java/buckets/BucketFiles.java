@@ -93,11 +93,11 @@ public final class BucketFiles implements BucketSelection {
     exact = answer.get("exact").asBoolean();
     if (hashes != null) kept = new HashSet<>();
     for (int i = 0; i < files.size(); i++) {
-      List found = (List) files.get(i);
+      List paths = (List) files.get(i);
       int file = 0;
-      for (JsonNode number : (JsonNode) answer.get("numbers").get(i)) numbers.put(found.get(file++), number.asInt());
+      for (JsonNode number : (JsonNode) answer.get("numbers").get(i)) numbers.put(paths.get(file++), number.asInt());
       if (hashes == null) continue;
-      for (JsonNode position : (JsonNode) answer.get("keep").get(i)) kept.add(found.get(position.asInt()));
+      for (JsonNode position : (JsonNode) answer.get("keep").get(i)) kept.add(paths.get(position.asInt()));
     }
   }
 

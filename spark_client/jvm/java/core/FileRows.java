@@ -63,8 +63,8 @@ public final class FileRows {
       }
       return files;
     }
-    RemoteIterator found = system.listFiles(directory, true);
-    while (found.hasNext()) files.add((FileStatus) found.next());
+    RemoteIterator listing = system.listFiles(directory, true);
+    while (listing.hasNext()) files.add((FileStatus) listing.next());
     return files;
   }
 

@@ -171,7 +171,7 @@ public final class Parser extends SparkSqlParser {
     return (LogicalPlan) withStatements(plan, read.get("statements"));
   }
 
-  /** A part of a script's plan with this library's statements in place of their names. Not all parts are children. */
+  /** A part of a script's plan with this library's statements instead of their names. Not all parts are children. */
   private Object withStatements(Object part, JsonNode statements) {
     if (part instanceof scala.collection.immutable.Seq) {
       List<Object> parts = new ArrayList<>();

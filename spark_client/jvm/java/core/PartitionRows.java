@@ -17,7 +17,7 @@ import scala.Option;
 /**
  * Converts the values of partitions to rows, as Spark's own readers of Hive tables do.
  *
- * CatalogTablePartition.toRow does the same but creates its casts anew for each partition.
+ * CatalogTablePartition.toRow does the same but creates new casts for each partition.
  */
 public final class PartitionRows {
   private static final String NULL = ExternalCatalogUtils.DEFAULT_PARTITION_NAME();

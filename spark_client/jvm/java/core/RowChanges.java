@@ -172,11 +172,13 @@ final class RowChanges {
 
   private void add(String when, Seq actions) {
     for (Object action : Scala.list(actions)) {
-      if (action instanceof DeleteAction) add(when, ((DeleteAction) action).condition(), null);
-      else if (action instanceof UpdateAction) {
+      if (action instanceof DeleteAction) {
+        add(when, ((DeleteAction) action).condition(), null);
+      } else if (action instanceof UpdateAction) {
         add(when, ((UpdateAction) action).condition(), ((UpdateAction) action).assignments());
+      } else {
+        add(when, ((InsertAction) action).condition(), ((InsertAction) action).assignments());
       }
-      else add(when, ((InsertAction) action).condition(), ((InsertAction) action).assignments());
     }
   }
 

@@ -39,9 +39,9 @@ public final class SparkEvaluatedFilters {
     // With several columns, missing combinations allow no conclusion about a single column.
     if (!complete && question.get("columns").size() > 1) return;
     StructType schema = schema(question.get("columns"));
-    List<Object> asked = new ArrayList<>();
-    for (JsonNode position : question.get("filters")) asked.add(filters.get(position.asInt()));
-    PartitionFilters test = new PartitionFilters(schema, Scala.seq(asked));
+    List<Object> selected = new ArrayList<>();
+    for (JsonNode position : question.get("filters")) selected.add(filters.get(position.asInt()));
+    PartitionFilters test = new PartitionFilters(schema, Scala.seq(selected));
     PartitionRows rows = new PartitionRows(table, schema, zone);
     int width = schema.length();
     Set[] seen = new Set[width], kept = new Set[width];

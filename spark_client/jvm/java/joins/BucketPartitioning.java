@@ -75,14 +75,14 @@ public final class BucketPartitioning implements Partitioning, Serializable {
   /** The position of each column among the clustering keys, or null if one is missing. */
   private List positions(ClusteredDistribution required) {
     Seq keys = required.clustering();
-    List<Integer> found = new ArrayList<>();
+    List<Integer> positions = new ArrayList<>();
     for (Expression column : columns) {
       int position = 0;
       while (position < keys.size() && !column.semanticEquals((Expression) keys.apply(position))) position++;
       if (position == keys.size()) return null;
-      found.add(position);
+      positions.add(position);
     }
-    return found;
+    return positions;
   }
 
   /**
@@ -121,8 +121,8 @@ public final class BucketPartitioning implements Partitioning, Serializable {
         return false;
       }
       if (!(other instanceof Spec) || positions == null) return false;
-      BucketPartitioning theirs = ((Spec) other).rows;
-      return rows.count == theirs.count && rows.version == theirs.version && sameTypes(rows.types, theirs.types)
+      BucketPartitioning otherRows = ((Spec) other).rows;
+      return rows.count == otherRows.count && rows.version == otherRows.version && sameTypes(rows.types, otherRows.types)
           && positions.equals(((Spec) other).positions);
     }
 
