@@ -1,1 +1,1 @@
-"""Thrift structs as bytes and as text, without an object in between."""
+"""Thrift structs as bytes and as text, without intermediate objects."""

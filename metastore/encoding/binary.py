@@ -1,6 +1,6 @@
-"""Thrift structs as bytes of the binary protocol: what storage keeps and the wire sends, without an object in between.
+"""Thrift structs in the binary protocol. Storage keeps them in this form and replies send them, without decoding.
 
-What lies where in the bytes that are stored is drawn in `storage.mapping.layout`.
+`storage.mapping.layout` describes the stored bytes.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 T = TypeVar("T")
 Specification: TypeAlias = tuple[Any, ...]
-"""Some fields of a struct, as Thrift's `thrift_spec` describes them."""
+"""Some fields of a struct, in the form of Thrift's `thrift_spec`."""
 STOP = b"\x00"
-_CHUNK = 100  # structs a chunk: large enough to cost little, small enough to stay in the processor's cache
+_CHUNK = 100  # structs in a chunk: large enough for little overhead, small enough for the processor's cache
 
 
 def encode_fields(struct: Any, fields: Specification | None = None) -> bytes:
-    """Returns the struct's set fields, or these of them (`fields_of`), without the stop byte."""
+    """Encodes the fields that are set (of `fields`, see `fields_of`), without the stop byte."""
     encoded: bytes = fastbinary.encode_binary(struct, [struct.__class__, fields or struct.thrift_spec])
     return encoded[: -len(STOP)]
 
 
 def fields_of(struct: Any, *names: str, **structs: Specification) -> Specification:
-    """Some of a struct's fields, as its specification has them, in this order; last, structs with some of theirs."""
+    """Returns the specification of some fields, in this order; at the end nested structs with some of theirs."""
     fields = {field[2]: field for field in struct.thrift_spec if field}
     chosen = [fields[name] for name in names]
     for name, inner in structs.items():
@@ -40,12 +40,12 @@ def fields_of(struct: Any, *names: str, **structs: Specification) -> Specificati
 
 
 def field_header(kind: int, number: int) -> bytes:
-    """Returns what stands before a field's value. `kind` is a Thrift TType."""
+    """Returns the bytes in front of a field's value. `kind`: a Thrift TType."""
     return bytes((kind, number >> 8, number & 0xFF))
 
 
 def decode(struct: type[T], data: bytes) -> T:
-    """Returns the struct whose bytes, stop byte included, are given."""
+    """Decodes a struct from its bytes, including the stop byte."""
     decoded: Any = struct()
     decoded.read(TBinaryProtocolAccelerated(TMemoryBuffer(data), fallback=False))
     whole: T = decoded
@@ -53,9 +53,9 @@ def decode(struct: type[T], data: bytes) -> T:
 
 
 def decode_strictly(struct: type[T], data: bytes) -> T:
-    """Decodes as `decode` bytes that may be damaged: no size in them is believed that is larger than they are.
+    """Decodes bytes that may be damaged: rejects sizes that exceed the data, and trailing bytes.
 
-    Raises ValueError where they are not one whole struct.
+    Raises ValueError.
     """
     decoded, buffer, size = cast(Any, struct()), TMemoryBuffer(data), len(data)
     limits = {"string_length_limit": size, "container_length_limit": size}
@@ -69,14 +69,14 @@ def decode_strictly(struct: type[T], data: bytes) -> T:
 
 
 class _Listed:
-    """Decoded instead of a struct that holds nothing but a list, in `items`."""
+    """A struct with a single list, `items`, as which `decode_list` decodes."""
 
     __slots__ = ("items",)
     items: list[Any]
 
 
 def decode_list(struct: type[T], encoded: Sequence[bytes]) -> list[T]:
-    """Structs whose bytes, stop bytes included, are given: at once, several times as fast as one by one."""
+    """Decodes many structs, including their stop bytes, at once: several times as fast as one by one."""
     listed = _Listed()
     elements = TType.STRUCT, [struct, struct.thrift_spec], False  # type: ignore[attr-defined] # all of them have one
     data = b"".join([field_header(TType.LIST, 1), _list_header(len(encoded)), *encoded, STOP])
@@ -86,12 +86,12 @@ def decode_list(struct: type[T], encoded: Sequence[bytes]) -> list[T]:
 
 
 def _list_header(count: int) -> bytes:
-    """Returns what stands before the structs of a list."""
+    """Returns the bytes in front of the structs of a list."""
     return bytes((TType.STRUCT,)) + count.to_bytes(4, "big")
 
 
 class Joined(Sequence[bytes]):
-    """Pieces that lie one behind the other in `data`. Each is made when it is asked for: of many, none is kept."""
+    """A sequence of slices of `data`. Each is created on access, so that many cost no memory."""
 
     def __init__(self, data: bytes | memoryview, sizes: Iterable[int]) -> None:
         self._data = memoryview(data)
@@ -105,18 +105,18 @@ class Joined(Sequence[bytes]):
     @overload
     def __getitem__(self, index: slice) -> list[bytes]: ...
     def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
-        places = range(len(self))[index]
-        if isinstance(places, range):
-            return [self._piece(place) for place in places]
-        return self._piece(places)
+        positions = range(len(self))[index]
+        if isinstance(positions, range):
+            return [self._piece(position) for position in positions]
+        return self._piece(positions)
 
-    def _piece(self, place: int) -> bytes:
-        return bytes(self._data[self._ends[place] : self._ends[place + 1]])
+    def _piece(self, position: int) -> bytes:
+        return bytes(self._data[self._ends[position] : self._ends[position + 1]])
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedStruct(Generic[T]):
-    """One struct: `data` holds all of its bytes."""
+    """An encoded struct."""
 
     struct: type[T]
     data: bytes
@@ -132,7 +132,7 @@ class EncodedStruct(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class EncodedList(Generic[T]):
-    """A list of structs: `heads[i] + tails[i]` are the bytes of the i-th."""
+    """A list of encoded structs: the i-th one is `heads[i] + tails[i]`."""
 
     struct: type[T]
     heads: Sequence[bytes]
@@ -144,7 +144,7 @@ class EncodedList(Generic[T]):
         return len(self.heads)
 
     def chunks(self) -> Iterator[bytes]:
-        """Returns the list as the binary protocol writes it, many structs at a time."""
+        """Yields the list in the binary protocol, many structs in each chunk."""
         yield _list_header(len(self.heads))
         for start in range(0, len(self.heads), _CHUNK):
             end = start + _CHUNK
@@ -155,7 +155,7 @@ class EncodedList(Generic[T]):
         return self._decoded(0, len(self.heads))
 
     def decoded(self) -> Iterator[T]:
-        """Decodes some at a time."""
+        """Yields decoded structs; decodes many at a time."""
         for start in range(0, len(self.heads), _CHUNK):
             yield from self._decoded(start, start + _CHUNK)
 
@@ -166,7 +166,7 @@ class EncodedList(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
-    """A list of texts: `data` holds the bytes of each, its length before it."""
+    """A list of texts: each with its length in front."""
 
     count: int
     data: bytes
@@ -174,29 +174,29 @@ class EncodedTexts:
     wire_type = TType.LIST
 
     def chunks(self) -> Iterator[bytes]:
-        """Returns the list as the binary protocol writes it."""
+        """Yields the list in the binary protocol."""
         yield bytes((TType.STRING,)) + self.count.to_bytes(4, "big")
         yield self.data
 
     def decode(self) -> list[str]:
-        texts, at = [], 0
+        texts, end = [], 0
         for _ in range(self.count):
-            start = at + 4
-            at = start + int.from_bytes(self.data[at:start], "big")
-            texts.append(self.data[start:at].decode())
+            start = end + 4
+            end = start + int.from_bytes(self.data[end:start], "big")
+            texts.append(self.data[start:end].decode())
         return texts
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedMap(Generic[T]):
-    """A list of structs by each of some names."""
+    """A map from names to lists of structs."""
 
     lists: Mapping[str, EncodedList[T]]
 
     wire_type = TType.MAP
 
     def chunks(self) -> Iterator[bytes]:
-        """Returns the map as the binary protocol writes it."""
+        """Yields the map in the binary protocol."""
         yield bytes((TType.STRING, TType.LIST)) + len(self.lists).to_bytes(4, "big")
         for name, structs in self.lists.items():
             key = name.encode()

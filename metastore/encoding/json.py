@@ -1,6 +1,6 @@
-"""Thrift structs as text of Thrift's JSON protocol (TJSONProtocol): what the messages of events hold.
+"""Thrift structs in Thrift's JSON protocol (TJSONProtocol), as in the messages of events.
 
-Written from the struct's specification, some ten times as fast as Thrift's own writer for Python.
+The writers are generated from the struct's specification, and about ten times as fast as Thrift's own for Python.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ _quoted: Callable[[str], str] = json.encoder.encode_basestring
 
 
 def encode_json(struct: Any, **written: str) -> str:
-    """Returns the struct's set fields as text that every Thrift library reads.
+    """Encodes the fields of a struct that are set.
 
-    `written`: fields of which the text is known already, as partitions have most of their descriptor in common.
-
-    A map whose keys are lists, as of skewed values to locations, makes it differ from plain JSON, as in Java.
+    `written`: fields whose text is known, for example the descriptor that many partitions share. A map with lists as
+    keys (skewed values to locations) gives text that is not valid JSON, as in Java.
     """
     pieces = []
     for name, prefix, writer in _field_writers(struct.__class__):
@@ -49,7 +48,7 @@ def encode_json(struct: Any, **written: str) -> str:
 
 
 def encode_fields(struct: Any, names: Iterable[str]) -> list[str]:
-    """Returns the text of each of these fields that is set."""
+    """Encodes each of these fields that is set."""
     writers = _writers_by_name(struct.__class__)
     contents = [(name, getattr(struct, name)) for name in names]
     return [f"{writers[name][0]}{writers[name][1](content)}}}" for name, content in contents if content is not None]
@@ -62,7 +61,7 @@ def _writers_by_name(struct: Any) -> dict[str, tuple[str, Writer]]:
 
 @cache
 def _field_writers(struct: Any) -> list[tuple[str, str, Writer]]:
-    """Returns name, beginning and writer of each field of a struct's specification."""
+    """Returns name, prefix and writer of each field of a struct's specification."""
     return [
         (spec[2], f'"{spec[0]}":{{"{_NAMES[spec[1]]}":', _writer(spec[1], spec[3]))
         for spec in struct.thrift_spec
@@ -71,7 +70,7 @@ def _field_writers(struct: Any) -> list[tuple[str, str, Writer]]:
 
 
 def _writer(kind: int, arguments: Any) -> Writer:
-    """Writes values of one type; `arguments` as in a field's specification."""
+    """Returns the writer for values of a type; `arguments` as in a field's specification."""
     if kind == TType.BOOL:
         return lambda value: "1" if value else "0"
     if kind in _NUMBERS:
@@ -100,7 +99,7 @@ def _list_writer(kind: int, arguments: Any) -> Writer:
 def _map_writer(key_kind: int, key_arguments: Any, value_kind: int, value_arguments: Any) -> Writer:
     names = f'"{_NAMES[key_kind]}","{_NAMES[value_kind]}"'
     key_writer, value_writer = _writer(key_kind, key_arguments), _writer(value_kind, value_arguments)
-    # A number as a key is quoted, a list is not.
+    # Keys that are numbers are quoted, lists are not.
     quote = '"' if key_kind in (*_NUMBERS, TType.BOOL) else ""
 
     def write(value: dict[Any, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Secrets in parameters: found by their names, and taken out of what others read."""
+"""Redaction of secrets in parameters, which are recognised by name."""
 
 from __future__ import annotations
 
@@ -12,35 +12,38 @@ _NAME: Final = re.compile(
     r"passw|secret|credential|(access|private|api|account|shared)[._-]?key|(auth|sas|access|refresh|bearer)[._-]?token",
     re.IGNORECASE,
 )
-# What must be in the bytes of a struct that holds one, in lower case: to look for these takes a microsecond.
+# Lower-case words of which one occurs in any struct with a secret: searching for them takes a microsecond.
 _WORDS: Final = (b"passw", b"secret", b"credential", b"key", b"token")
 
 
 def is_secret(name: str) -> bool:
-    """Tells whether a parameter of this name is nobody's but the owner's."""
+    """Tells whether the value of a parameter with this name is secret."""
     return _NAME.search(name) is not None
 
 
 def redacted_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Returns parameters, those with secret names without their values."""
+    """Returns parameters with secret values replaced."""
     return {name: REDACTED if is_secret(name) else value for name, value in parameters.items()}
 
 
 def restore_secrets(new: dict[str, str] | None, old: Mapping[str, str] | None) -> None:
-    """Gives back what its reader did not see: who sends parameters as he got them leaves their secrets as they are."""
+    """Replaces redacted values in `new` by the stored ones.
+
+    So a client that reads parameters and writes them back does not overwrite secrets that it could not see.
+    """
     if not new or not old or REDACTED not in new.values():
         return
     new |= {name: old[name] for name, value in new.items() if value == REDACTED and name in old}
 
 
 def may_hold_secrets(encoded: bytes) -> bool:
-    """Tells whether bytes of structs can hold a secret; false is certain."""
+    """Tells whether encoded structs may contain a secret. False is certain."""
     low = encoded.lower()
     return any(word in low for word in _WORDS)
 
 
 def redact(value: Any) -> int:
-    """Takes secrets out of a struct, wherever they are in it; returns how many there were."""
+    """Replaces secrets in a struct, at any depth; returns their number."""
     if isinstance(value, dict):
         secrets = [name for name, text in value.items() if isinstance(name, str) and isinstance(text, str)]
         secrets = [name for name in secrets if is_secret(name)]
@@ -52,7 +55,7 @@ def redact(value: Any) -> int:
 
 
 def redacted_json(text: str) -> str:
-    """Returns JSON without secrets, those in texts of it that are JSON themselves included."""
+    """Returns JSON text without secrets, including those in nested JSON texts."""
     if not may_hold_secrets(text.encode()):
         return text
     try:

@@ -1,6 +1,6 @@
-"""The warehouse's directories, through fsspec: local ones by default, S3, HDFS and others by their location.
+"""The directories of the warehouse, accessed through fsspec: local disks, S3, HDFS and others, by location.
 
-Every failure of a file system becomes one line that names the location and the mend.
+Errors of a file system are raised as one line that names the location and the fix.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class DirectoryStatistics(NamedTuple):
-    """What lies below a directory, hidden files left out: Hive's parameters numFiles and totalSize (bytes)."""
+    """Number and total size in bytes of the visible files below a directory: Hive's numFiles and totalSize."""
 
     files: int
     bytes: int
 
 
 class FileEntry(NamedTuple):
-    """A file below a directory. `modified`: seconds since 1970, by the file system's clock; None where it has none."""
+    """A file. `modified`: in seconds since 1970 by the file system's clock, None if it has none."""
 
     location: str
     bytes: int
@@ -53,21 +53,21 @@ class FileEntry(NamedTuple):
 class Warehouse:
     """The directories of databases, tables and partitions.
 
-    Every method raises UnavailableError where a file system does not answer or refuses, InvalidInputError where a
-    location is not one, and InvalidOperationError, without asking anybody, for one outside of the roots. No connection
-    to a file system is made before the first use.
+    Every method raises UnavailableError if a file system does not answer or rejects the operation, InvalidInputError
+    for a location that is malformed or cannot exist, and InvalidOperationError, before any access, for a location
+    outside of the roots. File systems are connected on first use.
     """
 
     def __init__(self, root: str, locations: Iterable[str] = ()) -> None:
-        """`root` is a path or URI; `locations` are other roots of what the metastore keeps."""
+        """`root` is a path or URI; `locations` are further roots of managed data."""
         self.roots = Roots(root, locations)
         self.root = self.roots.warehouse
 
     def check(self) -> None:
-        """Raises ConfigurationError, one line, where the warehouse, or another root, cannot be used.
+        """Raises ConfigurationError, in one line, if the warehouse or another root cannot be used.
 
-        A local warehouse is made and written to. What is remote is not asked, because the server forks after this; that
-        the warehouse's Python package is there is checked.
+        A local warehouse is created and written to. A remote one is not contacted, because the server forks after this
+        check; only its Python package is checked.
         """
         for root in (self.root, *self.roots.all[1:]):
             setting = "warehouse" if root == self.root else "allowed_locations"
@@ -87,52 +87,55 @@ class Warehouse:
             files.rm(path)
 
     def make_directory(self, location: str) -> bool:
-        """Makes a directory and those above it; true where it was not there before."""
+        """Creates a directory and its parents; True if it did not exist."""
         return any(self.make_directories([location]))
 
     def make_directories(self, locations: Sequence[str]) -> Iterator[str]:
-        """Makes directories and those above them; gives each that was not there before, the lower ones first.
+        """Creates directories and their parents; yields each one that did not exist, children before parents.
 
-        What lies outside of the roots, as external data may, is not made.
+        Locations outside of the roots, such as external data, are not created.
         """
         for location, made in _each(self.roots.within(locations), _make):
             yield from (paths.normalise(paths.join(location, *[".."] * above)) if above else location for above in made)
 
     def exists(self, location: str) -> bool:
-        """True where a file or directory is there."""
+        """Tells whether a file or directory exists."""
         self.roots.require([location])
         with _opened(location) as (files, path):
-            return _is_there(files, path)
+            return _exists(files, path)
 
     def require_valid(self, location: str) -> None:
-        """Raises InvalidInputError where nothing can ever be: a name is too long, or links turn in a circle."""
+        """Raises InvalidInputError if nothing can exist there: a name is too long, or symbolic links form a loop."""
         self.roots.require([location])
         with _opened(location) as (files, path), suppress(FileNotFoundError, NotADirectoryError):
             files.info(path)
 
     def is_missing(self, location: str) -> bool:
-        """Tells whether nothing is there, and something could be: of objects, a directory without any is none."""
+        """Tells whether a directory does not exist although it could.
+
+        Always False on object stores, where a directory without objects does not exist.
+        """
         self.roots.require([location])
         with _opened(location) as (files, path):
-            return literal_paths.has_renames(files) and not _is_there(files, path)
+            return literal_paths.has_renames(files) and not _exists(files, path)
 
     def delete_directory(self, location: str) -> bool:
-        """Deletes a directory with all that it holds; false where it was not there.
+        """Deletes a directory with its contents; False if it did not exist.
 
-        Raises InvalidOperationError for a root, the warehouse itself and whatever the warehouse lies in.
+        Raises InvalidOperationError for a root, and for a directory that contains one.
         """
         self.roots.require_below(location)
         with _opened(location) as (files, path):
             try:
                 literal_paths.remove(files, path)
             except OSError as error:
-                if _tells_of_nothing(error):
+                if _means_missing(error):
                     return False
                 raise
             return True
 
     def delete_empty(self, location: str) -> bool:
-        """Deletes a directory if nothing is in it; true where it did. Never raises because it holds something."""
+        """Deletes a directory if it is empty; True if it did. A directory that is not empty is no error."""
         self.roots.require_below(location)
         with _opened(location) as (files, path):
             try:
@@ -146,49 +149,61 @@ class Warehouse:
             return True
 
     def delete_empty_parents(self, location: str, above: str) -> None:
-        """Deletes the directories over `location` that have become empty, up to `above`, which stays.
+        """Deletes parents of `location` that have become empty, up to but not including `above`.
 
-        Hive's rule after a partition was dropped: with n keys, up to n-1 levels.
+        Hive does the same after it drops a partition: with n keys, up to n-1 levels.
         """
         folder = paths.parent(location)
         while paths.is_below(folder, above) and self.delete_empty(folder):
             folder = paths.parent(folder)
 
     def move_into(self, source: str, target: str) -> None:
-        """Moves all that a directory holds to another place, where a part of it may be already; makes that place."""
+        """Moves the contents of a directory to another one, which is created, or merged with if a part was moved
+        before.
+        """
         self.roots.require_below(source)
         self.roots.require([target])
         path = paths.parse(target).path
         with _opened(source) as (files, old), _opened(target) as (_, new):
-            if not _is_there(files, old):
+            if not _exists(files, old):
                 files.makedirs(new, exist_ok=True)
-            elif _is_there(files, new):
+            elif _exists(files, new):
                 literal_paths.merge(files, old, new)
             else:
                 files.makedirs(new.removesuffix(path) + posixpath.dirname(path), exist_ok=True)
                 literal_paths.move(files, old, new)
 
     def trash_location(self, location: str, name: str) -> str:
-        """Tells where what lies there is put away under this name: in the same root, where engines overlook it."""
+        """Returns the location in the trash for a directory, under this name.
+
+        The trash is in the same root, so that moving there is a rename. Its name starts with a dot, so that engines
+        ignore it.
+        """
         return paths.join(self.roots.root_of(location), paths.TRASH, name)
 
     def move_to_trash(self, location: str, trash: str, *, copies: bool = False) -> bool:
-        """Renames a directory out of the way; false where nothing is there, or that is no rename and not `copies`."""
+        """Renames a directory to its location in the trash.
+
+        Returns False if neither exists, or if the file system cannot rename and `copies` is not set. True if an
+        earlier, interrupted call has moved it already.
+        """
         self.roots.require_below(location)
         with _opened(location) as (files, path), _opened(trash) as (_, away):
             if not (copies or literal_paths.has_renames(files)):
                 return False
-            there = _is_there(files, path)
-            if there:
+            existed = _exists(files, path)
+            if existed:
                 self._into_trash(files, path, away)
-            return there or _is_there(files, away)
+            return existed or _exists(files, away)
 
     def move_each_to_trash(self, locations: Iterable[str], trash: str, *, copies: bool = False) -> None:
-        """Moves each location into the directory `trash`, or deletes it where the file system cannot rename."""
+        """Moves each location into the directory `trash`. Deletes it if the file system cannot rename, unless
+        `copies`.
+        """
         for location in locations:
             self.roots.require_below(location)
             with _opened(location) as (files, path), _opened(trash) as (_, away):
-                if not _is_there(files, path):
+                if not _exists(files, path):
                     continue
                 if copies or literal_paths.has_renames(files):
                     self._into_trash(files, path, f"{away}/{posixpath.basename(path)}")
@@ -199,59 +214,61 @@ class Warehouse:
         for _ in range(_TRIES):
             files.makedirs(posixpath.dirname(away), exist_ok=True)
             try:
-                (literal_paths.merge if _is_there(files, away) else literal_paths.move)(files, path, away)
+                (literal_paths.merge if _exists(files, away) else literal_paths.move)(files, path, away)
                 return
-            except FileNotFoundError:  # somebody has removed the trash because it was empty
-                if not _is_there(files, path):
+            except FileNotFoundError:  # another server has removed the trash directory because it was empty
+                if not _exists(files, path):
                     return
         raise UnavailableError(f"{path} cannot be moved to {away}")
 
     def files(self, location: str) -> list[FileEntry]:
-        """Returns all files below a directory, as `children`, hidden ones too. Links are not followed.
+        """Returns all files below a directory, including hidden ones. Does not follow symbolic links.
 
-        Raises where a part cannot be listed: fsspec's own `find` leaves such parts out.
+        Raises if a directory cannot be listed; fsspec's `find` would leave it out.
         """
-        found: list[FileEntry] = []
+        entries: list[FileEntry] = []
         folders = [location]
         while folders:
             inside, below = self.children(folders.pop())
-            found += inside
+            entries += inside
             folders += below
-        return found
+        return entries
 
     def children(self, location: str) -> tuple[list[FileEntry], list[str]]:
-        """Returns the files and the directories in a directory, by name; none where it is not there, itself if it is a
-        file."""
+        """Returns the files and the subdirectories of a directory, sorted by name.
+
+        Returns nothing if it does not exist, and the file itself for a file.
+        """
         self.roots.require([location])
         with _opened(location) as (files, path):
             try:
                 entries = files.ls(path, detail=True)
             except OSError as error:
-                if _tells_of_nothing(error):
+                if _means_missing(error):
                     return [], []
                 raise
         inside, below = [], []
         for entry in entries:
             name = entry["name"].rstrip("/").removeprefix(path).strip("/")
-            place = paths.join(location, name) if name else location
+            child = paths.join(location, name) if name else location
             if entry["type"] != "directory" and not (entry["name"].endswith("/") and not name):
-                inside.append(FileEntry(place, entry["size"] or 0, _modified(entry)))
-            elif name:  # a bucket may hold the directory itself, as an object
-                below.append(place)
+                inside.append(FileEntry(child, entry["size"] or 0, _modified(entry)))
+            elif name:  # some stores list the directory itself, as an object
+                below.append(child)
         return sorted(inside), sorted(below)
 
     def statistics(self, locations: Sequence[str]) -> dict[str, DirectoryStatistics]:
-        """Counts files and bytes at any depth, without what Hive hides: names that start with `_` or `.`.
+        """Counts visible files and their bytes, at any depth. Names that start with `_` or `.` are hidden, as in Hive.
 
-        Of those of the locations that are there, and not outside of the roots.
+        Locations that do not exist or are outside of the roots are left out.
         """
         counted = _each(self.roots.within(locations), _count)
-        return {location: found for location, found in counted if found is not None}
+        return {location: counts for location, counts in counted if counts is not None}
 
 
 @contextmanager
 def _opened(location: str) -> Iterator[tuple[Any, str]]:
-    """Returns the file system of a location and its path there."""
+    """Yields the file system of a location, and its path there."""
     scheme, authority, path = paths.parse(location).identity
     with _translated(location):
         files, root = file_system(scheme, authority)
@@ -259,43 +276,46 @@ def _opened(location: str) -> Iterator[tuple[Any, str]]:
 
 
 def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator[tuple[str, T]]:
-    """Returns what an action on a file system and a path gives for each location, in their order. After a failure, what
-    has not begun is left."""
-    places = [(location, *paths.parse(location).identity) for location in locations]
+    """Applies an action to each location, and yields its results in order. After a failure, no further action is
+    started.
+
+    Remote file systems get up to 16 requests at a time.
+    """
+    targets = [(location, *paths.parse(location).identity) for location in locations]
     opened: dict[tuple[str, str], tuple[Any, str]] = {}
     failed = Event()
 
-    def act(place: tuple[str, str, str, str]) -> tuple[str, T]:
-        location, scheme, authority, path = place
-        with _translated(location), _noticed(failed):
+    def act(target: tuple[str, str, str, str]) -> tuple[str, T]:
+        location, scheme, authority, path = target
+        with _translated(location), _stopping(failed):
             if (scheme, authority) not in opened:
                 opened[scheme, authority] = file_system(scheme, authority)
             files, root = opened[scheme, authority]
             return location, action(files, root + path)
 
-    if len(places) == 1 or all(scheme == "file" for _, scheme, _, _ in places):
-        yield from map(act, places)
+    if len(targets) == 1 or all(scheme == "file" for _, scheme, _, _ in targets):
+        yield from map(act, targets)
         return
-    # Elsewhere it is the way there and back that takes the time.
-    with ThreadPoolExecutor(min(len(places), _AT_ONCE), thread_name_prefix="warehouse") as threads:
-        yield from threads.map(act, places)
+    # Remote file systems: round trips dominate.
+    with ThreadPoolExecutor(min(len(targets), _AT_ONCE), thread_name_prefix="warehouse") as threads:
+        yield from threads.map(act, targets)
 
 
-def _is_there(files: Any, path: str) -> bool:
-    """fsspec's own `exists` says false where nobody answers."""
+def _exists(files: Any, path: str) -> bool:
+    """Tells whether a path exists. fsspec's own `exists` returns False if the file system does not answer."""
     try:
         files.info(path)
     except OSError as error:
-        if _tells_of_nothing(error):
+        if _means_missing(error):
             return False
         raise
     return True
 
 
 def _require_kind(location: str, *, may_be_missing: bool) -> None:
-    """Raises UnavailableError where no storage serves its scheme, or nothing can be deleted there.
+    """Raises UnavailableError if no file system serves the scheme, or it cannot delete.
 
-    `may_be_missing`: the Python package of a storage that is known, until something is to be done there.
+    `may_be_missing`: accepts a known scheme whose Python package is not installed, until it is used.
     """
     with _translated(location):
         try:
@@ -305,23 +325,25 @@ def _require_kind(location: str, *, may_be_missing: bool) -> None:
                 return
             raise
     if not _deletes(files):
-        raise UnavailableError(f"{location}: nothing can be deleted there")
+        raise UnavailableError(f"{location}: its file system is read-only")
 
 
 def _deletes(files: type[Any]) -> bool:
-    """Tells whether a kind of file system can delete: `http:`, for one, is only for reading."""
+    """Tells whether a file-system class implements deletion: `http:`, for example, is read-only."""
     names = ("rm", "rm_file", "_rm", "_rm_file")
     return any(name in vars(kind) for kind in files.__mro__ if kind.__module__ not in _ABSTRACT for name in names)
 
 
-def _tells_of_nothing(error: OSError) -> bool:
-    """Tells whether an error says that nothing is there; nor can anything be where a name is too long, or links turn in
-    a circle."""
+def _means_missing(error: OSError) -> bool:
+    """Tells whether an error means that the path does not exist, or cannot exist (name too long, loop of links)."""
     return isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno in _IMPOSSIBLE
 
 
 def _make(files: Any, path: str) -> range:
-    """Returns how far above this one the directories are that were made. Of objects, those above are not asked for."""
+    """Returns the levels above the path at which directories were created (0: the path itself).
+
+    On object stores, parents are not checked.
+    """
     if "file" in files.protocol:
         return range(literal_paths.make(path))
     is_new = bool(path.strip("/")) and not files.isdir(path)
@@ -331,18 +353,18 @@ def _make(files: Any, path: str) -> range:
 
 
 def _count(files: Any, path: str) -> DirectoryStatistics | None:
-    if not _is_there(files, path):
+    if not _exists(files, path):
         return None
-    found = files.find(path, detail=True)
-    sizes = [info["size"] or 0 for name, info in found.items() if not _hidden(name.removeprefix(path))]
+    entries = files.find(path, detail=True)
+    sizes = [info["size"] or 0 for name, info in entries.items() if not _hidden(name.removeprefix(path))]
     return DirectoryStatistics(len(sizes), sum(sizes))
 
 
 @contextmanager
-def _noticed(failed: Event) -> Iterator[None]:
-    """Others that do the same do not begin any more where this fails."""
+def _stopping(failed: Event) -> Iterator[None]:
+    """Sets `failed` on an error, and raises UnavailableError at once if it is set: others stop after a failure."""
     if failed.is_set():
-        raise UnavailableError("another one failed before")
+        raise UnavailableError("not started, because another operation failed")
     try:
         yield
     except Exception:
@@ -362,14 +384,14 @@ def _translated(location: str) -> Iterator[None]:
         raise UnavailableError(f"{location}: permission denied; make it writable for the metastore's user") from error
     except OSError as error:
         if error.errno in _IMPOSSIBLE:
-            raise InvalidInputError(f"{location}: {_one_line(error)}; nothing can be there") from error
+            raise InvalidInputError(f"{location}: {_one_line(error)}; no file can exist there") from error
         raise UnavailableError(f"{location}: {_one_line(error)}") from error
-    except Exception as error:  # drivers of remote file systems raise what they like
+    except Exception as error:  # drivers of remote file systems raise exceptions of any class
         raise UnavailableError(f"{location}: {_one_line(error)}") from error
 
 
 def _modified(entry: dict[str, Any]) -> float | None:
-    """Returns when it was modified, for which each file system has its own name."""
+    """Returns the modification time, whose field name differs between file systems."""
     moment = next((entry[key] for key in ("mtime", "LastModified", "last_modified", "created") if key in entry), None)
     return moment.timestamp() if isinstance(moment, datetime) else moment
 

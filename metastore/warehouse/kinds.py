@@ -1,4 +1,4 @@
-"""Which file system serves a scheme, and how it is made: fsspec's, but for S3."""
+"""The file systems by scheme: fsspec's, except our own for S3."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any, Final
 
 import fsspec
 
-_s3: Final = {"seconds": 15.0}  # that requests to it may take
+_s3: Final = {"seconds": 15.0}  # time limit of a request
 
 
 def set_s3_timeout(seconds: float) -> None:
-    """Has requests to S3, in this process, given up that are not answered in so many seconds."""
+    """Sets the time limit of requests to S3 in this process, in seconds."""
     _s3["seconds"] = seconds
     _resolved.cache_clear()
 
 
 def file_system(scheme: str, authority: str) -> tuple[Any, str]:
-    """Returns a file system, and what stands before a location's path there."""
+    """Returns a file system, and the prefix of paths in it (for example the bucket)."""
     kind, options, root = _resolved(scheme, authority)
-    # No listing is cached: others write too.
+    # Listings are not cached: others write, too.
     return kind(**options, use_listings_cache=False), (root if authority else "").rstrip("/")
 
 
 @lru_cache(maxsize=64)
 def _resolved(scheme: str, authority: str) -> tuple[Callable[..., Any], dict[str, Any], str]:
-    """Returns the class of a file system, what its URL tells it, and its root: fsspec's `url_to_fs`, which takes long.
+    """Returns the class of a file system, its options and its root, as fsspec's slow `url_to_fs` would.
 
-    The path is kept out of the URL, where fsspec gives a meaning to `::`.
+    The path is not part of the URL: fsspec would interpret `::` in it.
     """
     kind, bounds = fsspec.get_filesystem_class(scheme), {}
     if scheme == "s3":

@@ -1,5 +1,4 @@
-"""Making, deleting and moving what a path says: fsspec takes `*`, `?` and `[` in it for a pattern, and would hit what
-matches it."""
+"""Creates, deletes and moves literal paths: fsspec itself would expand `*`, `?` and `[`, and hit all that matches."""
 
 from __future__ import annotations
 
@@ -14,12 +13,14 @@ from typing import Any
 from fsspec import AbstractFileSystem
 
 _PATTERN = frozenset("*?[")
-_AT_ONCE = 16  # copies
+_AT_ONCE = 16  # concurrent copies
 _TRIES = 10
 
 
 def make(path: str) -> int:
-    """Makes a local directory, and those above it; returns how many: itself and the next ones above. Raises OSError."""
+    """Creates a local directory and its missing parents, and returns how many: itself and the next ones above. Raises
+    OSError.
+    """
     made = 0
     for _ in range(_TRIES):
         try:
@@ -28,7 +29,7 @@ def make(path: str) -> int:
             if not os.path.isdir(path):  # noqa: PTH112
                 raise
             return 0
-        except FileNotFoundError:  # for the first time, or one above was empty, and has been removed meanwhile
+        except FileNotFoundError:  # a parent is missing: at first, or because an empty one was removed meanwhile
             made = make(posixpath.dirname(path))
         else:
             return made + 1
@@ -36,7 +37,7 @@ def make(path: str) -> int:
 
 
 def remove(files: Any, path: str) -> None:
-    """Removes a file, or a directory with all in it. Raises FileNotFoundError."""
+    """Deletes a file, or a directory with its contents. Raises FileNotFoundError."""
     if _is_literal(files, path):
         files.rm(path, recursive=True)
         return
@@ -50,12 +51,12 @@ def remove(files: Any, path: str) -> None:
         else:
             files.rm_file(entry["name"])
     for folder in reversed(folders):
-        if files.isdir(folder):  # of objects, one that holds none is not there
+        if files.isdir(folder):  # on object stores an empty directory does not exist
             files.rmdir(folder)
 
 
 def move(files: Any, source: str, target: str) -> None:
-    """Moves a file, or a directory with all in it, to where nothing is. Raises FileNotFoundError."""
+    """Moves a file, or a directory with its contents, to a path that does not exist. Raises FileNotFoundError."""
     if "file" in files.protocol:
         _rename(source, target)
         return
@@ -69,30 +70,33 @@ def move(files: Any, source: str, target: str) -> None:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="copies") as threads:
             copies = []
             for entry in _below(files, source):
-                place = target + entry["name"].removeprefix(source)
+                destination = target + entry["name"].removeprefix(source)
                 if entry["type"] == "directory":
-                    files.makedirs(place, exist_ok=True)
+                    files.makedirs(destination, exist_ok=True)
                 else:
-                    files.makedirs(posixpath.dirname(place), exist_ok=True)
-                    copies.append(threads.submit(files.cp_file, entry["name"], place))
+                    files.makedirs(posixpath.dirname(destination), exist_ok=True)
+                    copies.append(threads.submit(files.cp_file, entry["name"], destination))
             for copy in copies:
                 copy.result()
     remove(files, source)
 
 
 def merge(files: Any, source: str, target: str) -> None:
-    """Moves a directory, a part of which may be at the target already, into it. What has one name there is replaced."""
+    """Moves the contents of a directory into another one, where a part may have been moved already.
+
+    An entry that exists at the target is replaced.
+    """
     for entry in files.ls(source, detail=True):
         name = entry["name"].rstrip("/")
-        place = target + name.removeprefix(source)
+        destination = target + name.removeprefix(source)
         if name == source:
             continue
-        if entry["type"] == "directory" and files.isdir(place):
-            merge(files, name, place)
+        if entry["type"] == "directory" and files.isdir(destination):
+            merge(files, name, destination)
         else:
-            if files.exists(place):
-                remove(files, place)
-            move(files, name, place)
+            if files.exists(destination):
+                remove(files, destination)
+            move(files, name, destination)
     remove(files, source)
 
 
@@ -106,17 +110,19 @@ def _rename(source: str, target: str) -> None:
 
 
 def has_renames(files: Any) -> bool:
-    """Else fsspec copies; objects, whose directories are only beginnings of names: it fails on these."""
+    """Tells whether a file system renames directories. On others fsspec copies, and it fails on object stores'
+    directories.
+    """
     return type(files).mv is not AbstractFileSystem.mv
 
 
 def _is_literal(files: Any, path: str) -> bool:
-    """Local files are not matched."""
+    """Tells whether fsspec takes the path literally. It does not expand paths of local files."""
     return "file" in files.protocol or _PATTERN.isdisjoint(path)
 
 
 def _below(files: Any, path: str) -> Iterator[dict[str, Any]]:
-    """Yields what lies in a directory, at any depth; a directory before what is in it."""
+    """Yields the entries of a directory at any depth, directories before their contents."""
     for entry in files.ls(path, detail=True):
         if entry["name"].rstrip("/") == path:
             continue

@@ -1,6 +1,6 @@
-"""Where the server itself makes, counts, moves and deletes: below some roots, and nowhere else.
+"""The roots: the server creates, counts, moves and deletes files only below them.
 
-Places are compared as what they are: spellings are one (`paths.canonical`), links on the local disk are followed.
+Locations are compared after normalising their spelling (`paths.canonical`) and following symbolic links on local disks.
 """
 
 from __future__ import annotations
@@ -16,103 +16,110 @@ from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.warehouse import paths
 
 SETTING: Final = "METASTORE_ALLOWED_LOCATIONS"
-# `file:`, and what the extras of pyproject.toml bring: s3, gcs, azure, hdfs.
+# `file:`, and the schemes of the extras in pyproject.toml: s3, gcs, azure, hdfs.
 SERVED: Final = ("file", "s3", "gs", "abfs", "hdfs")
 _AUTHORITY: Final = frozenset(f"{ascii_letters}{digits}.-_:@[]")
 
 
 class Roots:
-    """The places below which all is the metastore's: the warehouse, and others."""
+    """The roots of managed data: the warehouse and others."""
 
     def __init__(self, warehouse: str, others: Iterable[str] = ()) -> None:
-        """`warehouse` and `others` are paths or URIs; any of their schemes is served."""
+        """`warehouse` and `others` are paths or URIs. Their schemes are allowed, in addition to the default ones."""
         named = list(others)
         self.warehouse, self.named = paths.normalise(warehouse), bool(named)
         self._resolved: list[str] = []
         self.add([warehouse, *named])
 
     def add(self, locations: Iterable[str]) -> None:
-        """More roots."""
+        """Adds roots."""
         self._resolved = list(dict.fromkeys([*self._resolved, *map(_Resolver().canonical, locations)]))
         self._inside = tuple(f"{text.rstrip('/')}/" for text in self._resolved)
         self._schemes = {*SERVED, *(paths.parse(text).identity[0] for text in self._resolved)}
 
     def add_outside(self, locations: Sequence[str]) -> None:
-        """More roots: those of the locations that lie below none yet."""
+        """Adds those locations as roots that are not within one."""
         self.add(set(locations).difference(self.within(locations)))
 
     @property
     def all(self) -> list[str]:
-        """The roots, canonical, the warehouse first."""
+        """The roots in canonical form, the warehouse first."""
         return list(self._resolved)
 
     def within(self, locations: Iterable[str]) -> list[str]:
-        """Returns those of the locations that are a root or lie below one."""
+        """Returns the locations that are a root or below one."""
         resolver = _Resolver()
-        return [location for location in locations if self._holds(resolver.canonical(location))]
+        return [location for location in locations if self._is_within(resolver.canonical(location))]
 
     def deletable(self, locations: Iterable[str]) -> set[str]:
-        """Returns those of the locations that lie below a root, and in which no root lies."""
+        """Returns the locations that are below a root and contain none."""
         resolver = _Resolver()
-        leading = ((location, resolver.canonical(location)) for location in locations)
-        return {location for location, place in leading if self._holds(place) and not self._lying_in(place)}
+        pairs = ((location, resolver.canonical(location)) for location in locations)
+        return {
+            location
+            for location, resolved in pairs
+            if self._is_within(resolved) and not self._contained_roots(resolved)
+        }
 
     def canonical(self, locations: Iterable[str]) -> dict[str, str]:
-        """Tells where the locations lead, as one text for all ways to write it."""
+        """Returns the canonical form of each location, with symbolic links followed."""
         resolver = _Resolver()
         return {location: resolver.canonical(location) for location in locations}
 
     def root_of(self, location: str) -> str:
-        """Returns the root that it lies below, the nearest. Raises InvalidOperationError."""
+        """Returns the nearest root that contains the location. Raises InvalidOperationError."""
         self.require_below(location)
-        place = _Resolver().canonical(location)
-        return max((text for text in self._resolved if paths.is_below(place, text)), key=len)
+        resolved = _Resolver().canonical(location)
+        return max((text for text in self._resolved if paths.is_below(resolved, text)), key=len)
 
     def require(self, locations: Iterable[str]) -> None:
         """Raises InvalidOperationError for a location that is neither a root nor below one."""
-        given = list(locations)
-        outside = next(iter(set(given) - set(self.within(given))), None)
+        wanted = list(locations)
+        outside = next(iter(set(wanted) - set(self.within(wanted))), None)
         if outside is not None:
-            raise InvalidOperationError(f"{self._outside(outside)}: the server touches nothing there")
+            raise InvalidOperationError(f"{self._outside(outside)}: the server does not access files there")
 
     def require_below(self, location: str) -> None:
-        """Raises InvalidOperationError for a root, for what a root lies in, and for what lies below none."""
-        place = _Resolver().canonical(location)
-        lying_in = self._lying_in(place)
-        if paths.is_root(place) or lying_in:
-            what = "the warehouse" if self._resolved[0] in lying_in else f"what {SETTING} names,"
-            lies = f"{what} {lying_in[0]} lies there" if lying_in else "it is the root of a file system"
-            raise InvalidOperationError(f"location {location} is not deleted or moved: {lies}")
+        """Raises InvalidOperationError for a root, for a directory that contains one, and for a location outside of
+        all.
+        """
+        resolved = _Resolver().canonical(location)
+        contained = self._contained_roots(resolved)
+        if paths.is_root(resolved) or contained:
+            root = "the warehouse" if self._resolved[0] in contained else f"the root of {SETTING}"
+            reason = f"it contains {root} {contained[0]}" if contained else "it is the root of a file system"
+            raise InvalidOperationError(f"location {location} cannot be deleted or moved: {reason}")
         self.require([location])
 
     def admit(self, location: str, *, managed: bool) -> str:
-        """Returns the location, normalised, if something may be registered there. Links are followed, no more is asked.
+        """Returns the normalised location if an object may be registered there. Accesses no file except local links.
 
-        `managed`: what the server makes and deletes itself. Raises InvalidInputError, with the rule and the setting.
+        `managed`: the server creates and deletes the data, so the location must be within a root. Raises
+        InvalidInputError, which names the rule and the setting.
         """
         normal = paths.normalise(location)
         scheme, authority, _ = paths.parse(normal).identity
         if scheme not in self._schemes:
             raise InvalidInputError(
-                f"location {location} is not served: its scheme is {scheme}, but must be one of "
-                f"{', '.join(sorted(self._schemes))}; name a root of another scheme in {SETTING}"
+                f"location {location} has the scheme {scheme}; it must be one of "
+                f"{', '.join(sorted(self._schemes))}; to allow another one, add a root with it to {SETTING}"
             )
         if (scheme == "file" and authority) or authority in (".", "..") or not _AUTHORITY.issuperset(authority):
             raise InvalidInputError(f"location {location} has the authority {authority!r}: write {scheme}:/path")
-        place = _Resolver().canonical(normal)
-        if any(paths.is_within(place, paths.join(root, paths.TRASH)) for root in self._resolved):
+        resolved = _Resolver().canonical(normal)
+        if any(paths.is_within(resolved, paths.join(root, paths.TRASH)) for root in self._resolved):
             raise InvalidInputError(
-                f"location {location} lies in {paths.TRASH}, where the server keeps what was dropped: choose another"
+                f"location {location} is in {paths.TRASH}, where the server keeps dropped data; choose another"
             )
-        if managed and not self._holds(place):
-            raise InvalidInputError(f"{self._outside(location)}: managed data must lie there")
+        if managed and not self._is_within(resolved):
+            raise InvalidInputError(f"{self._outside(location)}: managed data must be below these roots")
         return normal
 
-    def _holds(self, place: str) -> bool:
-        return place.startswith(self._inside) or place in self._resolved
+    def _is_within(self, resolved: str) -> bool:
+        return resolved.startswith(self._inside) or resolved in self._resolved
 
-    def _lying_in(self, place: str) -> list[str]:
-        return [text for text in self._resolved if place == text or paths.is_below(text, place)]
+    def _contained_roots(self, resolved: str) -> list[str]:
+        return [text for text in self._resolved if resolved == text or paths.is_below(text, resolved)]
 
     def _outside(self, location: str) -> str:
         return (
@@ -122,24 +129,24 @@ class Roots:
 
 
 class _Resolver:
-    """Follows symbolic links of local locations; each directory is looked at once."""
+    """Follows symbolic links of local locations, and checks each directory once."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {"/": "/", "": ""}
         self._missing: set[str] = set()
 
     def canonical(self, location: str) -> str:
-        """Returns the canonical text of where a location leads."""
-        place = paths.canonical(location)
-        scheme, _, path = place.partition(":")
+        """Returns the canonical form of the location that this one leads to."""
+        resolved = paths.canonical(location)
+        scheme, _, path = resolved.partition(":")
         is_local = scheme == "file" and not path.startswith("//")
-        return f"file:{self._real(path)}" if is_local else place
+        return f"file:{self._real(path)}" if is_local else resolved
 
     def _real(self, path: str) -> str:
         ahead = []
         while path not in self._known:
             ahead.append(path)
-            path = path.rpartition("/")[0]  # no library's: this is called for each of thousands of partitions
+            path = path.rpartition("/")[0]  # string functions only: this runs for each of thousands of partitions
         real = self._known[path]
         for path in reversed(ahead):
             inside = f"{real.rstrip('/')}/{path.rpartition('/')[2]}"
@@ -147,10 +154,10 @@ class _Resolver:
             self._known[path] = real
         return real
 
-    def _is_link(self, place: str, above: str) -> bool:
-        """In what is not there, nothing is."""
+    def _is_link(self, resolved: str, above: str) -> bool:
+        """Tells whether a path is a symbolic link. Below a missing directory, nothing is checked."""
         if above not in self._missing:
             with suppress(OSError, ValueError):
-                return stat.S_ISLNK(os.lstat(place).st_mode)
-        self._missing.add(place)
+                return stat.S_ISLNK(os.lstat(resolved).st_mode)
+        self._missing.add(resolved)
         return False

@@ -1,4 +1,4 @@
-"""S3 through s3fs, which by itself tries for minutes to be answered by a host that says nothing."""
+"""S3 through s3fs, with a time limit. By default s3fs retries for minutes if a host does not answer."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from s3fs import S3FileSystem  # type: ignore[import-untyped] # it has no types
 
-_AT_ONCE: Final = 64  # connections to a host: as many calls as a worker has may wait for one that is silent
-_TRIES: Final = 2  # by botocore, of which each may take half of the time
+_AT_ONCE: Final = 64  # connections to a host: as many calls as a worker runs may wait for one that does not answer
+_TRIES: Final = 2  # attempts by botocore; each may take half of the time limit
 _LONGEST_CONNECT: Final = 5.0  # seconds
 _MOVING: Final = frozenset(
     {"copy_object", "upload_part", "upload_part_copy", "put_object", "complete_multipart_upload"}
 )
-"""What takes as long as an object is large: between two bytes of an answer half of the time may pass."""
+"""Calls whose duration depends on the object's size. Half of the time limit may pass between two bytes of a reply."""
 
 
 class BoundedS3(S3FileSystem):  # type: ignore[misc]
-    """Gives up a request, whatever else is tried again, after so many seconds without an answer."""
+    """An S3 file system whose requests fail after so many seconds without a reply, including retries."""
 
     def __init__(
         self, *arguments: Any, seconds: float, config_kwargs: dict[str, Any] | None = None, **more: Any
@@ -33,7 +33,7 @@ class BoundedS3(S3FileSystem):  # type: ignore[misc]
         super().__init__(*arguments, config_kwargs=bounds | (config_kwargs or {}), **more)
 
     async def _call_s3(self, method: str, *arguments: Any, **more: Any) -> Any:
-        """As s3fs's. Raises ConnectionError."""
+        """Calls S3 as s3fs does. Raises ConnectionError after the time limit."""
         asked = super()._call_s3(method, *arguments, **more)
         if method in _MOVING:
             return await asked

@@ -12,7 +12,7 @@ from metastore.warehouse.roots import Roots
 @pytest.mark.parametrize("text", ["{0}/.metastore_trash", "local:{0}/db/../.metastore_trash/7/ds=1", "{0}/link/7"])
 def test_nothing_lies_where_the_server_keeps_what_was_dropped(tmp_path: Path, text: str, managed: bool) -> None:
     (tmp_path / "link").symlink_to(tmp_path / ".metastore_trash")
-    with pytest.raises(InvalidInputError, match=r"lies in \.metastore_trash"):
+    with pytest.raises(InvalidInputError, match=r"is in \.metastore_trash"):
         Roots(str(tmp_path)).admit(text.format(tmp_path), managed=managed)
 
 

@@ -127,7 +127,7 @@ def fail(error: Exception) -> None:
 
 
 def test_a_move_that_could_not_be_done_is_refused(house: House) -> None:
-    with pytest.raises(InvalidInputError, match="too long; nothing can be there"):
+    with pytest.raises(InvalidInputError, match="too long; no file can exist there"):
         house.call("rename_partition", "db", "days", ["1"], partition("db", "days", [LONG], sd=descriptor(None)))
     assert rows(house) == ALL
     house.agrees()
@@ -198,9 +198,9 @@ def test_a_dropped_database_does_not_take_what_is_about_to_leave_it(house: House
 
 
 def test_what_no_file_system_has_is_one_line(house: House) -> None:
-    with pytest.raises(InvalidInputError, match="too long; nothing can be there"):
+    with pytest.raises(InvalidInputError, match="too long; no file can exist there"):
         house.call("create_table", table("db", "new", sd=descriptor(f"{house.uri}/{LONG}")))
-    with pytest.raises(InvalidInputError, match="too long; nothing can be there"):
+    with pytest.raises(InvalidInputError, match="too long; no file can exist there"):
         house.call("create_database", Database("new", locationUri=f"{house.uri}/{LONG}"))
     house.agrees()
 

@@ -1,1 +1,1 @@
-"""Thrift structs to rows and encoded fragments, and back."""
+"""Conversion between Thrift structs and database rows, including the encoded column."""

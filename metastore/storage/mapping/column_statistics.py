@@ -1,4 +1,4 @@
-"""Statistics of one column to rows."""
+"""Column statistics to rows."""
 
 from __future__ import annotations
 

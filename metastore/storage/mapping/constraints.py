@@ -1,4 +1,4 @@
-"""Constraints to rows. Names of tables and databases are not stored with them: they follow a rename."""
+"""Constraints to rows. Table and database names are not stored with them, so that they follow a rename."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Constraint = (
 
 
 class ParentFields(NamedTuple):
-    """How a foreign key calls the column that it points to."""
+    """The fields of a foreign key that name the referenced column."""
 
     database: str
     table: str
@@ -37,7 +37,7 @@ class ParentFields(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConstraintKind:
-    """How one kind of constraint is called in the database (`code`), and how its struct calls what all kinds have."""
+    """A kind of constraint: its code in the database, and the names of the fields that all kinds have."""
 
     code: str
     struct: type[Any]
@@ -71,7 +71,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class NamedConstraint:
-    """One column of a complete constraint (`services.rules.constraints`). `position` counts its columns from 1."""
+    """One column of a complete constraint (`services.rules.constraints`). `position`: from 1."""
 
     constraint: Any
     position: int
@@ -87,7 +87,7 @@ class NamedConstraint:
 
     @property
     def column(self) -> str:
-        """Empty for a check of the whole row."""
+        """Empty for a check constraint of the whole row."""
         return getattr(self.constraint, self.kind.column) or ""
 
 
@@ -108,7 +108,10 @@ def constraint_row(named: NamedConstraint) -> dict[str, Any]:
 def constraint_tail(
     kind: ConstraintKind, catalog: str, child: tuple[str, str], parent: tuple[str | None, str | None]
 ) -> bytes:
-    """Returns what a constraint ends with. `child` and `parent` are the present names of database and table."""
+    """Returns the last fields of an encoded constraint: the present names of its tables.
+
+    `child` and `parent`: database and table.
+    """
     names: dict[str, str | None] = {"catName": catalog, kind.database: child[0], kind.table: child[1]}
     if kind.parent:
         names |= {kind.parent.database: parent[0], kind.parent.table: parent[1]}

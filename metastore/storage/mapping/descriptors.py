@@ -1,4 +1,4 @@
-"""Storage descriptors: what is shared (columns, format, skew) apart from what is a table's or partition's own."""
+"""Storage descriptors: separates what tables and partitions share (columns, format, skew) from their own fields."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ B = TypeVar("B", Fields, Tail)
 
 @dataclass(frozen=True, slots=True)
 class Shared(Generic[B]):
-    """A row that is stored once for all that have the same content."""
+    """A row that is stored once for all objects with the same content."""
 
     digest: bytes
     encoded: B
-    row: Callable[[], dict[str, Any]]  # what an administrator reads; made only when the content is new
+    row: Callable[[], dict[str, Any]]  # the readable columns; called only for new content
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Descriptor:
 
     @property
     def tail(self) -> Tail:
-        """The end of every table or partition of this shape."""
+        """Returns the encoded end of every table or partition with this descriptor."""
         return join_tail(self.skew.encoded, self.columns.encoded, self.format.encoded)
 
     @cached_property
@@ -60,21 +60,23 @@ class Descriptor:
 
 
 DIGEST_BYTES: Final = 32
-"""Of SHA-256. What is about to be removed has more: `repositories.shared_descriptors`."""
+"""Size of a SHA-256 digest. The digest of a retired row is longer (`repositories.shared_descriptors`)."""
 
 
 def digest_of(content: bytes) -> bytes:
-    """Returns what identifies shared content: SHA-256 of its bytes, of a descriptor of the digests of its parts."""
+    """Returns the digest of shared content: SHA-256 of its bytes. A descriptor's content is the digests of its
+    parts.
+    """
     return hashlib.sha256(content).digest()
 
 
 def columns_json(columns: list[FieldSchema] | None) -> list[dict[str, str | None]]:
-    """Returns columns as JSON shows them."""
+    """Returns columns in the form of the JSON column."""
     return [{"name": c.name, "type": c.type, "comment": c.comment} for c in columns or []]
 
 
 def shared_part(sd: StorageDescriptor) -> Descriptor:
-    """Returns what other tables and partitions may share with this one. `sd` is complete (`complete`)."""
+    """Returns the part that other tables and partitions can share. `sd` must be complete (`complete`)."""
     info = sd.skewedInfo
     values = tuple(tuple(value) for value in info.skewedColValues)
     return Descriptor(
@@ -86,34 +88,34 @@ def shared_part(sd: StorageDescriptor) -> Descriptor:
 
 
 def column_texts(sd: StorageDescriptor) -> tuple[tuple[str, str, str | None], ...] | None:
-    """Returns name, type and comment of the columns; None: a partition without its own."""
+    """Returns name, type and comment of the columns; None for a partition without columns of its own."""
     return None if sd.cols is None else tuple((column.name, column.type, column.comment) for column in sd.cols)
 
 
 def format_and_skew(sd: StorageDescriptor) -> Fields:
-    """Returns the rest of a descriptor, but for its places."""
+    """Returns the encoded fields of a descriptor, without columns and locations."""
     return some_fields(sd, _FORMAT_AND_SKEW)
 
 
 def without_locations(sd: StorageDescriptor) -> StorageDescriptor:
-    """Returns the same descriptor (not a copy of what it holds) without its location and those of its skewed values."""
+    """Returns a shallow copy of the descriptor without its location and those of skewed values."""
     bare, info = _format(sd), sd.skewedInfo
     bare.cols = sd.cols
     bare.skewedInfo = info and SkewedInfo(info.skewedColNames, info.skewedColValues)
     return bare
 
 
-def with_locations(bare: StorageDescriptor, places: StorageDescriptor) -> StorageDescriptor:
-    """Returns what `without_locations` gave, complete, with the places of another one. Lists and maps are shared."""
-    sd, info, own = _format(bare), bare.skewedInfo, places.skewedInfo
-    sd.cols, sd.location = bare.cols, places.location
-    locations = (own and own.skewedColValueLocationMaps) or {}
+def with_locations(bare: StorageDescriptor, own: StorageDescriptor) -> StorageDescriptor:
+    """Returns a shallow copy of `bare` with the location fields of another descriptor."""
+    sd, info, own_info = _format(bare), bare.skewedInfo, own.skewedInfo
+    sd.cols, sd.location = bare.cols, own.location
+    locations = (own_info and own_info.skewedColValueLocationMaps) or {}
     sd.skewedInfo = SkewedInfo(info.skewedColNames, info.skewedColValues, locations)
     return sd
 
 
 def complete(sd: StorageDescriptor | None) -> StorageDescriptor:
-    """Fills what clients rely on being there: lists, maps, serde and skewed info are never null in an answer."""
+    """Replaces None by empty values: clients expect lists, maps, serde and skewed info in every reply."""
     sd = sd or StorageDescriptor()
     sd.cols = sd.cols or []
     sd.serdeInfo = sd.serdeInfo or SerDeInfo()

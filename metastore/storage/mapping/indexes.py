@@ -1,4 +1,4 @@
-"""Indexes to rows. The names of their tables are not stored with them: they follow a rename."""
+"""Indexes to rows. Table names are not stored with them, so that they follow a rename."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def index_row(index: Index) -> dict[str, Any]:
 
 
 def index_ending(database: str, table: str, index_table: str) -> bytes:
-    """Returns what an index ends with: the present names of its tables."""
+    """Returns the last fields of an encoded index: the present names of its tables."""
     return all_fields(Index(dbName=database, origTableName=table, indexTableName=index_table)) + STOP

@@ -1,4 +1,4 @@
-"""Partitions to rows, and what is their own from bytes (`mapping.layout`)."""
+"""Partitions to rows, and back from their encoded form (`mapping.layout`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PartitionColumns(NamedTuple):
 
 
 def partition_columns(kinds: Iterable[KeyKind], partition: Partition) -> PartitionColumns:
-    """Returns the columns of a complete partition. `kinds`: those of its table's keys."""
+    """Returns the columns of a complete partition. `kinds`: of its table's keys."""
     return PartitionColumns(
         partition.values,
         list(map(sort_key, kinds, partition.values)),
@@ -49,18 +49,18 @@ def partition_columns(kinds: Iterable[KeyKind], partition: Partition) -> Partiti
 
 
 def partition_head(partition: Partition) -> OpenHead:
-    """Returns what is a complete partition's own."""
+    """Encodes the own fields of a complete partition."""
     return open_head(partition, _OWN)
 
 
 def partition_endings(tails: Mapping[int, Tail], table: TableName) -> dict[int, Ending]:
-    """Returns what all partitions of one table and one shape end with, by descriptor id."""
+    """Returns the common endings of a table's partitions, by descriptor id."""
     names = table.catalog, table.database, table.name
     return {descriptor_id: partition_ending(tail, *names) for descriptor_id, tail in tails.items()}
 
 
 def scan_row(head: OpenHead, version: int, descriptor_id: int) -> ScanRow:
-    """Decodes only a partition's own part."""
+    """Decodes only the own fields of a partition."""
     partition = own_part(Partition, head)
     locations = partition.sd.skewedInfo.skewedColValueLocationMaps
     return ScanRow(partition.values, partition.sd.location, locations, version, descriptor_id)
@@ -69,7 +69,7 @@ def scan_row(head: OpenHead, version: int, descriptor_id: int) -> ScanRow:
 def decoded_partitions(
     heads: Sequence[OpenHead], shared: Iterable[StorageDescriptor], table: TableName
 ) -> list[Partition]:
-    """Returns the whole partitions. What each shares with others (`layout.descriptor_of`) is not copied."""
+    """Returns complete partitions. The shared parts of their descriptors (`layout.descriptor_of`) are not copied."""
     partitions = own_parts(Partition, heads)
     for partition, sd in zip(partitions, shared, strict=True):
         partition.sd = with_locations(sd, partition.sd)

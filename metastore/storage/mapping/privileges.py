@@ -8,7 +8,9 @@ from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObject
 
 
 def object_privilege(row: Any) -> HiveObjectPrivilege:
-    """Returns a row of `privileges` with the names of its object: catalog, database, table, partition_values."""
+    """Converts a row of `privileges`, joined with the names of its object (catalog, database, table,
+    partition_values).
+    """
     return HiveObjectPrivilege(
         hiveObject=HiveObjectRef(
             objectType=row.object_type,

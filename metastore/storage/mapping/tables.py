@@ -1,4 +1,4 @@
-"""Tables to rows. Reading needs no way back: it sends what is encoded (`mapping.layout`)."""
+"""Tables to rows. Reading sends the encoded form (`mapping.layout`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from metastore.storage.mapping.descriptors import columns_json
 from metastore.storage.mapping.layout import LOCATION_FIELDS, open_head
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
-# Not kept: they are of one request, or computed.
+# Not stored: these fields belong to one request or are computed.
 _TRANSIENT = (
     "sd",
     "privileges",
@@ -26,7 +26,7 @@ _OWN = fields_of(Table, *_KEPT, sd=LOCATION_FIELDS)
 
 
 def table_row(table: Table) -> dict[str, Any]:
-    """Returns the columns of `tables` that follow from the struct (complete, its names folded)."""
+    """Returns the columns of `tables` that follow from the complete struct, whose names are in lower case."""
     return {
         "name": table.tableName,
         "type": table.tableType,

@@ -1,1 +1,1 @@
-"""Parts of statements that several repositories share."""
+"""Statements, and parts of statements that several repositories share."""

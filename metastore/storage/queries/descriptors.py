@@ -1,6 +1,6 @@
-"""Stores and fetches shared descriptors. Joins the caller's transaction.
+"""Storage and lookup of shared descriptors, within the caller's transaction.
 
-A descriptor never changes and its id is never used again, so what was once read may be kept for ever.
+A descriptor never changes and its id is never reused, so cached ones stay valid.
 """
 
 from __future__ import annotations
@@ -38,29 +38,28 @@ _FIND: Final = {
 
 
 class Descriptors:
-    """The shared parts of storage descriptors."""
+    """Queries on the shared parts of storage descriptors."""
 
     def __init__(self, connection: Connection, cache: TailCache) -> None:
         self._connection = connection
         self._cache = cache
 
     def tails(self, ids: Sequence[int]) -> dict[int, Tail]:
-        """Returns the encoded end of every table or partition of these shapes, by descriptor id."""
+        """Returns the tails of these descriptors, by id. One statement for those that are not cached."""
         wanted = set(ids)
-        found = {number: tail for number in wanted if (tail := self._cache.get(number)) is not None}
-        missing = wanted - found.keys()
+        tails = {number: tail for number in wanted if (tail := self._cache.get(number)) is not None}
+        missing = wanted - tails.keys()
         if missing:
             table = storage_descriptors
             query = select(table.c.id, table.c.encoded).where(table.c.id.in_(sorted(missing)))
             read = {row.id: Tail(bytes(row.encoded)) for row in self._connection.execute(query)}
             for descriptor_id, tail in read.items():
                 self._cache.put(descriptor_id, tail, len(tail))
-            found |= read
-        return found
+            tails |= read
+        return tails
 
     def store(self, descriptors: Sequence[Descriptor]) -> list[int]:
-        """Returns the ids of the descriptors, in order; those that are new are stored. A constant number of
-        statements."""
+        """Returns the ids of the descriptors, in order, and stores new ones. A constant number of statements."""
         by_digest = {descriptor.digest: descriptor for descriptor in descriptors}
         known = self._ids(storage_descriptors, by_digest)
         new = [descriptor for digest, descriptor in by_digest.items() if digest not in known]
@@ -69,7 +68,7 @@ class Descriptors:
         return [known[descriptor.digest] for descriptor in descriptors]
 
     def with_columns(self, ids: Sequence[int], columns: Shared[Fields]) -> dict[int, int]:
-        """Returns, for each of the descriptors, the id of the one with these columns and the same format and skew."""
+        """Returns, for each descriptor id, the id of the one with these columns and the same format and skew."""
         columns_id = self._store_shared(column_lists, [columns])[columns.digest]
         formats, skews, table = storage_formats.c, skew_specifications.c, storage_descriptors
         query = (
@@ -118,7 +117,8 @@ class Descriptors:
         return ids
 
     def _store_shared(self, table: Table, shared: Sequence[Shared[B]]) -> dict[bytes, int]:
-        # Sorted, so that two writers of the same rows wait for each other instead of dying together.
+        # Sorted, so that two writers of the same rows wait for each other instead of deadlocking. ON CONFLICT DO
+        # NOTHING returns no ids of existing rows, so they are read again.
         unique = {part.digest: part for part in sorted(shared, key=lambda part: part.digest)}
         known = self._ids(table, unique)
         new = [part for digest, part in unique.items() if digest not in known]

@@ -1,4 +1,4 @@
-"""Predicates as SQL conditions on partition keys and on tables. Values are bound, never written into the text."""
+"""Predicates as SQL conditions on partition keys and on tables. Values are bound, never part of the SQL text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from metastore.storage.references import Key
 
 
 class LeafCondition(Protocol):
-    """How one leaf becomes SQL."""
+    """Converts one leaf of a predicate to SQL."""
 
     def __call__(self, leaf: Any, *, negated: bool) -> Condition: ...
 
@@ -49,34 +49,39 @@ _OPERATORS: dict[Operator, str] = {
 
 
 def filter_condition(expression: Expression, keys: Sequence[Key]) -> Condition:
-    """Returns the partitions that a Hive filter keeps. Raises InvalidInputError for a value that is not of its key's
-    type."""
+    """Returns the condition for partitions that match a Hive filter.
+
+    Raises InvalidInputError for a value that is not of its key's type.
+    """
     return _condition(push_not(expression), partial(_filter_leaf, keys))
 
 
 def scan_condition(expression: Expression, keys: Sequence[Key]) -> Condition:
-    """Returns the partitions that may hold rows for which the predicate is true: too many rather than too few."""
+    """Returns the condition for partitions that may contain matching rows: too many rather than too few."""
     return _condition(push_not(expression), partial(_scan_leaf, keys))
 
 
 def table_condition(expression: Expression | None) -> Condition:
-    """Returns the tables that a table filter keeps (hive_filter_field_owner__, …_last_access__, …_params__<KEY>)."""
+    """Returns the condition for tables that match a filter (hive_filter_field_owner__, …_last_access__,
+    …_params__<KEY>).
+    """
     if expression is None:
         return TRUE
     return _condition(push_not(expression), _table_leaf)
 
 
 def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | None:
-    """Returns the partitions whose first values are these; the empty text stands for any (the wire's `_ps` calls).
+    """Returns the condition for partitions whose first values are these; an empty value matches any (Hive's `_ps`
+    calls).
 
-    The default partition is found by its name, also where its value is kept as the empty text.
+    The default partition matches by its name, also if its value is stored as the empty text.
     """
     given = [(position, value) for position, value in enumerate(values, 1) if value]
     kinds = [kind_of(key.type) for key in keys]
     exact = [
         _among(_value(position), ["", value] if value == DEFAULT_PARTITION else [value]) for position, value in given
     ]
-    # The sort keys say the same less exactly (01 = 1), but have an index.
+    # Sort keys are less exact (01 equals 1), but they have an index.
     indexed = [
         (position, sort_key(kinds[position - 1], value)) for position, value in given if value != DEFAULT_PARTITION
     ]
@@ -93,7 +98,7 @@ def _condition(expression: Expression, leaf_condition: LeafCondition) -> Conditi
         case Constant(truth=truth):
             return TRUE if truth in (TruthValue.TRUE, TruthValue.UNKNOWN) else FALSE
         case Not(child=child):
-            return leaf_condition(child, negated=True)  # push_not leaves Not above leaves only
+            return leaf_condition(child, negated=True)  # push_not leaves Not only directly above leaves
     return leaf_condition(expression, negated=False)
 
 
@@ -120,7 +125,7 @@ def _scan_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
     if isinstance(leaf, TextIn):
         exact = _among(_value(position), leaf.values, negated=negated)
         indexed = [sort_key(kind, value) for value in leaf.values]
-        # The keys say the same less exactly (01 = 1), but have an index.
+        # Sort keys are less exact (01 equals 1), but they have an index.
         return exact if negated or None in indexed else all_of([exact, _among(_key(position), indexed)])
     if isinstance(leaf, Like | StartsWith):
         return _text_leaf(leaf, position, kind, negated=negated) if kind is KeyKind.STRING else TRUE
@@ -129,7 +134,7 @@ def _scan_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition:
     condition = _key_leaf(leaf, position, kind, negated=negated)
     if kind.is_text:
         return condition
-    # A value that we cannot read as its type might be one that the engine can.
+    # The engine may be able to parse a value that we cannot.
     unread = [_null(_key(position)), _compared(_value(position), "<>", DEFAULT_PARTITION)]
     return any_of([condition, all_of(unread)])
 
@@ -143,14 +148,14 @@ def _key_leaf(leaf: Atom, position: int, kind: KeyKind, *, negated: bool) -> Con
             return _compared(column, "IS DISTINCT FROM" if negated else "=", sort_key(kind, value))
         case In(values=values):
             return _among(column, [sort_key(kind, value) for value in values], negated=negated)
-    # IS NULL: the default partition, and the empty text, which has its name.
+    # IS NULL matches the default partition, and the empty text, which is stored under the same name.
     if not negated:
         return any_of([_null(column), _among(_value(position), ["", DEFAULT_PARTITION])])
     return _compared(_value(position), "<>", DEFAULT_PARTITION) if kind.is_text else Sql(f"{column.text} IS NOT NULL")
 
 
 def _text_leaf(leaf: Like | StartsWith, position: int, kind: KeyKind, *, negated: bool) -> Condition:
-    # The key of a text is the text itself, and has an index that knows beginnings.
+    # The sort key of a string is the string itself, and its index supports prefixes.
     column = _key(position) if kind is KeyKind.STRING else _value(position)
     if isinstance(leaf, Like):
         return _like(column, leaf, negated=negated)
@@ -193,7 +198,7 @@ def _among(column: Sql, values: Sequence[str | None], *, negated: bool = False, 
 
 
 def _like(column: Sql, leaf: Like, *, negated: bool) -> Condition:
-    operator = "ILIKE" if leaf.any_case else "LIKE"  # whose escape is the backslash
+    operator = "ILIKE" if leaf.any_case else "LIKE"  # both escape with the backslash
     return _compared(column, f"NOT {operator}" if negated else operator, leaf.pattern)
 
 

@@ -1,8 +1,10 @@
-"""The table that rows belong to without a foreign key, which would look at it once for each of them."""
+"""Locking of the table that rows belong to. Partitions have no foreign key, which would check it for each row."""
 
 from __future__ import annotations
 
 
 def owner(table_id: str) -> str:
-    """Writes the query for a table of this id (a parameter), which nobody drops before the transaction ends."""
+    """Returns the query that locks a table against being dropped until the transaction ends. `table_id`: an SQL
+    parameter.
+    """
     return f"SELECT id AS table_id FROM tables WHERE id = {table_id} FOR KEY SHARE"  # noqa: S608 - a parameter's name

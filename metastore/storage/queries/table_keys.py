@@ -1,4 +1,4 @@
-"""Rows that belong to a table by its name, because there may be no such table (yet)."""
+"""Conditions for rows that refer to a table by name, because it need not exist (yet)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from metastore.domain.names import DatabaseName, TableName
 
 
 def of_table(rows: Table | Any, table: TableName) -> ColumnElement[bool]:
-    """Returns the rows that name the table. `rows`: a table (or alias) with catalog, database, table_name."""
+    """Returns the condition for rows of the table. `rows`: a table or alias with catalog, database, table_name."""
     return and_(rows.c.catalog == table.catalog, rows.c.database == table.database, rows.c.table_name == table.name)
 
 
 def of_database(rows: Table | Any, database: DatabaseName) -> ColumnElement[bool]:
-    """Returns the rows that name a table of the database."""
+    """Returns the condition for rows of tables in the database."""
     return and_(rows.c.catalog == database.catalog, rows.c.database == database.name)
 
 

@@ -1,4 +1,4 @@
-"""Which writes of a table a statement sees: read together with what they wrote, so that both are of one snapshot."""
+"""The visible writes of a table, read in the same statement as its data so that both belong to one snapshot."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Packed = bytes | memoryview | None
 
 
 def visible_columns(table_id: str) -> tuple[str, str]:
-    """Two columns for the select list of any statement. `table_id` is a column or parameter, as SQL."""
+    """Returns two columns for a select list. `table_id`: a column or parameter, as SQL."""
     return _LAST.format(table_id), _OPEN.format(table_id)
 
 
 def visible_writes(last: Packed, numbers: Packed) -> VisibleWrites:
-    """From what these columns gave."""
+    """Decodes the values of these columns."""
     return VisibleWrites(next(iter(integers(last)), 0), list(integers(numbers)))

@@ -1,6 +1,6 @@
-"""What dependent tables and their partitions depend on. Base partitions are found when they are asked for.
+"""Dependencies of dependent tables and their partitions. Base partitions are not stored but looked up on each call.
 
-Every method is one statement or two, however many tables and partitions there are.
+Every method is one or two statements, whatever the number of tables and partitions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from metastore.storage.references import TableRef
 
 
 class TableEdge(NamedTuple):
-    """One table depends on another. `partitions`: how many of its partitions do now."""
+    """A table that depends on another. `partitions`: how many of its partitions depend on that table now."""
 
     dependent_id: int
     base_id: int
@@ -32,12 +32,12 @@ class TableEdge(NamedTuple):
 
     @property
     def used(self) -> bool:
-        """Tells whether the dependent would miss the base."""
+        """Tells whether the dependent table still needs the base."""
         return self.current or self.partitions > 0
 
 
 class PartitionEdge(NamedTuple):
-    """A dependent partition, and what it depends on: the base's partitions that begin with `base_name`."""
+    """A dependent partition and its base partitions: those of the base table whose values start with its values."""
 
     partition_id: int
     dependent_id: int
@@ -56,15 +56,16 @@ class PartitionEdge(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """The partitions of a table that begin with these values; none: all."""
+    """The partitions of a table whose values start with these; empty: all partitions."""
 
     table_id: int
     values: Sequence[str]
     keys: Sequence[str | None]
 
 
-# The base partitions of `{0}`, which has base_id, keys, values. Equal keys are equal values of the type; where there is
-# no key (the default partition, or a type without order) the texts are compared.
+# The base partitions of the dependency `{0}`, which has base_id, keys and values. Sort keys are equal exactly if the
+# values are equal in their type. Where a key is NULL (default partition, or a type without order) texts are compared.
+# The first branch uses the index on keys[1], the second one handles a NULL there.
 _MATCHING = """(
     SELECT p.id, p.version, p.name, p.table_id FROM partitions AS p
     WHERE p.table_id = {0}.base_id AND p.keys[1] = {0}.keys[1] AND p.keys[1:cardinality({0}.keys)] = {0}.keys
@@ -75,8 +76,9 @@ _MATCHING = """(
       AND p."values"[1:cardinality({0}.keys)] = {0}."values"
 )"""
 
-# Each specification once, however many depend on it, with all partitions below it: those of the base, and where that is
-# a dependent table, those of its bases. Ids tell a partition from another one that came in its place.
+# Evaluates each distinct specification once, with all base partitions below it, and recursively those of bases that are
+# dependent tables themselves. The digest contains ids, so that a partition that was dropped and created again counts as
+# changed.
 _EVALUATED = f"""
     numbered AS (
         SELECT d.*, dense_rank() OVER (ORDER BY d.base_id, d.keys, d."values") AS spec
@@ -95,7 +97,7 @@ _EVALUATED = f"""
         SELECT w.spec, count(r.id) FILTER (WHERE r.table_id = w.base_id) AS total,
                sha256(convert_to(coalesce(string_agg(r.id || ':' || r.version, ',' ORDER BY r.id), ''), 'UTF8'))
                    AS digest,
-               {{found}}
+               {{columns}}
         FROM wanted AS w LEFT JOIN reached AS r ON r.spec = w.spec
         GROUP BY w.spec
     )
@@ -105,7 +107,7 @@ _FOUND = """
     array_agg(r.id) FILTER (WHERE r.table_id = w.base_id) AS ids
 """
 _NOT_FOUND = "NULL::text[] AS names, NULL::bigint[] AS ids"
-# The digest that will be when the versions of some have risen by one.
+# The digest after the versions of the changed partitions have risen by one.
 _NEXT = """
     sha256(convert_to(coalesce(string_agg(r.id || ':' || r.version
         + (r.table_id = :table_id AND (:all OR r.id = ANY(cast(:changed AS bigint[]))))::int, ',' ORDER BY r.id), ''),
@@ -113,9 +115,9 @@ _NEXT = """
 """
 
 
-def _edges(asked: str, found: str) -> Any:
+def _edges(query: str, columns: str) -> Any:
     return text(f"""
-        WITH RECURSIVE asked AS ({asked}), {_EVALUATED.format(found=found)}
+        WITH RECURSIVE asked AS ({query}), {_EVALUATED.format(columns=columns)}
         SELECT d.partition_id, d.dependent_id, dd.name AS database, dt.name AS table, p.name, d."values", d.keys,
                p.version, bd.name AS base_database, bt.name AS base_table, e.names AS base_names, e.total,
                e.digest = d.digest AS fresh, coalesce(e.ids, cast('{{}}' AS bigint[])) AS base_partition_ids
@@ -128,13 +130,13 @@ def _edges(asked: str, found: str) -> Any:
     """)  # noqa: S608 - only constants of this module
 
 
-# Specifications come as one array a column; those of their values are array literals.
+# One array for each field of the specifications; the inner arrays are array literals.
 _SPECS = """
     unnest(cast(:table_id AS bigint[]), cast(:values AS text[]), cast(:keys AS text[])) AS raw(table_id, v, k)
     CROSS JOIN LATERAL (SELECT raw.v::text[] AS "values", raw.k::text[] COLLATE "C" AS keys) AS s
 """
 _IDS = "SELECT unnest(cast(:ids AS bigint[])) AS partition_id"
-# Of the two, one begins with the other, as far as both go.
+# One is a prefix of the other: the length of the shorter one.
 _BOTH = "least(cardinality(s.keys), cardinality(d.keys))"
 _OVERLAPPING = f"""
     SELECT d.partition_id FROM {_SPECS} JOIN partition_dependencies AS d
@@ -157,28 +159,28 @@ _QUERIES = {
 }
 
 _PUBLISH = text(f"""
-    WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(found=_NOT_FOUND)}
+    WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(columns=_NOT_FOUND)}
     UPDATE partition_dependencies AS d SET digest = e.digest
     FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec WHERE d.partition_id = n.partition_id
 """)  # noqa: S608 - only constants of this module
 
-# In one statement: who rewrites another base partition meanwhile makes stale all the same.
+# One statement, so that a concurrent change of another base partition still makes the partition stale.
 _KEEP_FRESH = text(f"""
-    WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(found=_NEXT)}
+    WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(columns=_NEXT)}
     UPDATE partition_dependencies AS d SET digest = e.next
     FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec
     WHERE d.partition_id = n.partition_id AND d.digest = e.digest
 """)  # noqa: S608 - only constants of this module
 
-# Of all dependent partitions: how many are fresh, stale, without anything that they depend on; seconds since the first
-# change that a stale one does not know. Where what was changed is gone, since it was published itself.
+# Counts fresh, stale and incomplete (without any base partition) dependent partitions, and the seconds since the first
+# change that a stale one lacks. If the changed partition is gone, its own publication counts.
 _CHANGED = "greatest(0, substring({0}.parameters ->> 'transient_lastDdlTime' FROM '^[0-9]{{1,15}}$')::bigint)"
 STALE = f"""
     WITH RECURSIVE asked AS (
         SELECT d.partition_id FROM partition_dependencies AS d JOIN tables AS t ON t.id = d.dependent_id
         WHERE t.database_id IS NOT NULL
     ),
-    {_EVALUATED.format(found="NULL::bigint AS none")},
+    {_EVALUATED.format(columns="NULL::bigint AS none")},
     judged AS (
         SELECT n.partition_id, n.spec, e.total, e.digest IS NOT DISTINCT FROM n.digest AS fresh
         FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec
@@ -236,33 +238,35 @@ class Dependencies:
         self._connection = connection
 
     def is_used(self, table_id: int) -> bool:
-        """Tells whether tables depend on this one, or once did; materialized views are made of it; it has or holds an
+        """Tells whether tables or materialized views depend on this table (also dropped ones), or it has or stores an
         index.
         """
         return bool(_IS_USED.rows(self._connection, table_id=table_id)[0][0])
 
     def upwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
-        """Returns what tables depend on: nearest first, the bases of one in the order of their coming."""
+        """Returns the bases of tables: the nearest first, the bases of one table in the order in which they were
+        added.
+        """
         return self._table_edges(_UP, table_ids, transitive=transitive)
 
     def downwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
-        """Returns what depends on tables: each dependent comes after all that it depends on itself."""
+        """Returns the dependents of tables: each one after all tables that it depends on itself."""
         return self._table_edges(_DOWN, table_ids, transitive=transitive)
 
     def _table_edges(self, query: Any, table_ids: Sequence[int], *, transitive: bool) -> list[TableEdge]:
-        found = self._connection.execute(query, {"ids": list(table_ids), "transitive": transitive})
-        return [TableEdge(*row) for row in found]
+        rows = self._connection.execute(query, {"ids": list(table_ids), "transitive": transitive})
+        return [TableEdge(*row) for row in rows]
 
     def set_base(self, dependent_id: int, base_id: int) -> None:
-        """Lets new partitions depend on this table from now on."""
-        given = {"dependent_id": dependent_id, "base_id": base_id}
+        """Makes this table the current base: new partitions depend on it."""
+        values = {"dependent_id": dependent_id, "base_id": base_id}
         self._connection.execute(
-            text("UPDATE table_dependencies SET current = false WHERE dependent_id = :dependent_id AND current"), given
+            text("UPDATE table_dependencies SET current = false WHERE dependent_id = :dependent_id AND current"), values
         )
         self.add_base(dependent_id, base_id, current=True)
 
     def add_base(self, dependent_id: int, base_id: int, *, current: bool) -> None:
-        """Adds another table that it depends on; one that is there stays where it is."""
+        """Adds a base table. One that is known keeps its position."""
         self._connection.execute(
             text("""
                 INSERT INTO table_dependencies AS t (dependent_id, base_id, position, current)
@@ -274,15 +278,19 @@ class Dependencies:
         )
 
     def remove_unused_bases(self, base_ids: Sequence[int]) -> list[int]:
-        """Forgets that tables once depended on these of which no partition does now; the ids of those tables."""
+        """Deletes dependencies on these tables that no partition has any more; returns the ids of the dependent
+        tables.
+        """
         query = text(f"""
             DELETE FROM table_dependencies AS d WHERE base_id = ANY(:ids) AND NOT {_USED} RETURNING dependent_id
         """)  # noqa: S608 - only constants of this module
         return list(self._connection.execute(query, {"ids": list(base_ids)}).scalars())
 
     def publish(self, dependent: TableRef, base_id: int, partition_ids: Sequence[int]) -> None:
-        """Makes the partitions depend on those of the base that begin with their values, as these are now."""
-        given = {"dependent_id": dependent.id, "base_id": base_id, "ids": list(partition_ids)}
+        """Makes partitions depend on the base partitions that start with their values, in the present versions of
+        these.
+        """
+        values = {"dependent_id": dependent.id, "base_id": base_id, "ids": list(partition_ids)}
         self._connection.execute(
             text("""
                 INSERT INTO partition_dependencies (partition_id, dependent_id, base_id, "values", keys)
@@ -291,36 +299,36 @@ class Dependencies:
                 ON CONFLICT (partition_id) DO UPDATE
                 SET base_id = excluded.base_id, "values" = excluded."values", keys = excluded.keys
             """),
-            given,
+            values,
         )
-        self._connection.execute(_PUBLISH, given)
+        self._connection.execute(_PUBLISH, values)
 
     def keep_fresh(self, table_id: int, changed: Sequence[int] | None, dependent_partitions: Sequence[int]) -> None:
-        """Keeps those of the dependent partitions fresh that are, when the versions of these partitions rise by one.
+        """Keeps fresh dependent partitions fresh although the versions of base partitions are about to rise by one.
 
-        `changed`: partitions of the table, which are locked; None: all of them.
+        `changed`: the locked base partitions, None for all partitions of the table.
         """
-        given = {"table_id": table_id, "all": changed is None, "changed": list(changed or ())}
-        self._connection.execute(_KEEP_FRESH, {**given, "ids": list(dependent_partitions)})
+        values = {"table_id": table_id, "all": changed is None, "changed": list(changed or ())}
+        self._connection.execute(_KEEP_FRESH, {**values, "ids": list(dependent_partitions)})
 
     def bases_of(self, partition_ids: Sequence[int]) -> dict[int, int]:
-        """Returns the base table of each partition, by id."""
+        """Returns the base table of each partition, by partition id."""
         query = text("SELECT partition_id, base_id FROM partition_dependencies WHERE partition_id = ANY(:ids)")
         return {row[0]: row[1] for row in self._connection.execute(query, {"ids": list(partition_ids)})}
 
     def lock(self, dependent_ids: Sequence[int]) -> None:
-        """Keeps others, until this transaction ends, from changing what these tables depend on, and from writing their
-        text.
+        """Locks dependent tables, by ascending id: others cannot change their dependencies or texts until the
+        transaction ends.
         """
         query = text("SELECT id FROM tables WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
         self._connection.execute(query, {"ids": list(dependent_ids)})
 
     def serialise(self) -> None:
-        """Keeps others from adding a base before this transaction ends: two that do at once could close a circle."""
+        """Serialises adding bases until the transaction ends: two concurrent ones could close a cycle."""
         self._connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('dependencies', 0))"))
 
     def sources(self, dependent_ids: Sequence[int]) -> dict[int, list[Source]]:
-        """Returns what each dependent table reads, the bases in the order of their coming but the current one last."""
+        """Returns the sources that each dependent table reads, in the order of their bases, the current base last."""
         query = text("""
             SELECT t.dependent_id, d.name, b.name,
                    coalesce((SELECT json_agg(p."values" ORDER BY p."values") FROM partition_dependencies AS p
@@ -330,28 +338,28 @@ class Dependencies:
             WHERE t.dependent_id = ANY(:ids)
             ORDER BY t.dependent_id, t.current, t.position
         """)
-        found: dict[int, list[Source]] = defaultdict(list)
+        sources: dict[int, list[Source]] = defaultdict(list)
         for dependent_id, *source in self._connection.execute(query, {"ids": list(dependent_ids)}):
-            found[dependent_id].append(Source(*source))
-        return found
+            sources[dependent_id].append(Source(*source))
+        return sources
 
     def edges(self, partition_ids: Sequence[int], *, named: bool) -> list[PartitionEdge]:
-        """Returns what these partitions depend on, by name. `named`: with the names and ids of the base partitions."""
+        """Returns the dependencies of these partitions, by name. `named`: with names and ids of the base partitions."""
         return self._edges("ids", {"ids": list(partition_ids)}, named=named)
 
     def edges_above(self, specs: Sequence[Spec], *, named: bool) -> list[PartitionEdge]:
-        """Returns what the partitions of dependent tables depend on that begin with these values."""
+        """Returns the dependencies of the dependent partitions that start with these values."""
         return self._edges("above", _arrays(specs), named=named)
 
     def edges_below(self, specs: Sequence[Spec], *, named: bool) -> list[PartitionEdge]:
-        """Returns what depends on partitions that begin with these values."""
+        """Returns the dependencies on partitions that start with these values."""
         return self._edges("below", _arrays(specs), named=named)
 
-    def _edges(self, asked: str, given: dict[str, Any], *, named: bool) -> list[PartitionEdge]:
-        return [PartitionEdge(*row) for row in self._connection.execute(_QUERIES[asked, named], given)]
+    def _edges(self, query: str, values: dict[str, Any], *, named: bool) -> list[PartitionEdge]:
+        return [PartitionEdge(*row) for row in self._connection.execute(_QUERIES[query, named], values)]
 
     def outside(self, database_id: int) -> list[str]:
-        """Lists dependent tables in other databases that depend on tables of this one, as database.table."""
+        """Lists dependent tables of other databases that depend on tables of this one, as database.table."""
         query = text("""
             SELECT DISTINCT dd.name || '.' || dt.name
             FROM tables AS b JOIN table_dependencies AS d ON d.base_id = b.id
@@ -361,9 +369,7 @@ class Dependencies:
         return list(self._connection.execute(query, {"id": database_id}).scalars())
 
     def between(self, database: DatabaseName) -> list[tuple[str, str | None]]:
-        """Returns the bases in a database, each with what depends on it there, None for a dependent in another
-        database.
-        """
+        """Returns the bases in a database, each with a dependent there, or None for a dependent in another database."""
         query = text(f"""
             SELECT DISTINCT b.name, CASE WHEN dt.database_id = b.database_id THEN dt.name END
             FROM databases JOIN tables AS b ON b.database_id = databases.id
@@ -371,8 +377,8 @@ class Dependencies:
             JOIN tables AS dt ON dt.id = d.dependent_id AND dt.database_id IS NOT NULL -- dropped ones hold nothing
             WHERE databases.catalog = :catalog AND databases.name = :database AND {_USED} ORDER BY 1, 2
         """)  # noqa: S608 - only constants of this module
-        found = self._connection.execute(query, {"catalog": database.catalog, "database": database.name})
-        return [(base, dependent) for base, dependent in found]
+        rows = self._connection.execute(query, {"catalog": database.catalog, "database": database.name})
+        return [(base, dependent) for base, dependent in rows]
 
 
 def _arrays(specs: Sequence[Spec]) -> dict[str, Any]:

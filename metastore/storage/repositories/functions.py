@@ -17,7 +17,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Function
 
 @dataclass(frozen=True, slots=True)
 class StoredFunction:
-    """A function with its identity."""
+    """A function and its identity."""
 
     id: int
     database_id: int
@@ -25,13 +25,13 @@ class StoredFunction:
 
 
 class Functions:
-    """Queries on functions. Names come folded, structs complete."""
+    """Queries on functions. Names are in lower case, structs complete."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, database: DatabaseName, name: str, *, lock: bool = False) -> StoredFunction | None:
-        """Returns the function, or None. `lock`: nobody else may change or drop it before this transaction ends."""
+        """Returns the function, or None. `lock`: keeps others from changing or dropping it."""
         query = _of(database, functions.c.id, functions.c.database_id, functions.c.encoded)
         query = query.where(functions.c.name == name)
         row = self._connection.execute(query.with_for_update(of=functions) if lock else query).one_or_none()
@@ -40,22 +40,22 @@ class Functions:
         return StoredFunction(row.id, row.database_id, whole(Function, Fields(bytes(row.encoded))))
 
     def names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
-        """Lists names, ascending; `pattern` as `domain.names.pattern_regex` gives it."""
+        """Lists names, ascending. `pattern`: as `domain.names.pattern_regex` returns it."""
         query = _matching(_of(database, functions.c.name), pattern)
         return list(self._connection.execute(query).scalars())
 
     def select(self, of: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
-        """Returns the functions of a database, or of a catalog that is named, by the names of database and function."""
+        """Returns the functions of a database, or of a catalog (a text), by the names of database and function."""
         query = _matching(_of(of, functions.c.encoded), pattern)
-        return whole_list(Function, [Fields(bytes(found)) for found in self._connection.execute(query).scalars()])
+        return whole_list(Function, [Fields(bytes(encoded)) for encoded in self._connection.execute(query).scalars()])
 
     def insert(self, database_id: int, function: Function) -> None:
-        """Raises AlreadyExistsError, NotFoundError for the database."""
+        """Adds a function. Raises AlreadyExistsError; NotFoundError for the database."""
         row = function_row(function) | {"database_id": database_id}
         self._connection.execute(insert(functions).values(row))
 
     def update(self, function_id: int, database_id: int, function: Function) -> None:
-        """Raises AlreadyExistsError when a new name is taken."""
+        """Replaces a function. Raises AlreadyExistsError if its new name is taken."""
         row = function_row(function) | {"database_id": database_id}
         self._connection.execute(update(functions).where(functions.c.id == function_id).values(row))
 
@@ -63,15 +63,15 @@ class Functions:
         self._connection.execute(delete(functions).where(functions.c.id == function_id))
 
     def delete_of(self, database_id: int) -> None:
-        """Removes all functions of a database."""
+        """Deletes all functions of a database."""
         self._connection.execute(delete(functions).where(functions.c.database_id == database_id))
 
 
-def _of(of: DatabaseName | str, *columns: Any) -> Select[Any]:
+def _of(owner: DatabaseName | str, *columns: Any) -> Select[Any]:
     query = select(*columns).select_from(functions.join(databases, databases.c.id == functions.c.database_id))
-    if isinstance(of, str):
-        return query.where(databases.c.catalog == of)
-    return query.where(databases.c.catalog == of.catalog, databases.c.name == of.name)
+    if isinstance(owner, str):
+        return query.where(databases.c.catalog == owner)
+    return query.where(databases.c.catalog == owner.catalog, databases.c.name == owner.name)
 
 
 def _matching(query: Select[Any], pattern: str | None) -> Select[Any]:

@@ -1,4 +1,4 @@
-"""Indexes of tables. One whose table was dropped, or the table that holds it, is not found."""
+"""Indexes of tables. An index is not listed while its table, or the table that stores it, is dropped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Index
 
 
 class IndexRef(NamedTuple):
-    """An index: its name, the table that it is of, and the one that holds it."""
+    """An index: its name, the indexed table, and the table that stores it."""
 
     name: str
     of: TableName
@@ -22,34 +22,34 @@ class IndexRef(NamedTuple):
     held_in_id: int
 
 
-_HOLDERS, _THEIR_DATABASES = tables.alias("holders"), databases.alias("their_databases")
+_INDEX_TABLES, _INDEX_DATABASES = tables.alias("holders"), databases.alias("their_databases")
 _JOINED = (
     table_indexes.join(tables, tables.c.id == table_indexes.c.table_id)
     .join(databases, databases.c.id == tables.c.database_id)
-    .join(_HOLDERS, _HOLDERS.c.id == table_indexes.c.index_table_id)
-    .join(_THEIR_DATABASES, _THEIR_DATABASES.c.id == _HOLDERS.c.database_id)
+    .join(_INDEX_TABLES, _INDEX_TABLES.c.id == table_indexes.c.index_table_id)
+    .join(_INDEX_DATABASES, _INDEX_DATABASES.c.id == _INDEX_TABLES.c.database_id)
 )
-_ENCODED = select(table_indexes.c.encoded, databases.c.name, tables.c.name, _HOLDERS.c.name).select_from(_JOINED)
+_ENCODED = select(table_indexes.c.encoded, databases.c.name, tables.c.name, _INDEX_TABLES.c.name).select_from(_JOINED)
 _REFERENCES = select(
     table_indexes.c.name,
     databases.c.catalog,
     databases.c.name,
     tables.c.name,
-    _THEIR_DATABASES.c.catalog,
-    _THEIR_DATABASES.c.name,
-    _HOLDERS.c.name,
-    _HOLDERS.c.id,
+    _INDEX_DATABASES.c.catalog,
+    _INDEX_DATABASES.c.name,
+    _INDEX_TABLES.c.name,
+    _INDEX_TABLES.c.id,
 ).select_from(_JOINED)
 
 
 class Indexes:
-    """Queries on indexes. Names come folded, structs complete."""
+    """Queries on indexes. Names are in lower case, structs complete."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def select(self, table: TableName, name: str | None = None) -> EncodedList[Index]:
-        """Returns the indexes of a table, or the one of this name, by name."""
+        """Returns the indexes of a table, by name, or only the one of this name."""
         query = _ENCODED.where(_of(table)).order_by(table_indexes.c.name)
         if name is not None:
             query = query.where(table_indexes.c.name == name)
@@ -62,13 +62,15 @@ class Indexes:
         return list(self._connection.execute(query).scalars())
 
     def about(self, table_id: int) -> list[IndexRef]:
-        """Returns the indexes of a table, or the one that it holds, by name."""
+        """Returns the indexes of a table, and the index that it stores, by name."""
         about = or_(table_indexes.c.table_id == table_id, table_indexes.c.index_table_id == table_id)
         rows = self._connection.execute(_REFERENCES.where(about).order_by(table_indexes.c.name))
         return [IndexRef(name, TableName(*names[:3]), TableName(*names[3:6]), names[6]) for name, *names in rows]
 
     def insert(self, table_id: int, index_table_id: int, index: Index) -> None:
-        """Stores an index of a table, in the place of one whose holder was dropped. Raises AlreadyExistsError."""
+        """Adds an index. It replaces one of the same name whose storing table was dropped. Raises
+        AlreadyExistsError.
+        """
         dropped = select(tables.c.id).where(tables.c.database_id.is_(None))
         self._connection.execute(
             delete(table_indexes).where(
@@ -83,8 +85,8 @@ class Indexes:
     def update(self, table_id: int, index: Index) -> None:
         """Replaces the index of the same name."""
         row = index_row(index)
-        one = and_(table_indexes.c.table_id == table_id, table_indexes.c.name == row["name"])
-        self._connection.execute(update(table_indexes).where(one).values(encoded=row["encoded"]))
+        same = and_(table_indexes.c.table_id == table_id, table_indexes.c.name == row["name"])
+        self._connection.execute(update(table_indexes).where(same).values(encoded=row["encoded"]))
 
 
 def _of(table: TableName) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""Delegation tokens that the servers have issued."""
+"""Delegation tokens that our servers issued."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NEXT = text(
     "SELECT nextval(pg_get_serial_sequence('issued_tokens', 'sequence')), (extract(epoch FROM now()) * 1000)::bigint"
 )
 
-_ALONE = text("SELECT pg_advisory_xact_lock(hashtext('issued_tokens'), hashtext(:owner))")
+_LOCK_OWNER = text("SELECT pg_advisory_xact_lock(hashtext('issued_tokens'), hashtext(:owner))")
 
 
 class IssuedToken(NamedTuple):
-    """A token as it is kept: without its password, with what checks one."""
+    """A stored token: without its password, but with the secret that verifies it. `latest`: in ms since 1970."""
 
     secret: bytes
     owner: str
@@ -29,13 +29,13 @@ class IssuedToken(NamedTuple):
 
 
 class IssuedTokens:
-    """Queries on them. The time is the database's, for all servers."""
+    """Queries on issued tokens. All times are the database's, so that servers agree."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def next(self) -> tuple[int, int]:
-        """Returns the number of a new token, and the time, in ms since 1970."""
+        """Returns the number of a new token, and the present time in ms since 1970."""
         sequence, now = self._connection.execute(_NEXT).one()
         return sequence, now
 
@@ -47,7 +47,15 @@ class IssuedTokens:
         names: tuple[str, str, str],
         times: tuple[int, int, int],
     ) -> None:
-        """`names`: owner, renewer, real user; `times`: issued, ends unless renewed, ends at the latest, in ms."""
+        """Stores a token.
+
+        Args:
+            sequence: its number.
+            identifier: its encoded identifier.
+            secret: verifies its password.
+            names: owner, renewer, real user.
+            times: issued, expires unless renewed, latest expiry, in ms since 1970.
+        """
         self._connection.execute(
             insert(issued_tokens).values(
                 sequence=sequence,
@@ -59,43 +67,47 @@ class IssuedTokens:
         )
 
     def find(self, identifier: bytes) -> IssuedToken | None:
-        """Returns the token of an identifier, also one that has expired."""
+        """Returns the token with this identifier, also if it has expired; or None."""
         table = issued_tokens.c
         latest = func.floor(func.extract("epoch", table.latest_at) * 1000)
         columns = (table.secret, table.owner, table.renewer, table.real_user, latest, table.expires_at > func.now())
-        found = self._connection.execute(select(*columns).where(table.identifier == identifier)).first()
-        return IssuedToken._make((*found[:4], int(found[4]), found[5])) if found else None
+        row = self._connection.execute(select(*columns).where(table.identifier == identifier)).first()
+        return IssuedToken._make((*row[:4], int(row[4]), row[5])) if row else None
 
     def renew(self, identifier: bytes, seconds: float) -> int:
-        """Has it end that many seconds from now, or at its latest; returns when, in ms since 1970."""
+        """Extends a token by `seconds` from now, at most to its latest expiry. Returns the new expiry in ms since
+        1970.
+        """
         table = issued_tokens.c
         end = func.least(func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds), table.latest_at)
         statement = update(issued_tokens).where(table.identifier == identifier).values(expires_at=end)
-        found = self._connection.execute(statement.returning(func.extract("epoch", table.expires_at) * 1000))
-        return int(found.scalar_one())
+        result = self._connection.execute(statement.returning(func.extract("epoch", table.expires_at) * 1000))
+        return int(result.scalar_one())
 
     def delete(self, identifier: bytes) -> None:
         self._connection.execute(delete(issued_tokens).where(issued_tokens.c.identifier == identifier))
 
     def delete_expired(self) -> None:
-        """Deletes those that cannot be renewed any more."""
+        """Deletes tokens that can no longer be renewed."""
         self._connection.execute(delete(issued_tokens).where(issued_tokens.c.latest_at < func.now()))
 
     def count(self, owner: str) -> int:
-        """Returns how many an owner has that have not expired. Until the end of the transaction, nobody else counts
-        or adds any for this owner."""
-        self._connection.execute(_ALONE, {"owner": owner})
+        """Counts an owner's unexpired tokens.
+
+        Serialises with other counts and inserts for this owner until the transaction ends, by an advisory lock.
+        """
+        self._connection.execute(_LOCK_OWNER, {"owner": owner})
         table = issued_tokens.c
         query = select(func.count()).where(table.owner == owner, table.expires_at > func.now())
         return self._connection.execute(query).scalar_one()
 
     def revoke(self, *, sequence: int | None = None, owner: str | None = None) -> int:
-        """Deletes one, or all of an owner; returns how many."""
+        """Deletes one token, or all of an owner; returns their number."""
         condition = issued_tokens.c.sequence == sequence if owner is None else issued_tokens.c.owner == owner
         return self._connection.execute(delete(issued_tokens).where(condition)).rowcount
 
     def all(self) -> Sequence[Sequence[Any]]:
-        """Number, owner, renewer, real user, and the three moments of each that has not expired."""
+        """Returns number, owner, renewer, real user and the three times of each unexpired token."""
         table = issued_tokens.c
         columns = (table.sequence, table.owner, table.renewer, table.real_user)
         times = (table.issued_at, table.expires_at, table.latest_at)

@@ -1,4 +1,4 @@
-"""Materialized views: which there are, what they are made of, and who rebuilds them."""
+"""Materialized views: their sources, and the transactions that rebuild them."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class MaterializedViews:
         self._connection = connection
 
     def set_sources(self, view_id: int, sources: Sequence[TableName]) -> None:
-        """Replaces what a view is made of. What is not there is left out."""
-        mine = materialized_view_sources.c.view_id == view_id
-        self._connection.execute(delete(materialized_view_sources).where(mine))
+        """Replaces the sources of a view. Tables that do not exist are left out."""
+        own = materialized_view_sources.c.view_id == view_id
+        self._connection.execute(delete(materialized_view_sources).where(own))
         arrays = {field: [getattr(source, field) for source in sources] for field in ("catalog", "database", "name")}
         self._connection.execute(_SOURCES, arrays | {"view_id": view_id})
 
     def of_source(self, table_id: int) -> list[str]:
-        """Returns the views that are made of a table, as database.view, ascending."""
+        """Returns the views that read a table, as database.view, ascending."""
         query = (
             select(databases.c.name, tables.c.name)
             .join(tables, tables.c.database_id == databases.c.id)
@@ -62,11 +62,11 @@ class MaterializedViews:
         return [f"{database}.{name}" for database, name in self._connection.execute(query)]
 
     def outside(self, database_id: int) -> list[str]:
-        """Lists views in other databases that are made of tables of this one, as database.view."""
+        """Lists views of other databases that read tables of this one, as database.view."""
         return list(self._connection.execute(_OUTSIDE, {"database_id": database_id}).scalars())
 
     def begin_rebuild(self, view_id: int, transaction: int, timeout: timedelta) -> bool:
-        """Tells whether this transaction is the one that rebuilds a view: no other that is open and alive does."""
+        """Reserves the rebuild of a view for a transaction; False if another live transaction has it."""
         new = insert(materialized_view_rebuilds).values(view_id=view_id, transaction_id=transaction)
         held = materialized_view_rebuilds.c.transaction_id
         alive = (transactions.c.state == OPEN) & (transactions.c.heartbeat_at >= ago(timeout))
@@ -77,13 +77,13 @@ class MaterializedViews:
         return self._connection.execute(taken.returning(held)).first() is not None
 
     def is_rebuilt_by(self, view_id: int, transaction: int) -> bool:
-        """Tells whether this transaction is the one that rebuilds a view."""
-        mine = materialized_view_rebuilds.c.transaction_id == transaction
-        query = select(exists().where(materialized_view_rebuilds.c.view_id == view_id, mine))
+        """Tells whether this transaction has reserved the rebuild of a view."""
+        own = materialized_view_rebuilds.c.transaction_id == transaction
+        query = select(exists().where(materialized_view_rebuilds.c.view_id == view_id, own))
         return bool(self._connection.execute(query).scalar_one())
 
     def for_rewriting(self, catalog: str, database: str | None = None) -> list[TableName]:
-        """Lists those that a query may be rewritten to use, ascending; without a database those of all."""
+        """Lists the views that the optimizer may use to rewrite queries, ascending. `database`: None for all."""
         query = (
             select(databases.c.name, tables.c.name)
             .join(tables, tables.c.database_id == databases.c.id)

@@ -17,13 +17,13 @@ from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
 
 FILE_SEPARATOR = "]"
-"""Between files, as in Hive's ReplChangeManager."""
+"""Separates files, as in Hive's ReplChangeManager."""
 
 _ROWS = 100_000
 _CHARACTERS = 16 * 2**20
-_BATCH = 200  # that are written at once: each has the text of its table and partition, several times over
+_BATCH = 200  # events per statement: each contains the text of its table and partition several times
 
-# Every file once, in the order of their coming.
+# Each file once, in the order in which they were added.
 _JOINED = text(f"""(
     SELECT string_agg(file, '{FILE_SEPARATOR}' ORDER BY position) FROM (
         SELECT file, min(position) AS position
@@ -47,8 +47,11 @@ APPEND: Final = """
         cast(%(message)s AS text[]), cast(%(repeated)s AS text[]), cast(%(repetitions)s AS int[])
     ) WITH ORDINALITY AS new(type, catalog, database, table_name, message, repeated, repetitions, position)
 """
-"""Numbers and stores `appended` events, with the database's time. The row of the numbers stays locked until the commit:
-from here until the transaction ends, no other one can append."""
+"""Numbers and stores the `appended` events, with the database's time.
+
+The row of the sequence stays locked until the commit: event numbers have no gaps and follow the order of the commits.
+So this must be one of the last statements of a transaction.
+"""
 
 
 def appended(events: Sequence[Event]) -> dict[str, Any]:
@@ -59,13 +62,13 @@ def appended(events: Sequence[Event]) -> dict[str, Any]:
 
 
 def _user() -> str:
-    """Returns the field that says who makes the call, if that is known. Hive's readers overlook it."""
-    asking = caller.get()
-    return f',"user":{to_json(asking.user)}' if asking and asking.user else ""
+    """Returns the message field with the caller's name, if it is known. Hive's readers ignore it."""
+    current = caller.get()
+    return f',"user":{to_json(current.user)}' if current and current.user else ""
 
 
 class Write(NamedTuple):
-    """What a transaction has written to one place."""
+    """The files that a transaction wrote to one table or partition."""
 
     transaction_id: int
     info: WriteEventInfo
@@ -78,7 +81,7 @@ class Notifications:
         self._connection = connection
 
     def append(self, events: Iterable[Event]) -> list[int]:
-        """Appends events, and returns their numbers: the last thing that a transaction does."""
+        """Appends events, and returns their numbers. For a transaction whose last statements these are."""
         left, numbers = iter(events), list[int]()
         while batch := list(islice(left, _BATCH)):
             rows = run(self._connection, f"{APPEND} RETURNING event_id", **appended(batch))
@@ -86,12 +89,12 @@ class Notifications:
         return numbers
 
     def last(self) -> int:
-        """Returns the newest event's number, 0 before the first."""
+        """Returns the number of the newest event, 0 before the first."""
         number: int = self._connection.execute(select(notification_sequence.c.last_event_id)).scalar_one()
         return number
 
     def after(self, event_id: int, wanted: EventFilter, limit: int | None) -> list[NotificationEvent]:
-        """Returns the next events, ascending, so many that they are not too large for one answer, but one at least."""
+        """Returns the next matching events, ascending: as many as fit into one reply, but at least one."""
         log = notification_log.c
         size = func.octet_length(log.message) + log.repetitions * func.octet_length(log.repeated)
         before = func.sum(size).over(order_by=log.event_id, rows=(None, 0)) - size
@@ -119,7 +122,7 @@ class Notifications:
         ]
 
     def count(self, after: int, up_to: int | None, wanted: EventFilter) -> int:
-        """Counts the events after one, up to and with another, those of no database included."""
+        """Counts the matching events after one, up to and including another; events without a database always count."""
         log = notification_log.c
         conditions = [condition | log.database.is_(None) for condition in _conditions(wanted)]
         query = select(func.count()).select_from(notification_log).where(log.event_id > after, *conditions)
@@ -128,9 +131,9 @@ class Notifications:
         return self._connection.execute(query).scalar_one()
 
     def delete_older(self, seconds: float, limit: int) -> int:
-        """Removes the oldest events up to the first that is not so old; returns how many.
+        """Deletes the oldest events up to the first recent one, at most `limit`; returns their number.
 
-        The newest event stays whatever its age, so that whoever has missed any finds a gap before it.
+        The newest event is always kept, so that a reader who has missed events sees the gap.
         """
         log, last = notification_log.c, notification_sequence.c.last_event_id
         young = select(func.min(log.event_id)).where(log.event_time >= _before(seconds)).scalar_subquery()
@@ -140,13 +143,13 @@ class Notifications:
 
 
 class WriteNotifications:
-    """Queries on what transactions have written."""
+    """Queries on the files that transactions wrote."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, writes: Sequence[Write]) -> None:
-        """Stores writes to different places; to a place that was written before, files are added."""
+        """Stores writes to different tables or partitions. Files of an earlier write to the same one are kept."""
         for start in range(0, len(writes), _BATCH):
             self._add(writes[start : start + _BATCH])
 
@@ -160,7 +163,7 @@ class WriteNotifications:
         self._connection.execute(new.on_conflict_do_update(constraint="write_notifications_pkey", set_=changed))
 
     def of(self, transaction_id: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-        """Returns what the transaction has written, by database and table. None: all."""
+        """Returns the writes of a transaction, by database and table; None for all."""
         columns = write_notifications.c
         query = (
             select(write_notifications)
@@ -185,7 +188,7 @@ class WriteNotifications:
         ]
 
     def delete_older(self, seconds: float, limit: int) -> int:
-        """Removes writes that are older; returns how many."""
+        """Deletes older writes, at most `limit`; returns their number."""
         columns = write_notifications.c
         key = tuple_(columns.transaction_id, columns.database, columns.table_name, columns.partition)
         old = select(*key.clauses).where(columns.event_time < _before(seconds)).limit(limit)
@@ -193,7 +196,7 @@ class WriteNotifications:
 
 
 def _before(seconds: float) -> ColumnElement[int]:
-    """Returns the moment that long ago, seconds since 1970."""
+    """Returns the time that long ago, in seconds since 1970."""
     return cast(func.floor(func.extract("epoch", func.clock_timestamp())) - seconds, Integer)
 
 

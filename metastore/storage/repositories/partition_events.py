@@ -1,4 +1,4 @@
-"""Partitions that clients marked with an event."""
+"""Marks that clients set on partitions (markPartitionForEvent)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from metastore.storage.schema import partition_events
 
 
 class PartitionEvents:
-    """Queries on marks. `kind` is a PartitionEventType."""
+    """Queries on marks. `kind`: a PartitionEventType."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def mark(self, table: TableRef, name: str, kind: int) -> None:
+        """Marks a partition, which need not exist."""
         row = {"table_id": table.id, "partition_name": name, "event_type": kind}
         self._connection.execute(insert(partition_events).values(row).on_conflict_do_nothing())
 
     def is_marked(self, table: TableRef, name: str, kind: int) -> bool:
-        mine = (
+        """Tells whether a client has marked the partition."""
+        matches = (
             partition_events.c.table_id == table.id,
             partition_events.c.partition_name == name,
             partition_events.c.event_type == kind,
         )
-        return self._connection.execute(select(partition_events.c.table_id).where(*mine)).first() is not None
+        return self._connection.execute(select(partition_events.c.table_id).where(*matches)).first() is not None

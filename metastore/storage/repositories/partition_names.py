@@ -1,4 +1,4 @@
-"""The names of all partitions of a table."""
+"""The list of all partition names of a table, with a cache."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ RAISE: Final = """
     SELECT id, gen_random_uuid() FROM unnest(cast(%(listed)s AS bigint[])) AS id ORDER BY id
     ON CONFLICT (table_id) DO UPDATE SET state = excluded.state
 """
-"""Gives the lists of these tables new states. Their rows stay locked until the commit, which must be near: who changes
-partitions of the same tables waits for them. Taken by ascending id, so that nobody waits for each other."""
+"""Gives the partition lists of these tables new states, which invalidates cached names on all servers.
+
+The rows stay locked until the commit, and other writers of the same tables wait for them, so it must be one of the last
+statements. Rows are locked by ascending id, so that writers do not deadlock.
+"""
 
 NameCache: TypeAlias = Cache[int, tuple[str, EncodedTexts]]
-"""By table id: names, and the state in which the list of partitions was when they were read."""
+"""By table id: the names, and the state of the partition list when they were read."""
 
 _STATE = Prepared(
     "find_partition_list",
@@ -36,7 +39,7 @@ _STATE = Prepared(
         tables.c.name == bindparam("name"),
     ),
 )
-# In one statement, so that the names are those of the state.
+# One statement, so that names and state belong to the same snapshot.
 _NAMES = """
     SELECT ARRAY(SELECT name FROM partitions WHERE table_id = %s ORDER BY name),
            (SELECT state::text FROM partition_lists WHERE table_id = %s)
@@ -44,14 +47,16 @@ _NAMES = """
 
 
 class PartitionNames:
-    """Names that are asked for again are sent again, if the database says, in that call, that they are true still."""
+    """Queries on partition names. Cached names are used if the state of the list has not changed, which one query
+    checks.
+    """
 
     def __init__(self, connection: Connection, cache: NameCache | None) -> None:
         self._connection = connection
         self._cache = cache
 
     def all(self, table: TableName) -> EncodedTexts | None:
-        """Lists escaped names in ascending order; None for an unknown table."""
+        """Returns all escaped names, ascending; None for an unknown table."""
         rows = _STATE.rows(self._connection, catalog=table.catalog, database=table.database, name=table.name)
         if not rows:
             return None
@@ -60,8 +65,8 @@ class PartitionNames:
         return names if names and cached_state == state else self._read(table_id)
 
     def _read(self, table_id: int) -> EncodedTexts:
-        found, state = binary_row(self._connection, Sql(_NAMES, (table_id, table_id)))
-        names = texts(found)
+        names_array, state = binary_row(self._connection, Sql(_NAMES, (table_id, table_id)))
+        names = texts(names_array)
         if self._cache and state:
             self._cache.put(table_id, (bytes(state).decode(), names), len(names.data))
         return names

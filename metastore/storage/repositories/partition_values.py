@@ -1,4 +1,4 @@
-"""Values and names of partitions in an order that a client asks for."""
+"""Values and names of partitions in the order that a client requests."""
 
 from __future__ import annotations
 
@@ -12,37 +12,42 @@ from metastore.storage.postgres.sql import Condition, Sql, all_of
 from metastore.storage.references import TableRef
 
 Order = Sequence[tuple[int, bool]]
-"""Positions of keys from 0, each with whether it is descending."""
+"""Positions of keys, from 0, each with whether it descends."""
 
 _FROM = "FROM partitions WHERE"
-# Of a key, the greatest value; and the smallest that, with all greater ones, no more than so many partitions have.
+# For one key: its greatest value, and the smallest value for which the partitions with this or a greater one number at
+# most the limit.
 _COUNTED = """
     SELECT value, key, so_far FROM (
         SELECT min("values"[{0}]) AS value, keys[{0}] AS key,
                sum(count(*)) OVER (ORDER BY keys[{0}] DESC) AS so_far,
-               row_number() OVER (ORDER BY keys[{0}] DESC) AS place
+               row_number() OVER (ORDER BY keys[{0}] DESC) AS rank
         FROM partitions WHERE keys[{0}] IS NOT NULL AND {1} GROUP BY keys[{0}]
     ) AS counted
-    WHERE place = 1 OR so_far <= %s ORDER BY key DESC
+    WHERE rank = 1 OR so_far <= %s ORDER BY key DESC
 """
 
 
 class PartitionValues:
-    """Queries on the partitions of one table. A condition of None means all. Keys are ordered by their types."""
+    """Queries on the partitions of one table. Condition None means all. Keys are ordered by their types."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def state(self, table: TableRef) -> str:
-        """Returns what no change of the list of the table's partitions leaves as it is; empty before the first."""
+        """Returns a text that changes whenever the table's list of partitions changes; empty before the first
+        change.
+        """
         rows = rows_of(
             self._connection, Sql("SELECT state::text FROM partition_lists WHERE table_id = %s", (table.id,))
         )
         return str(rows[0][0]) if rows else ""
 
     def newest(self, table: TableRef, condition: Condition | None, most: int) -> tuple[str, int] | None:
-        """Returns a predicate, in the grammar of filters, that `most` of these partitions or a few less satisfy: those
-        with the greatest values of the keys; and how many. None where there is no such.
+        """Returns a filter that selects the at most `most` partitions with the greatest key values, and their number.
+
+        One query for each key at most. None if there are no partitions, or a value cannot be written in the grammar of
+        filters.
         """
         fixed: list[str] = []
         for position, (name, kind) in enumerate(zip(table.key_names, table.key_kinds, strict=True), 1):
@@ -60,7 +65,7 @@ class PartitionValues:
         return None
 
     def names(self, table: TableRef, condition: Condition | None, order: Order, limit: int | None) -> list[str]:
-        """Lists escaped names; those that are equal in the order, ascending."""
+        """Lists escaped names in the given order; equal ones by name."""
         query = _query(table, condition, "name", f"ORDER BY {', '.join([*_sorted(order), 'name'])}", limit)
         return [name for (name,) in rows_of(self._connection, query)]
 
@@ -72,7 +77,7 @@ class PartitionValues:
         order: Order,
         limit: int | None,
     ) -> list[list[str]]:
-        """Returns the values of the keys at these positions (from 0), partition by partition."""
+        """Returns the values of the keys at these positions (from 0), one row for each partition."""
         end = f"ORDER BY {', '.join([*_sorted(order), 'name'])}"
         return self._read(_query(table, condition, _columns(positions), end, limit))
 
@@ -84,13 +89,15 @@ class PartitionValues:
         order: Order,
         limit: int | None,
     ) -> list[list[str]]:
-        """Lists what `rows` does, each once; where others decide its place, by the first or last of them."""
+        """Returns the distinct rows of `rows`. If keys outside of the rows determine the order, their minimum or
+        maximum counts.
+        """
         columns = ", ".join(map(str, range(1, len(positions) + 1)))
-        places = [
+        order_columns = [
             f"max(keys[{position + 1}]) DESC" if descending else f"min(keys[{position + 1}])"
             for position, descending in order
         ]
-        end = f"GROUP BY {columns} ORDER BY {', '.join([*places, columns])}"
+        end = f"GROUP BY {columns} ORDER BY {', '.join([*order_columns, columns])}"
         return self._read(_query(table, condition, _columns(positions), end, limit))
 
     def _read(self, query: Sql) -> list[list[str]]:
@@ -103,7 +110,7 @@ def _query(table: TableRef, condition: Condition | None, columns: str, end: str,
 
 
 def _columns(positions: Sequence[int]) -> str:
-    """Writes a value; the empty one has the default partition's name, as in names."""
+    """Returns the select list of the values. The empty value is shown by the default partition's name, as in names."""
     return ", ".join(
         f"coalesce(nullif(partitions.\"values\"[{position + 1}], ''), '{DEFAULT_PARTITION}')" for position in positions
     )

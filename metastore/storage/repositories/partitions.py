@@ -1,4 +1,4 @@
-"""Reading partitions."""
+"""Reading partitions. Each method is one statement, plus one for descriptors that are not cached."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from metastore.storage.references import ScanRow, StoredPartition, TableRef, Vis
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _BIGINT: Final = 8  # bytes
-_DESCRIPTOR_ID, _ENCODED = column_slices(_BIGINT)  # in a row of `select`
-# In one statement, so that which writes are visible is of the same moment as the partitions.
+_DESCRIPTOR_ID, _ENCODED = column_slices(_BIGINT)  # positions in a row of `select`
+# One statement, so that visible writes and partitions belong to the same snapshot.
 _SCAN = f"""
     SELECT string_agg(encoded, '' ORDER BY name),
            string_agg(
@@ -32,7 +32,7 @@ _SCAN = f"""
 
 
 class Partitions:
-    """Queries on the partitions of one table. A condition of None means all."""
+    """Queries on the partitions of one table. Condition None means all. Partitions are ordered by name."""
 
     def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
         self._connection = connection
@@ -41,7 +41,7 @@ class Partitions:
     def select(
         self, table: TableRef, condition: Condition | None = None, limit: int | None = None
     ) -> EncodedList[Partition]:
-        """Reads partitions by ascending name, as bytes: what is their own, and the ends that they share."""
+        """Reads partitions in encoded form: own fields, and the ends that they share (`mapping.layout`)."""
         query = _query("SELECT descriptor_id, encoded", _chosen(table, condition, limit), "ORDER BY name")
         rows = binary_rows(self._connection, query)
         shared = [row[_DESCRIPTOR_ID] for row in rows]
@@ -49,23 +49,23 @@ class Partitions:
         descriptors = self._descriptors.tails(list(descriptor_ids.values()))
         endings = partition_endings(descriptors, table.name)
         ends = {raw_id: endings[descriptor_id] for raw_id, descriptor_id in descriptor_ids.items()}
-        heads = cast(list[OpenHead], [row[_ENCODED] for row in rows])  # not one by one: there may be many
+        heads = cast(list[OpenHead], [row[_ENCODED] for row in rows])  # not converted one by one: there may be many
         return whole_partitions(heads, [ends[raw_id] for raw_id in shared])
 
     def select_named(self, table: TableRef, names: Sequence[str]) -> EncodedList[Partition]:
-        """Returns those of the named partitions that are there, as `select`."""
+        """Reads the named partitions that exist, as `select` does."""
         return self.select(table, named(names))
 
     def select_stored(
         self, table: TableRef, condition: Condition | None = None, *, lock: bool = False
     ) -> list[StoredPartition]:
-        """Reads partitions as objects, by name. `lock`: nobody else may change them before this transaction ends."""
+        """Reads partitions as objects. `lock`: locks their rows, in the order of names, until the transaction ends."""
         end = "ORDER BY name FOR UPDATE" if lock else "ORDER BY name"
         query = _query("SELECT descriptor_id, encoded, id, name, version", _chosen(table, condition), end)
         return self._stored(table, rows_of(self._connection, query))
 
     def select_dropped(self, table: TableRef, drop_id: int) -> list[StoredPartition]:
-        """Reads partitions as they were before they were truncated or overwritten, by name."""
+        """Reads the copies of partitions that were saved before they were truncated or overwritten."""
         query = "SELECT descriptor_id, encoded, id, name, version FROM dropped_partitions WHERE drop_id = %s"
         return self._stored(table, rows_of(self._connection, Sql(f"{query} ORDER BY name", (drop_id,))))
 
@@ -80,8 +80,10 @@ class Partitions:
         ]
 
     def select_scan(self, table: TableRef, condition: Condition | None) -> tuple[list[ScanRow], VisibleWrites]:
-        """Returns what a scan needs of the partitions, by name: their own parts only, not what they share."""
-        query = _query(_SCAN, _chosen(table, condition), given=(table.id, table.id))
+        """Reads what a scan needs of the partitions: only their own fields, and the visible writes at the same
+        moment.
+        """
+        query = _query(_SCAN, _chosen(table, condition), values=(table.id, table.id))
         joined, packed, last, open_writes = binary_row(self._connection, query)
         numbers = integer_rows(packed, 3)
         heads = cast(Sequence[OpenHead], Joined(joined or b"", [size for size, _, _ in numbers]))
@@ -92,32 +94,32 @@ class Partitions:
         return rows, visible_writes(last, open_writes)
 
     def descriptors(self, rows: Sequence[ScanRow], own: StorageDescriptor) -> dict[int | None, StorageDescriptor]:
-        """Returns what the rows share, by descriptor id; `own` is that of a row without one (the table itself)."""
+        """Returns the descriptors that the rows share, by id. `own`: the descriptor of the table itself (id None)."""
         numbers = dict.fromkeys(row.descriptor_id for row in rows)
         tails = self._descriptors.tails([number for number in numbers if number is not None])
         return {number: own if number is None else descriptor_of(tails[number]) for number in numbers}
 
     def names(self, table: TableRef, condition: Condition | None = None, limit: int | None = None) -> EncodedTexts:
-        """Lists escaped names in ascending order."""
+        """Lists escaped names, ascending."""
         names = _query("SELECT name", _chosen(table, condition), "ORDER BY name LIMIT %s")
         return self._texts(Sql(names.text, (*names.values, limit)))
 
     def values(self, table: TableRef, condition: Condition | None, positions: Sequence[int]) -> EncodedTexts:
-        """Lists the texts of the keys at these positions (from 0), row by row; each once, unless they are all keys."""
+        """Lists the values of the keys at these positions (from 0), row by row; distinct, unless they are all keys."""
         columns = ", ".join(f"values[{position + 1}] AS value_{position}" for position in positions)
         distinct = "" if len(positions) == len(table.keys) else "DISTINCT"
         text, values = _query(f"SELECT {distinct} {columns}", _chosen(table, condition))
-        # Outside of what is distinct: arrays are compared several times as slowly as texts.
+        # The array is built outside of DISTINCT: comparing arrays is several times slower than comparing texts.
         aliases = ", ".join(f"value_{position}" for position in positions)
         return self._texts(Sql(f"SELECT ARRAY[{aliases}] FROM ({text}) AS kept", values))  # noqa: S608 - numbers
 
     def _texts(self, query: Sql) -> EncodedTexts:
-        """Returns what the one column of a query gives, a text or array of texts in each row."""
-        (found,) = binary_row(self._connection, Sql(f"SELECT ARRAY({query.text})", query.values))
-        return texts(found)
+        """Returns the single column of a query, which is a text or an array of texts."""
+        (array,) = binary_row(self._connection, Sql(f"SELECT ARRAY({query.text})", query.values))
+        return texts(array)
 
     def ids(self, table: TableRef, condition: Condition | None, limit: int | None = None) -> list[int]:
-        """Lists ids by ascending name."""
+        """Lists ids, by ascending name."""
         query = _query("SELECT id", _chosen(table, condition, limit), "ORDER BY name")
         return [number for (number,) in rows_of(self._connection, query)]
 
@@ -126,29 +128,34 @@ class Partitions:
         return int(count)
 
     def locations(self, table: TableRef) -> list[str]:
-        """Lists where the partitions, and the skewed values of table and partitions, lie."""
+        """Lists the locations of the partitions, and of the skewed values of table and partitions."""
         skewed = "UNION ALL SELECT location FROM skewed_locations WHERE table_id = %s"
         text, values = _query("SELECT location", _chosen(table, Sql("location IS NOT NULL")), skewed)
         return [location for (location,) in rows_of(self._connection, Sql(text, (*values, table.id)))]
 
 
 def named(names: Sequence[str]) -> Condition:
-    """Returns the partitions of these names, in a sub-select: else PostgreSQL asks its statistics for each of them."""
+    """Returns the condition for partitions of these names.
+
+    The array is in a sub-select: otherwise the planner looks up the statistics for each element.
+    """
     return Sql("partitions.name = ANY ((SELECT cast(%s AS text[]))::text[])", (array_literal(names),))
 
 
 def identified(ids: Iterable[int]) -> Condition:
-    """Returns the partitions of these ids, whatever they are called now."""
+    """Returns the condition for partitions of these ids, whatever their present names."""
     return Sql("partitions.id = ANY (cast(%s AS bigint[]))", (number_array_literal(ids),))
 
 
-def _query(select: str, chosen: Condition, end: str = "", given: Sequence[Any] = ()) -> Sql:
-    """Writes a query. `given`: the values in `select`."""
-    return Sql(f"{select} FROM partitions WHERE {chosen.text} {end}", (*given, *chosen.values))
+def _query(select: str, chosen: Condition, end: str = "", values: Sequence[Any] = ()) -> Sql:
+    """Assembles a query. `values`: the values of `select`."""
+    return Sql(f"{select} FROM partitions WHERE {chosen.text} {end}", (*values, *chosen.values))
 
 
 def _chosen(table: TableRef, condition: Condition | None, limit: int | None = None) -> Condition:
-    """Returns those of the table's partitions that satisfy the condition; within a limit the first of them, by name."""
+    """Returns the condition for the partitions of a table that satisfy `condition`, the first `limit` of them by
+    name.
+    """
     chosen = all_of([Sql("partitions.table_id = %s", (table.id,)), condition])
     if limit is None:
         return chosen

@@ -1,6 +1,7 @@
-"""Writing partitions. Each method is a constant number of statements, however many partitions it is given.
+"""Writing partitions. Each method is a constant number of statements, whatever the number of partitions.
 
-Rows travel as one value per column and are unnested by PostgreSQL.
+Rows travel as one value for each column, which PostgreSQL unnests. The callers hold a lock on the table
+(`Tables.find`).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from metastore.storage.references import StoredPartition, TableRef
 from metastore.storage.schema import partitions
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
-# A column travels as one value, which PostgreSQL reads several times as fast as an expression of that many constants:
-# texts and numbers as an array literal, parameters as one JSON array, encoded bytes joined.
+# Each column is one value, which PostgreSQL parses several times as fast as an expression of as many constants: array
+# literals for texts and numbers, one JSON array for parameters, and one byte string for all encoded bytes.
 _NEW = """
     ROWS FROM (
         unnest(
@@ -43,35 +44,39 @@ _NEW = """
 """
 _ENCODED = "substring(cast(%(encoded)s AS bytea) FROM new.start FOR new.size)"
 
-# What belongs to partitions, and goes with them.
+# The rows that belong to partitions, and are deleted with them.
 _SATELLITES: Final = {
-    "skewed_locations": "partition_id = ANY ((SELECT ids FROM doomed)::bigint[])",
-    "partition_dependencies": "partition_id = ANY ((SELECT ids FROM doomed)::bigint[])",
-    "column_statistics": "table_id = :table_id AND partition_id = ANY ((SELECT ids FROM doomed)::bigint[])",
-    "privileges": "table_id = :table_id AND partition_id = ANY ((SELECT ids FROM doomed)::bigint[])",
+    "skewed_locations": "partition_id = ANY ((SELECT ids FROM deleted)::bigint[])",
+    "partition_dependencies": "partition_id = ANY ((SELECT ids FROM deleted)::bigint[])",
+    "column_statistics": "table_id = :table_id AND partition_id = ANY ((SELECT ids FROM deleted)::bigint[])",
+    "privileges": "table_id = :table_id AND partition_id = ANY ((SELECT ids FROM deleted)::bigint[])",
 }
-_OWN: Final = """
+_COLUMNS: Final = """
     id, name, "values", keys, location, create_time, last_access_time, parameters, descriptor_id, version, encoded
 """
+_DELETE_SATELLITES: Final = ", ".join(
+    f"of_{name} AS (DELETE FROM {name} WHERE {condition} RETURNING *)"  # noqa: S608 - only constants of this module
+    for name, condition in _SATELLITES.items()
+)
 _DELETED = f"""
     WITH named AS MATERIALIZED (
         SELECT id FROM partitions WHERE table_id = :table_id AND name = ANY ((SELECT cast(:names AS text[]))::text[])
         ORDER BY name FOR UPDATE
-    ), doomed AS MATERIALIZED (
+    ), deleted AS MATERIALIZED (
         SELECT array_agg(id) AS ids FROM named
-    ), {", ".join(f"of_{name} AS (DELETE FROM {name} WHERE {its} RETURNING *)" for name, its in _SATELLITES.items())}
+    ), {_DELETE_SATELLITES}
 """  # noqa: S608 - only constants of this module
-_DOOMED = "DELETE FROM partitions WHERE id = ANY ((SELECT ids FROM doomed)::bigint[]) RETURNING"
+_DELETE_ROWS = "DELETE FROM partitions WHERE id = ANY ((SELECT ids FROM deleted)::bigint[]) RETURNING"
 _READ = 'name, "values", descriptor_id, encoded'
-_DELETE = Prepared("delete_partitions", text(f"{_DELETED} {_DOOMED} {_READ}"))
+_DELETE = Prepared("delete_partitions", text(f"{_DELETED} {_DELETE_ROWS} {_READ}"))
 _SATELLITE_ROWS = " UNION ALL ".join(
     f"SELECT cast(:drop_id AS bigint), '{name}', partition_id, to_jsonb(of_{name}) FROM of_{name}"  # noqa: S608 - constants
     for name in _SATELLITES
 )
 _PUT_ASIDE = Prepared(
     "put_partitions_aside",
-    text(f"""{_DELETED}, gone AS ({_DOOMED} {_OWN}), kept AS (
-        INSERT INTO dropped_partitions (drop_id, {_OWN}) SELECT :drop_id, gone.* FROM gone
+    text(f"""{_DELETED}, gone AS ({_DELETE_ROWS} {_COLUMNS}), kept AS (
+        INSERT INTO dropped_partitions (drop_id, {_COLUMNS}) SELECT :drop_id, gone.* FROM gone
     ), rows AS (
         INSERT INTO dropped_rows (drop_id, relation, partition_id, content) {_SATELLITE_ROWS}
     )
@@ -79,7 +84,8 @@ _PUT_ASIDE = Prepared(
 """),  # noqa: S608 - only constants of this module
 )
 
-# The versions of a partition begin at its id, shifted by so much: one that comes in its place never has one of them.
+# The versions of a partition start at its id, shifted by this many bits: a partition that is dropped and created again
+# never gets a version that the old one had.
 _VERSION_BITS: Final = 24
 
 _INSERT = f"""
@@ -97,7 +103,7 @@ _INSERT = f"""
 """  # noqa: S608 - only constants of this module
 
 _UPDATE = f"""
-    WITH places AS (DELETE FROM skewed_locations WHERE partition_id = ANY (cast(%(id)s AS bigint[])))
+    WITH locations AS (DELETE FROM skewed_locations WHERE partition_id = ANY (cast(%(id)s AS bigint[])))
     UPDATE partitions AS old
     SET name = new.name, "values" = new."values"::text[], keys = new.keys::text[], location = new.location,
         create_time = new.create_time, last_access_time = new.last_access_time, parameters = new.parameters,
@@ -108,14 +114,14 @@ _UPDATE = f"""
 
 
 def first_version(partition_id: int) -> int:
-    """Returns that of a partition which has not been changed yet."""
+    """Returns the version of a partition that was never changed."""
     return partition_id << _VERSION_BITS
 
 
 class NamedPartition(NamedTuple):
     """A complete partition (`services.rules.partitions`) with its escaped name.
 
-    `id` where it is stored already, `descriptor` where it is known.
+    `id`: set for a stored partition. `descriptor`: set if it is computed already.
     """
 
     name: str
@@ -125,17 +131,17 @@ class NamedPartition(NamedTuple):
 
     @property
     def shared(self) -> Descriptor:
-        """Returns what it shares with others."""
+        """Returns the shared part of its descriptor."""
         return self.descriptor or shared_part(self.partition.sd)
 
 
 def as_changed(stored: Iterable[StoredPartition]) -> list[NamedPartition]:
-    """Returns what was read, and has been changed since, for `update`."""
+    """Returns partitions that were read and then changed, as input of `update`."""
     return [NamedPartition(partition.name, partition.partition, partition.id) for partition in stored]
 
 
 class DeletedPartitions(NamedTuple):
-    """What was there, by ascending name."""
+    """The partitions that were deleted, by ascending name."""
 
     names: list[str]
     values: list[list[str]]
@@ -148,26 +154,27 @@ class PartitionsWrite:
     def __init__(self, connection: Connection, descriptors: Descriptors, listed: set[int]) -> None:
         self._connection = connection
         self._descriptors = descriptors
-        self._listed = listed  # gets the ids of tables of whose partitions there are others, or others' names
+        self._listed = listed  # receives the ids of tables whose partitions or names change
 
     def insert(self, table: TableRef, new: Sequence[NamedPartition]) -> list[int]:
-        """Returns their ids by name. Raises AlreadyExistsError when one of them is there; nothing is stored then.
+        """Adds partitions, and returns their ids, by name.
 
-        Raises NotFoundError where the table is gone.
+        Locks the table's row FOR KEY SHARE. Raises AlreadyExistsError, and stores nothing, if one of them exists;
+        NotFoundError if the table is gone.
         """
         if not new:
             return []
-        # In the order of names, so that two writers of the same partitions wait for each other instead of dying.
+        # Sorted by name, so that two writers of the same partitions wait for each other instead of deadlocking.
         new = sorted(new, key=lambda partition: partition.name)
         self._listed.add(table.id)
         ids: list[int] | None = run(self._connection, _INSERT, **self._arrays(table, new))[0][0]
         if ids is None:
-            raise NotFoundError("Table was dropped by somebody else")
+            raise NotFoundError("Table was dropped by another client")
         self._insert_locations(table, {number: named.partition for number, named in zip(ids, new, strict=True)})
         return ids
 
     def update(self, table: TableRef, changed: Sequence[NamedPartition]) -> None:
-        """Replaces partitions; their versions rise. Raises AlreadyExistsError when a new name is taken."""
+        """Replaces partitions; their versions rise. Raises AlreadyExistsError if a new name is taken."""
         if not changed:
             return
         self._listed.add(table.id)
@@ -176,21 +183,24 @@ class PartitionsWrite:
         self._insert_locations(table, by_id)
 
     def delete(self, table: TableRef, names: Sequence[str], drop_id: int | None = None) -> DeletedPartitions:
-        """Removes those of the named partitions that are there, with their skewed locations, column statistics,
-        privileges and dependencies. `drop_id`: all of it can be taken back by this number (`Drops`).
+        """Deletes the named partitions that exist, with their skewed locations, statistics, privileges and
+        dependencies.
+
+        Locks the rows in the order of names. `drop_id`: keeps copies of everything, so that the drop can be undone
+        (`Drops`).
         """
         self._listed.add(table.id)
-        given = {"table_id": table.id, "names": array_literal(names)}
+        values = {"table_id": table.id, "names": array_literal(names)}
         if drop_id is not None:
-            given["drop_id"] = drop_id
+            values["drop_id"] = drop_id
         statement = _DELETE if drop_id is None else _PUT_ASIDE
-        rows = sorted(statement.rows(self._connection, **given))  # by name
+        rows = sorted(statement.rows(self._connection, **values))  # by name
         endings = partition_endings(self._descriptors.tails([row[2] for row in rows]), table.name)
         encoded = whole_partitions([OpenHead(bytes(row[3])) for row in rows], [endings[row[2]] for row in rows])
         return DeletedPartitions([row[0] for row in rows], [row[1] for row in rows], encoded)
 
     def change_columns(self, table: TableRef, sd: StorageDescriptor) -> None:
-        """Gives every partition of the table the columns of `sd`, keeping its format and skew (Hive's CASCADE)."""
+        """Gives all partitions the columns of `sd`. Their formats and skew stay (Hive's CASCADE)."""
         query = select(partitions.c.descriptor_id).where(partitions.c.table_id == table.id).distinct()
         old = list(self._connection.execute(query).scalars())
         if not old:
@@ -204,7 +214,7 @@ class PartitionsWrite:
         self._connection.execute(moves, {"table_id": table.id, "old": list(new), "new": list(new.values())})
 
     def announce(self) -> None:
-        """Wakes who waits for a partition: one has come in another way than by `insert`."""
+        """Wakes calls that wait for partitions. `insert` does that itself."""
         self._connection.execute(text(f"SELECT pg_notify('{CHANNEL}', '')"))
 
     def _arrays(self, table: TableRef, named: Sequence[NamedPartition]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Privileges. Each method is a constant number of statements, however many privileges it is given."""
+"""Privileges. Each method is a constant number of statements, whatever the number of privileges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObject
 
 
 class TableIds(NamedTuple):
-    """A database or table by its ids; `keys` are the names of the partition columns."""
+    """The ids of a database or table; `keys`: the names of its partition columns."""
 
     database_id: int
     table_id: int | None
@@ -23,18 +23,18 @@ class TableIds(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a privilege is on. `kind` is a HiveObjectType; what does not apply is None."""
+    """The object of a privilege. `kind`: a HiveObjectType; fields that do not apply are None."""
 
     kind: int
     database_id: int | None = None
     table_id: int | None = None
     partition_id: int | None = None
     column: str | None = None
-    scope: str | None = None  # of everything: a catalog, or a place
+    scope: str | None = None  # for GLOBAL: a catalog or a location, None for everything
 
 
 class Grant(NamedTuple):
-    """One privilege of one principal, as one grantor gave it. Times in seconds since 1970."""
+    """One privilege of one principal, granted by one grantor. Times are in seconds since 1970."""
 
     target: Target
     principal_type: int
@@ -48,7 +48,7 @@ class Grant(NamedTuple):
 
 
 class StoredGrant(NamedTuple):
-    """A grant with its id."""
+    """A grant and its id."""
 
     id: int
     grant: Grant
@@ -75,25 +75,26 @@ _COLUMNS = _TARGET | {
 _UNNESTED = f"unnest({', '.join(f'cast(:{name} AS {kind}[])' for name, kind in _COLUMNS.items())})"
 _NAMES = ", ".join(_COLUMNS)
 
-# In one order, so that two grantors of the same privileges wait for each other instead of dying.
+# Sorted, so that two clients that grant the same privileges wait for each other instead of deadlocking.
 _INSERT = text(f"INSERT INTO privileges ({_NAMES}) SELECT * FROM {_UNNESTED} AS new({_NAMES}) ORDER BY {_NAMES}")  # noqa: S608 - constants
 
-# By the columns of the unique index. Of several grantors' grants the same grantor's is taken, else the oldest.
+# Uses the unique index. If several grantors have granted a privilege, the grantor's own grant is preferred, then the
+# oldest.
 _FIND = text(f"""
-    SELECT wanted.number, found.id, found.grant_option
+    SELECT wanted.number, existing.id, existing.grant_option
     FROM {_UNNESTED} WITH ORDINALITY AS wanted({_NAMES}, number)
     LEFT JOIN LATERAL (
-        SELECT id, grant_option FROM privileges AS one
-        WHERE one.object_type = wanted.object_type
-          AND COALESCE(one.database_id, 0) = COALESCE(wanted.database_id, 0)
-          AND COALESCE(one.table_id, 0) = COALESCE(wanted.table_id, 0)
-          AND COALESCE(one.partition_id, 0) = COALESCE(wanted.partition_id, 0)
-          AND COALESCE(one.column_name, '') = COALESCE(wanted.column_name, '')
-          AND COALESCE(one.scope, '') = COALESCE(wanted.scope, '')
-          AND one.principal_type = wanted.principal_type AND one.principal = wanted.principal
-          AND one.privilege = wanted.privilege
-        ORDER BY one.grantor IS NOT DISTINCT FROM wanted.grantor DESC, one.id LIMIT 1
-    ) AS found ON true
+        SELECT id, grant_option FROM privileges AS candidate
+        WHERE candidate.object_type = wanted.object_type
+          AND COALESCE(candidate.database_id, 0) = COALESCE(wanted.database_id, 0)
+          AND COALESCE(candidate.table_id, 0) = COALESCE(wanted.table_id, 0)
+          AND COALESCE(candidate.partition_id, 0) = COALESCE(wanted.partition_id, 0)
+          AND COALESCE(candidate.column_name, '') = COALESCE(wanted.column_name, '')
+          AND COALESCE(candidate.scope, '') = COALESCE(wanted.scope, '')
+          AND candidate.principal_type = wanted.principal_type AND candidate.principal = wanted.principal
+          AND candidate.privilege = wanted.privilege
+        ORDER BY candidate.grantor IS NOT DISTINCT FROM wanted.grantor DESC, candidate.id LIMIT 1
+    ) AS existing ON true
     ORDER BY wanted.number
 """)  # noqa: S608 - constants
 
@@ -121,8 +122,8 @@ class Privileges:
         self._connection = connection
 
     def tables(self, names: Sequence[tuple[str, str | None, str | None]]) -> list[TableIds | None]:
-        """Finds ids by (catalog, database, table), in their order; of a missing database None, of a missing table no
-        id.
+        """Returns ids by (catalog, database, table), in order: None for a missing database, no table id for a missing
+        table.
         """
         catalog, database, name = zip(*names, strict=True)
         parameters = {"catalog": list(catalog), "database": list(database), "name": list(name)}
@@ -134,21 +135,21 @@ class Privileges:
         ]
 
     def partitions(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
-        """Finds ids by (table id, name), of those that are there; they stay until this transaction ends."""
+        """Returns the ids of existing partitions by (table id, name), and keeps the partitions from being dropped."""
         parameters = {"table_id": [entry[0] for entry in names], "name": [entry[1] for entry in names]}
         return {(row.table_id, row.name): row.id for row in self._connection.execute(_PARTITIONS, parameters)}
 
     def insert(self, grants: Sequence[Grant]) -> None:
-        """Raises AlreadyExistsError when one of them is there, or twice among them."""
+        """Adds grants. Raises AlreadyExistsError if one exists or is given twice."""
         self._connection.execute(_INSERT, _arrays(grants))
 
     def find(self, grants: Sequence[Grant]) -> list[tuple[int | None, bool]]:
-        """Finds id and grant option of the grants to these principals, in order; no id where there is none."""
+        """Returns id and grant option of the grants to these principals, in order; id None if there is none."""
         return [(row.id, bool(row.grant_option)) for row in self._connection.execute(_FIND, _arrays(grants))]
 
     def granted_by(self, authorizer: str | None, target: Target) -> list[StoredGrant]:
-        """Finds all grants of one authorizer on the target (a column's without a name: on any column), kept until the
-        end.
+        """Returns and locks all grants by one authorizer on the target; a column target without a name means any
+        column.
         """
         query = select(privileges).where(_on(target), privileges.c.authorizer.is_not_distinct_from(authorizer))
         return [StoredGrant(row.id, _grant(row)) for row in self._connection.execute(query.with_for_update())]
@@ -157,20 +158,21 @@ class Privileges:
         self._connection.execute(delete(privileges).where(_identified(ids)))
 
     def delete_of_role(self, name: str) -> None:
-        """Removes what was granted to a role."""
+        """Deletes the privileges of a role."""
         of_role = (privileges.c.principal_type == PrincipalType.ROLE) & (privileges.c.principal == name)
         self._connection.execute(delete(privileges).where(of_role))
 
     def delete_option(self, ids: Sequence[int]) -> None:
-        """Takes only the right to grant on."""
+        """Removes the grant option and keeps the privileges."""
         self._connection.execute(update(privileges).where(_identified(ids)).values(grant_option=False))
 
     def select(
         self, target: Target | None, principal: str | None = None, principal_type: int | None = None
     ) -> list[HiveObjectPrivilege]:
-        """Returns those of the principal (None: anybody) on the target, in the order in which they were granted.
+        """Returns the privileges of a principal (None: of all) on the target, in the order in which they were granted.
 
-        What the target leaves open may be anything; only columns are those of the table where it names no partition.
+        None in the target means any. Exception: column privileges of a table without a partition are those of the table
+        only.
         """
         conditions = [] if target is None else [_within(target)]
         if principal is not None:
@@ -182,13 +184,13 @@ class Privileges:
     def select_of(
         self, target: Target, user: str | None, groups: Sequence[str], roles: Sequence[str]
     ) -> list[HiveObjectPrivilege]:
-        """Returns those of a user, of groups and of roles, on exactly the target."""
+        """Returns the privileges of a user, of groups and of roles on exactly the target."""
         return self._select(_on(target), _of(user, groups, roles))
 
     def of_partitions(
         self, table_id: int, user: str | None, groups: Sequence[str], roles: Sequence[str]
     ) -> list[HiveObjectPrivilege]:
-        """Returns those of a user, of groups and of roles, on any of a table's partitions as a whole."""
+        """Returns the privileges of a user, of groups and of roles on whole partitions of a table."""
         whole = (privileges.c.object_type == HiveObjectType.PARTITION) & (privileges.c.table_id == table_id)
         return self._select(whole, _of(user, groups, roles))
 
@@ -205,8 +207,8 @@ class Privileges:
             tables.c.name.label("table"),
             partitions.columns["values"].label("partition_values"),
         ).select_from(joined)
-        there = or_(privileges.c.table_id.is_(None), tables.c.database_id.is_not(None))
-        rows = self._connection.execute(query.where(there, *conditions).order_by(privileges.c.id))
+        exists = or_(privileges.c.table_id.is_(None), tables.c.database_id.is_not(None))
+        rows = self._connection.execute(query.where(exists, *conditions).order_by(privileges.c.id))
         return [object_privilege(row) for row in rows]
 
 
@@ -221,7 +223,7 @@ def _of(user: str | None, groups: Sequence[str], roles: Sequence[str]) -> Any:
 
 
 def _within(target: Target) -> Any:
-    """Returns what a listing asks for: None means any, but for the partition of a column."""
+    """Returns the condition of a listing: None means any, except for the partition of a column."""
     condition = privileges.c.object_type == target.kind
     if target.table_id is not None:
         condition &= privileges.c.table_id == target.table_id
@@ -237,7 +239,9 @@ def _within(target: Target) -> Any:
 
 
 def _on(target: Target) -> Any:
-    """Selects exactly the target, by the unique index's columns; a column's without a name is any column."""
+    """Returns the condition for exactly the target, on the columns of the unique index. A column without a name is
+    any.
+    """
     condition = (
         (privileges.c.object_type == target.kind)
         & (func.coalesce(privileges.c.database_id, literal(0, BigInteger)) == (target.database_id or 0))

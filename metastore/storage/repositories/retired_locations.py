@@ -1,4 +1,4 @@
-"""Locations that were replaced: their files stay for a grace time, for readers that have begun."""
+"""Replaced locations: their files stay for a grace time, for readers that started before the replacement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPLACED: Final = "replaced"
 
 
 class RetiredLocation(NamedTuple):
-    """A canonical location; `table_id` is None where the table was dropped, `root` is where that lay."""
+    """A replaced location (canonical). `table_id` is None if the table was dropped; `root` is where the table was."""
 
     location: str
     table_id: int | None
@@ -30,7 +30,9 @@ class RetiredLocation(NamedTuple):
 
 
 class ScheduledRemoval(NamedTuple):
-    """What the journal is to do with a retired location: one of its reasons, and of some of them the places."""
+    """How the journal is to clean a replaced location: the reason of the operation, and the paths if not all of it
+    goes.
+    """
 
     retired: RetiredLocation
     reason: str
@@ -46,7 +48,7 @@ _ADD = text("""
         table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
         reason = excluded.reason, query_id = excluded.query_id, drop_id = excluded.drop_id
 """)
-_MAKE_WAY = text("""
+_CLEAR_TARGET = text("""
     DELETE FROM file_operations
     WHERE kind = 'remove' AND reason = 'replaced' AND table_id IS DISTINCT FROM :table_id
         AND (location = :target OR starts_with(location, :target || '/'))
@@ -76,7 +78,7 @@ _RETIRED = and_(_COLUMNS.kind == "remove", _COLUMNS.reason == REPLACED)
 
 
 class RetiredLocations:
-    """Queries on retired locations, canonical ones. `table_ids`: of these tables; None: of all, dropped ones too."""
+    """Queries on replaced locations (canonical). `table_ids`: None for all tables, including dropped ones."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -90,44 +92,55 @@ class RetiredLocations:
         query_id: str,
         drop_id: int | None = None,
     ) -> None:
-        """Retires locations: from now on their grace time runs. `drop_id`: they can be taken back by that."""
+        """Adds replaced locations. Their grace time starts now, also for known ones. `drop_id`: the drop that can
+        restore them.
+        """
         if locations:
-            given = {"table_id": table_id, "root": root, "locations": list(locations)}
-            self._connection.execute(_ADD, given | {"reason": reason, "query_id": query_id, "drop_id": drop_id})
+            values = {"table_id": table_id, "root": root, "locations": list(locations)}
+            self._connection.execute(_ADD, values | {"reason": reason, "query_id": query_id, "drop_id": drop_id})
 
     def forget(self, locations: Sequence[str], table_id: int | None = None) -> list[str]:
-        """They are in use again, or gone; returns those that were retired, of this table if one is given."""
+        """Deletes the records of locations that are in use again or gone; returns those that existed.
+
+        `table_id`: only those of this table.
+        """
         statement = delete(file_operations).where(_RETIRED, _COLUMNS.location == any_(literal(list(locations), Texts)))
         if table_id is not None:
             statement = statement.where(_COLUMNS.table_id == table_id)
         return list(self._connection.execute(statement.returning(_COLUMNS.location)).scalars())
 
     def due(self, table_ids: Sequence[int] | None, grace: timedelta, *, kept: bool = False) -> list[RetiredLocation]:
-        """Returns those whose grace time is over, by location. `kept`: also those that can be taken back."""
+        """Returns the locations whose grace time is over, by location. `kept`: also those that a drop can restore."""
         over = [_RETIRED, _COLUMNS.decided_at <= ago(grace), *([] if kept else [_COLUMNS.drop_id.is_(None)])]
         rows = self._connection.execute(_ALL.where(*over, *_of(table_ids)))
         return [RetiredLocation(*row) for row in rows]
 
     def waiting(self, table_ids: Sequence[int] | None, grace: timedelta) -> int:
-        """Tells how many are within their grace time."""
+        """Counts the locations within their grace time."""
         query = select(func.count()).where(_RETIRED, _COLUMNS.decided_at > ago(grace), *_of(table_ids))
         count: int = self._connection.execute(query.select_from(file_operations)).scalar_one()
         return count
 
     def schedule_removals(self, removals: Sequence[ScheduledRemoval]) -> dict[str, int]:
-        """Has the journal remove them, or what is in them; its numbers by location, of those that are as they were."""
-        given = {
+        """Turns records into removals of the journal, and returns their ids by location.
+
+        Records that have changed since they were read are left out.
+        """
+        values = {
             "locations": [removal.retired.location for removal in removals],
             "moments": [removal.retired.retired_at for removal in removals],
             "reasons": [removal.reason for removal in removals],
             "places": ["\x01".join(removal.paths) for removal in removals],
             "lease": clock.LEASE,
         }
-        return {row.location: row.id for row in self._connection.execute(_SCHEDULE, given)}
+        return {row.location: row.id for row in self._connection.execute(_SCHEDULE, values)}
 
     def move(self, table_id: int, source: str, target: str) -> None:
-        """Follows a table's directory that is renamed. Where it goes, nothing is: what was retired there is gone."""
-        for statement in (_MAKE_WAY, _MOVE):
+        """Updates the records of a table whose directory is renamed from `source` to `target`.
+
+        Records of other tables at the target are deleted: the rename requires that nothing is there.
+        """
+        for statement in (_CLEAR_TARGET, _MOVE):
             self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
 
 

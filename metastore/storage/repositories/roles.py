@@ -1,4 +1,4 @@
-"""Roles and their members. Names are taken as they are: clients fold them, Hive's metastore does not."""
+"""Roles and their members. Names keep their case: clients fold it, Hive's metastore does not."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ PUBLIC = "public"
 
 
 class Roles:
-    """Queries on roles. `kind` is a PrincipalType."""
+    """Queries on roles. `kind`: a PrincipalType."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def insert(self, role: Role) -> None:
-        """Raises AlreadyExistsError."""
+        """Adds a role. Raises AlreadyExistsError."""
         row = {"name": role.roleName, "owner": role.ownerName, "create_time": role.createTime}
         self._connection.execute(insert(roles).values(row))
 
     def delete(self, name: str) -> None:
-        """Removes a role, its members, and its membership in others."""
+        """Deletes a role, its members, and its memberships."""
         self._connection.execute(delete(role_grants).where(_to(name, PrincipalType.ROLE)))
         self._connection.execute(delete(roles).where(roles.c.name == name))
 
@@ -35,25 +35,25 @@ class Roles:
         return list(self._connection.execute(select(roles.c.name).order_by(roles.c.name)).scalars())
 
     def exist(self, names: Sequence[str]) -> set[str]:
-        """Returns those of the roles that are there."""
+        """Returns the existing roles among these."""
         query = select(roles.c.name).where(roles.c.name == any_(literal(list(names), ARRAY(Text))))
         return set(self._connection.execute(query).scalars())
 
     def of_principal(self, principal: str, kind: int) -> list[Role]:
-        """Returns the roles that were granted to the principal itself."""
+        """Returns the roles granted to the principal directly."""
         query = select(roles).join(role_grants, role_grants.c.role == roles.c.name).where(_to(principal, kind))
         rows = self._connection.execute(query.order_by(roles.c.name))
         return [Role(row.name, row.create_time, row.owner) for row in rows]
 
     def grants_to(self, principal: str, kind: int) -> list[RolePrincipalGrant]:
-        """Lists what `of_principal` does, with who granted it."""
+        """Returns the grants of `of_principal`'s roles."""
         return self._grants(select(role_grants).where(_to(principal, kind)))
 
     def members(self, role: str) -> list[RolePrincipalGrant]:
         return self._grants(select(role_grants).where(role_grants.c.role == role))
 
     def grant(self, grant: RolePrincipalGrant) -> None:
-        """Raises AlreadyExistsError, NotFoundError for the role."""
+        """Adds a member. Raises AlreadyExistsError; NotFoundError for the role."""
         row = {
             "role": grant.roleName,
             "principal_type": grant.principalType,
@@ -69,33 +69,31 @@ class Roles:
         self._connection.execute(delete(role_grants).where(role_grants.c.role == role, _to(principal, kind)))
 
     def revoke_option(self, role: str, principal: str, kind: int) -> bool:
-        """Takes the right to grant the role on; false where the principal did not have it."""
+        """Removes the right to grant the role; False if the principal did not have it."""
         mine = (role_grants.c.role == role, _to(principal, kind), role_grants.c.grant_option)
         statement = update(role_grants).where(*mine).values(grant_option=False).returning(role_grants.c.role)
         return self._connection.execute(statement).first() is not None
 
     def lock_hierarchy(self) -> None:
-        """Keeps other transactions from changing who has which role before this one ends."""
+        """Locks all memberships against changes by other transactions, until the end of this one."""
         self._connection.execute(text("LOCK TABLE role_grants IN SHARE ROW EXCLUSIVE MODE"))
 
     def is_above(self, role: str, other: str) -> bool:
-        """Tells whether whoever has `other` has `role` by that; a role is above itself."""
+        """Tells whether members of `other` have `role` through it. A role is above itself."""
         above = select(literal(other).collate("C").label("role")).cte("above", recursive=True)
         above = above.union(_parents(above))
         return self._connection.execute(select(above.c.role).where(above.c.role == role)).first() is not None
 
     def all_of(self, user: str | None, groups: Sequence[str]) -> list[str]:
-        """Returns the roles of a user and the groups, with the roles of those roles; ascending. Every user has
-        `public`.
-        """
+        """Returns the roles of a user and of groups, including inherited ones, ascending. Every user has `public`."""
         groups_granted = role_grants.c.principal == any_(literal(list(groups), ARRAY(Text)))
         granted = or_(
             _to(user, PrincipalType.USER), (role_grants.c.principal_type == PrincipalType.GROUP) & groups_granted
         )
         mine = select(role_grants.c.role).where(granted).cte("mine", recursive=True)
         mine = mine.union(_parents(mine))
-        found = list(self._connection.execute(select(mine.c.role).order_by(mine.c.role)).scalars())
-        return found if user is None else [*found, PUBLIC]
+        granted_roles = list(self._connection.execute(select(mine.c.role).order_by(mine.c.role)).scalars())
+        return granted_roles if user is None else [*granted_roles, PUBLIC]
 
     def _grants(self, query: Select[Any]) -> list[RolePrincipalGrant]:
         rows = self._connection.execute(query.order_by(role_grants.c.role, role_grants.c.principal))
@@ -118,6 +116,6 @@ def _to(principal: str | None, kind: int) -> Any:
 
 
 def _parents(members: Any) -> Any:
-    """Returns the roles that were granted to the roles of a recursive query."""
+    """Returns the query for the roles that are granted to the roles of a recursive query."""
     granted = role_grants.c.principal == members.c.role
     return select(role_grants.c.role).where(role_grants.c.principal_type == PrincipalType.ROLE, granted)

@@ -11,7 +11,7 @@ _INSERT: Final = text("""
     WITH gone AS (DELETE FROM runtime_statistics WHERE created_at < now() - cast(:age AS interval))
     INSERT INTO runtime_statistics (weight, payload) VALUES (:weight, :payload)
 """)
-# The newest first, until their weights together are enough: the one with which they are is the last.
+# The newest first, up to and including the one with which the total weight reaches the limit.
 _SELECT: Final = text("""
     SELECT created, weight, payload FROM (
         SELECT *, sum(weight) OVER (ORDER BY created_at DESC, id DESC) - weight AS before
@@ -23,7 +23,9 @@ _SELECT: Final = text("""
 
 
 class RuntimeStatistic(NamedTuple):
-    """What HiveServer2 sent, as bytes, and when, in seconds since 1970. `weight`: how many operators it is about."""
+    """Statistics that HiveServer2 sent: encoded, with their time in seconds since 1970. `weight`: the number of
+    operators.
+    """
 
     created: int
     weight: int
@@ -37,10 +39,15 @@ class RuntimeStatistics:
         self._connection = connection
 
     def insert(self, weight: int, payload: bytes, age: timedelta) -> None:
-        """Adds one, and removes those that are older than `age`."""
+        """Adds statistics, and deletes those older than `age`."""
         self._connection.execute(_INSERT, {"weight": weight, "payload": payload, "age": age})
 
     def select(self, most: int, moment: int) -> list[RuntimeStatistic]:
-        """Returns the newest, up to a weight (negative: all); those before a moment in seconds (up to 0: any)."""
+        """Returns the newest statistics.
+
+        Args:
+            most: their total weight; negative for all.
+            moment: only older ones, in seconds since 1970; 0 or less for all.
+        """
         rows = self._connection.execute(_SELECT, {"most": most, "moment": moment})
         return [RuntimeStatistic(created, weight, bytes(payload)) for created, weight, payload in rows]

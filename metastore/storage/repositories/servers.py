@@ -1,4 +1,4 @@
-"""The servers that run on this database."""
+"""The servers that use this database."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sqlalchemy.dialects.postgresql import insert
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.schema import metastore_properties, servers
 
-_FINISHED = "schema.finished"  # as migrations.runner writes it
+_FINISHED = "schema.finished"  # written by migrations.runner
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """A server: what is known of it before its workers run.
+    """The identity of a server, known before its workers start.
 
     Attributes:
-        revision: of the schema that it was written for.
-        port: the one that it was told to listen on, 0 for any.
+        revision: the schema revision that it was written for.
+        port: the configured port, 0 for any.
     """
 
     server: UUID
@@ -32,7 +32,7 @@ class Registration:
 
     @property
     def application_name(self) -> str:
-        """What PostgreSQL shows its connections as; other than those of servers that do not register themselves."""
+        """The application_name of its connections. Servers that do not register themselves use another one."""
         return f"metastore {self.revision}"
 
 
@@ -43,21 +43,21 @@ class Servers:
         self._connection = connection
 
     def renew(self, registration: Registration, worker: int, pid: int) -> None:
-        """Notes that the worker is there."""
+        """Registers a worker, or renews its registration."""
         row = {**vars(registration), "worker": worker, "pid": pid, "started_at": now(), "seen_at": now()}
         statement = insert(servers).values(row)
-        anew = {"seen_at": now(), "pid": pid}
-        self._connection.execute(statement.on_conflict_do_update(constraint="servers_pkey", set_=anew))
+        renewed = {"seen_at": now(), "pid": pid}
+        self._connection.execute(statement.on_conflict_do_update(constraint="servers_pkey", set_=renewed))
 
     def remove(self, server: UUID, worker: int) -> None:
-        """Notes that the worker has ended."""
+        """Removes the registration of a worker that ends."""
         self._connection.execute(delete(servers).where(servers.c.server == server, servers.c.worker == worker))
 
     def forget(self, age: timedelta) -> None:
-        """Removes those that were not seen for so long."""
+        """Deletes the registrations of workers that were not renewed for so long."""
         self._connection.execute(delete(servers).where(servers.c.seen_at < ago(age)))
 
     def finished(self) -> str:
-        """Returns the revision whose upgrade was finished last: servers of older ones do not fit any more."""
+        """Returns the revision up to which upgrades are finished. Servers written for older ones can no longer run."""
         query = select(metastore_properties.c.value).where(metastore_properties.c.name == _FINISHED)
         return self._connection.execute(query).scalar() or ""

@@ -1,4 +1,4 @@
-"""What tables and partitions share, and whether anything refers to it: descriptors, and the parts of these."""
+"""Garbage collection of shared rows: descriptors, and the column lists, formats and skews that these share."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from metastore.storage.schema import (
 
 DESCRIPTORS: Final = "storage_descriptors"
 _SHARED: Final[dict[str, tuple[Table, Column[Any]]]] = {
-    # what is looked for by digest, and what refers to it; of partitions, see `of_partitions`
+    # the shared table, and the column that refers to it; for references of partitions, see `of_partitions`
     DESCRIPTORS: (storage_descriptors, tables.c.descriptor_id),
     "column_lists": (column_lists, storage_descriptors.c.columns_id),
     "storage_formats": (storage_formats, storage_descriptors.c.format_id),
     "skew_specifications": (skew_specifications, storage_descriptors.c.skew_id),
 }
 SHARED: Final = tuple(_SHARED)
-"""The kinds, in the order in which they can be removed."""
+"""The kinds of shared rows, in the order in which they can be deleted."""
 
-# The transactions of this database that are under way, those that have changed nothing yet included.
+# The running transactions of this database. Virtual ids, because transactions without changes have no other id.
 _UNDERWAY: Final = text("""
     SELECT locks.virtualtransaction FROM pg_locks AS locks JOIN pg_stat_activity AS activity USING (pid)
     WHERE locks.locktype = 'virtualxid' AND activity.datname = current_database() AND pid <> pg_backend_pid()
@@ -40,27 +40,28 @@ _UNDERWAY: Final = text("""
 
 
 class SharedDescriptors:
-    """Queries on all kinds of SHARED.
+    """Queries on shared rows.
 
-    Behind the digest of what is retired stands its id: so it is not found, and another row may have that digest.
+    Rows are found by the digest of their content. A retired row has its id appended to the digest, so that no query
+    finds it and a new row can have the digest. It is deleted once no transaction that may have found it is running.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def unused(self, kind: str, most: int) -> list[int]:
-        """Returns the ids of those that nothing refers to; of descriptors, no table. The oldest first."""
+        """Returns the ids of rows without references, the oldest first. For descriptors, only tables are checked."""
         table, _ = _SHARED[kind]
         query = select(table.c.id).where(_unused(kind)).order_by(table.c.id).limit(most)
         return list(self._connection.execute(query).scalars())
 
     def of_partitions(self, descriptors: Sequence[int]) -> set[int]:
-        """Returns those descriptors that partitions have, or what can be taken back: reads all partitions."""
+        """Returns the descriptors that partitions, or rows kept for drops, refer to. Reads all partitions."""
         if not descriptors:
             return set()
         of_table = dropped_rows.c.content["descriptor_id"].astext.cast(BigInteger)
         copies = dropped_rows.c.relation == "tables"
-        asked = [
+        queries = [
             select(used).distinct().where(used == _any(descriptors), *also)
             for used, *also in (
                 (partitions.c.descriptor_id,),
@@ -68,10 +69,10 @@ class SharedDescriptors:
                 (of_table, copies),
             )
         ]
-        return {scalar for query in asked for scalar in self._connection.execute(query).scalars()}
+        return {scalar for query in queries for scalar in self._connection.execute(query).scalars()}
 
     def retired(self) -> list[tuple[str, int]]:
-        """Returns kind and id of all that are retired."""
+        """Returns kind and id of all retired rows."""
         return [
             (kind, scalar)
             for kind, (table, _) in _SHARED.items()
@@ -79,7 +80,9 @@ class SharedDescriptors:
         ]
 
     def retire(self, kind: str, ids: Sequence[int]) -> None:
-        """From the commit on, nobody finds them. Those that somebody is about to refer to are left out."""
+        """Retires rows: from the commit on, no query finds them. Rows that another transaction has locked are
+        skipped.
+        """
         table, _ = _SHARED[kind]
         free = select(table.c.id).where(table.c.id == _any(ids), ~_retired(table)).order_by(table.c.id)
         longer = table.c.digest.op("||")(func.int8send(table.c.id))
@@ -87,21 +90,21 @@ class SharedDescriptors:
         self._connection.execute(update(table).where(table.c.id.in_(locked)).values(digest=longer))
 
     def restore(self, kind: str, unused: Sequence[int]) -> None:
-        """Has all but these found again, unless there is another one of that content by now."""
+        """Reverses the retirement of all rows except `unused`, unless another row has the content by now."""
         table, _ = _SHARED[kind]
         digest, other = func.substr(table.c.digest, 1, DIGEST_BYTES), table.alias()
         taken = select(other.c.id).where(other.c.digest == digest).exists()
-        again = update(table).where(_retired(table), table.c.id != all_(_array(unused)), ~taken)
-        self._connection.execute(again.values(digest=digest))
+        restored = update(table).where(_retired(table), table.c.id != all_(_array(unused)), ~taken)
+        self._connection.execute(restored.values(digest=digest))
 
     def delete(self, kind: str, ids: Sequence[int]) -> int:
-        """Removes those that are retired and that nothing refers to; returns how many. No new reference can come."""
+        """Deletes retired rows without references, and returns their number. Retired rows get no new references."""
         table, _ = _SHARED[kind]
         statement = delete(table).where(table.c.id == _any(ids), _retired(table), _unused(kind))
         return self._connection.execute(statement).rowcount
 
     def underway(self) -> frozenset[str]:
-        """Returns all other transactions of this database that are under way, also those that have changed nothing."""
+        """Returns the ids of all other running transactions of this database, including those without changes."""
         return frozenset(self._connection.execute(_UNDERWAY).scalars())
 
 

@@ -42,7 +42,7 @@ TableLock: TypeAlias = Literal["share", "update", "change"]
 
 
 class TableMeta(NamedTuple):
-    """What listings show."""
+    """The fields of a table in listings."""
 
     database: str
     name: str
@@ -52,7 +52,7 @@ class TableMeta(NamedTuple):
     owner_type: int
 
 
-# What makes a TableRef (`_reference`).
+# The columns of a TableRef, in the order of `_reference`.
 _REFERENCE = (
     tables.c.id,
     tables.c.database_id,
@@ -73,7 +73,7 @@ _NAMED = _TABLES.where(_IN_DATABASE, tables.c.name == bindparam("name"))
 _IDENTIFIED = _TABLES.where(tables.c.id == any_(bindparam("ids"))).order_by(tables.c.id)
 _NAMES_GIVEN = func.unnest(*(bindparam(column, type_=Texts) for column in ("catalogs", "databases", "names")))
 
-# Nothing is asked as often as a table.
+# Prepared: nothing is requested as often as a table.
 _REFER = Prepared("refer_table", _REFERENCES)
 _REFER_PRIVILEGES = Prepared(
     "refer_table_privileges",
@@ -102,7 +102,7 @@ _FIND_IDS = {
     True: Prepared("find_tables_by_id_to_change", _IDENTIFIED.with_for_update(of=tables)),
 }
 
-# Made once, too: the columns are those of the rows that they are run with.
+# Compiled once, too: the columns are those of the rows that are passed.
 _INSERT = insert(tables).returning(tables.c.id)
 _UPDATE = update(tables).where(tables.c.id == bindparam("replaced")).values(version=tables.c.version + 1)
 
@@ -125,7 +125,7 @@ _UPDATE_VIEWS = text("""
 
 
 class Tables:
-    """Queries on tables. Names come folded, structs complete (`services.rules.tables`)."""
+    """Queries on tables. Names are in lower case, structs complete (`services.rules.tables`)."""
 
     def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
         self._connection = connection
@@ -145,28 +145,33 @@ class Tables:
         return _reference(reference), bool(by_partition)
 
     def find(self, table: TableName, *, lock: TableLock | None = None) -> StoredTable | None:
-        """Reads the table, or None. `share`: nobody drops it before this transaction ends; `change`: nor changes it.
+        """Reads the table, or None. `lock` holds until the transaction ends.
 
-        `update`: as `change`, beside those who share it: after `share`, two do not wait for each other. Who locks
-        partitions has locked their table, with one of them, before, as who drops it does.
+        Args:
+            table: its name.
+            lock: `share` (FOR KEY SHARE) keeps others from dropping it. `update` (FOR NO KEY UPDATE) also keeps others
+                from changing it, but is compatible with `share`, so that two transactions can both upgrade from it
+                without a deadlock. `change` (FOR UPDATE) excludes `share`, too.
+
+        Take a table lock before partition locks, as dropping a table does: otherwise the two could deadlock.
         """
         return next(iter(self._read(_FIND[lock], **_values(table))), None)
 
     def find_scan(self, table: TableName) -> tuple[StoredTable, VisibleWrites] | None:
-        """Returns the table, and which of its writes are visible at that moment; or None."""
+        """Returns the table and its visible writes from the same snapshot, or None."""
         rows = _FIND_SCAN.rows(self._connection, **_values(table))
         if not rows:
             return None
-        ((*found, last, open_writes),) = rows
-        (stored,) = self._stored([found])
+        ((*columns, last, open_writes),) = rows
+        (stored,) = self._stored([columns])
         return stored, visible_writes(last, open_writes)
 
     def find_many(self, database: DatabaseName, names: Sequence[str]) -> list[StoredTable]:
-        """Returns those of the named tables that are there, by name."""
+        """Returns the named tables that exist, by name."""
         return self._read(_FIND_MANY, catalog=database.catalog, database=database.name, names=array_literal(names))
 
     def find_named(self, names: Sequence[TableName]) -> list[StoredTable]:
-        """Returns those of the named tables that are there."""
+        """Returns the named tables that exist, in any order."""
         return self._read(
             _FIND_NAMED,
             catalogs=array_literal([name.catalog for name in names]),
@@ -175,24 +180,27 @@ class Tables:
         )
 
     def before(self, drop_id: int) -> tuple[int, Table]:
-        """Reads a table as it was before it was truncated or overwritten: its version, and itself."""
+        """Returns the version and the struct of a table before it was truncated or overwritten by this drop."""
         version, descriptor_id, encoded = self._connection.execute(_BEFORE, {"drop_id": drop_id}).one()
         tails = self._descriptors.tails([descriptor_id])
         return version, whole_table(OpenHead(bytes(encoded)), tails[descriptor_id]).decode()
 
     def find_ids(self, ids: Sequence[int], *, lock: bool = False) -> list[StoredTable]:
-        """Returns the tables of these ids, by id. `lock`: nobody else changes them, or publishes to them, meanwhile."""
+        """Returns the tables of these ids, by id. `lock`: keeps others from changing them or publishing to them."""
         return self._read(_FIND_IDS[lock], ids=number_array_literal(ids)) if ids else []
 
     def ids(self, database: DatabaseName | None = None) -> list[int]:
-        """Lists the ids of all tables, or of those of one database, ascending."""
+        """Lists the ids of all tables, or of one database's, ascending."""
         query = select(tables.c.id).select_from(_JOINED).order_by(tables.c.id)
         if database is not None:
             query = _named(query, database)
         return list(self._connection.execute(query).scalars())
 
     def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
-        """Lists names in ascending order; `pattern` a regular expression, `kind` a table type, None for all."""
+        """Lists names, ascending.
+
+        `pattern`: a regular expression; `kind`: a table type; None for all.
+        """
         query = _named(select(tables.c.name).select_from(_JOINED), database).order_by(tables.c.name)
         if pattern is not None:
             query = query.where(tables.c.name.op("~*")(pattern))
@@ -201,7 +209,7 @@ class Tables:
         return list(self._connection.execute(query).scalars())
 
     def names_where(self, database: DatabaseName, condition: Condition, limit: int | None) -> list[str]:
-        """Lists names in ascending order of the tables that satisfy a condition of `queries.filters`."""
+        """Lists the names of tables that satisfy a condition of `queries.filters`, ascending."""
         chosen = all_of(
             [Sql("databases.catalog = %s AND databases.name = %s", (database.catalog, database.name)), condition]
         )
@@ -211,7 +219,7 @@ class Tables:
     def metas(
         self, catalog: str, database_pattern: str | None, pattern: str | None, kinds: Sequence[str]
     ) -> list[TableMeta]:
-        """Returns what a listing over databases shows, by database and table name. No `kinds`: all."""
+        """Returns listings over several databases, by database and table name. Empty `kinds`: all."""
         comment = tables.c.parameters["comment"].astext
         owner_type = func.coalesce(tables.c.owner_type, PrincipalType.USER)
         query = (
@@ -229,7 +237,7 @@ class Tables:
         return [TableMeta(*row) for row in self._connection.execute(query)]
 
     def insert(self, database_id: int, table: Table) -> int:
-        """Stores a table; returns its id. Raises AlreadyExistsError."""
+        """Adds a table, and returns its id. Raises AlreadyExistsError."""
         (descriptor_id,) = self._descriptors.store([shared_part(table.sd)])
         row = table_row(table) | {"database_id": database_id, "descriptor_id": descriptor_id, "version": 1}
         row["write_token"] = _new_token()
@@ -238,7 +246,7 @@ class Tables:
         return table_id
 
     def update(self, table_id: int, database_id: int, table: Table) -> None:
-        """Replaces a table; its version rises. Raises AlreadyExistsError when the new name is taken."""
+        """Replaces a table; its version rises. Raises AlreadyExistsError if the new name is taken."""
         (descriptor_id,) = self._descriptors.store([shared_part(table.sd)])
         row = table_row(table) | {"database_id": database_id, "descriptor_id": descriptor_id}
         self._connection.execute(_UPDATE, row | {"replaced": table_id})
@@ -247,7 +255,7 @@ class Tables:
         self._insert_locations(table_id, table)
 
     def update_views(self, views: Mapping[int, Table]) -> None:
-        """Gives views, by id, their columns, parameters and texts; their versions rise."""
+        """Updates columns, parameters and texts of views, by id; their versions rise. One statement for all."""
         rows = [table_row(view) for view in views.values()]
         arrays: dict[str, Any] = {
             column: [row[column] for row in rows] for column in ("view_original_text", "view_expanded_text", "encoded")
@@ -257,10 +265,14 @@ class Tables:
         self._connection.execute(_UPDATE_VIEWS, arrays | {"id": list(views)})
 
     def delete(self, table_id: int) -> None:
-        """Removes a table with its partitions and skewed locations, once those who add some have committed."""
+        """Deletes a table with its partitions and skewed locations.
+
+        Deleting the table's row first waits for transactions that add partitions; their partitions are then visible to
+        the second statement.
+        """
         self._connection.execute(delete(tables).where(tables.c.id == table_id))
         self._connection.execute(delete(partitions).where(partitions.c.table_id == table_id))  # those added until then
-        # After those of whom who changed partitions may hold some.
+        # Last: a transaction that changes partitions may hold the lock on this row until its commit.
         self._connection.execute(delete(partition_lists).where(partition_lists.c.table_id == table_id))
 
     def _insert_locations(self, table_id: int, table: Table) -> None:

@@ -1,4 +1,4 @@
-"""Delegation tokens and master keys."""
+"""Delegation tokens and master keys that Hive servers store here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Tokens:
         self._connection = connection
 
     def insert(self, identifier: str, token: str) -> bool:
-        """Inserts a token; returns false where the identifier has a token already, which stays."""
+        """Stores a token; False if the identifier has one already, which is not replaced."""
         statement = insert(delegation_tokens).values(identifier=identifier, token=token).on_conflict_do_nothing()
         return self._connection.execute(statement.returning(delegation_tokens.c.identifier)).first() is not None
 
@@ -24,7 +24,7 @@ class Tokens:
         return self._connection.execute(query).scalar_one_or_none()
 
     def delete(self, identifier: str) -> bool:
-        """Deletes it; returns false where there was none."""
+        """Deletes a token; False if it does not exist."""
         statement = delete(delegation_tokens).where(delegation_tokens.c.identifier == identifier)
         return self._connection.execute(statement.returning(delegation_tokens.c.identifier)).first() is not None
 
@@ -34,22 +34,22 @@ class Tokens:
         return list(self._connection.execute(query).scalars())
 
     def insert_key(self, key: str) -> int:
-        """Returns its number."""
+        """Stores a key, and returns its number."""
         number: int = self._connection.execute(
             insert(master_keys).values(key=key).returning(master_keys.c.id)
         ).scalar_one()
         return number
 
     def update_key(self, number: int, key: str) -> bool:
-        """Replaces a key; returns false where there is no such key."""
+        """Replaces a key; False if it does not exist."""
         statement = update(master_keys).where(master_keys.c.id == number).values(key=key).returning(master_keys.c.id)
         return self._connection.execute(statement).first() is not None
 
     def delete_key(self, number: int) -> bool:
-        """Deletes it; returns false where there was none."""
+        """Deletes a key; False if it does not exist."""
         statement = delete(master_keys).where(master_keys.c.id == number).returning(master_keys.c.id)
         return self._connection.execute(statement).first() is not None
 
     def keys(self) -> list[str]:
-        """Returns the oldest first."""
+        """Lists the keys, the oldest first."""
         return list(self._connection.execute(select(master_keys.c.key).order_by(master_keys.c.id)).scalars())

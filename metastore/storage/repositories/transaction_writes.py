@@ -1,4 +1,4 @@
-"""What transactions write, and where two that overlap wrote the same."""
+"""The tables and partitions that Hive transactions write, and write conflicts between them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TransactionComponent(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """What another transaction wrote as well, and committed."""
+    """An object that another committed transaction wrote, too."""
 
     transaction: int
     commit_id: int
@@ -42,7 +42,7 @@ _ADD = text("""
     ) AS new
 """)
 
-_WHOLE = ""  # no partition: any of the table
+_WHOLE = ""  # instead of a partition name: the whole table
 
 _own = transaction_components.alias("own")
 _other = transaction_components.alias("other")
@@ -59,22 +59,22 @@ class TransactionWrites:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, transaction: int, written: Sequence[TransactionComponent]) -> None:
-        """Remembers what a transaction writes."""
-        if not written:
+    def add(self, transaction: int, components: Sequence[TransactionComponent]) -> None:
+        """Records components of a transaction."""
+        if not components:
             return
         arrays = {
             "transaction": transaction,
-            "catalogs": [write.table.catalog for write in written],
-            "databases": [write.table.database for write in written],
-            "tables": [write.table.name for write in written],
-            "partitions": [write.partition or _WHOLE for write in written],
-            "operations": [int(write.operation) for write in written],
+            "catalogs": [component.table.catalog for component in components],
+            "databases": [component.table.database for component in components],
+            "tables": [component.table.name for component in components],
+            "partitions": [component.partition or _WHOLE for component in components],
+            "operations": [int(component.operation) for component in components],
         }
         self._connection.execute(_ADD, arrays)
 
     def forget_whole_table(self, transaction: int, table: TableName) -> None:
-        """Forgets the whole table, as the transaction has told which partitions of it it writes."""
+        """Deletes the component of a whole table, after the transaction has named the partitions that it writes."""
         own = transaction_components.c.transaction_id == transaction
         whole = transaction_components.c.partition_name == _WHOLE
         self._connection.execute(
@@ -82,8 +82,10 @@ class TransactionWrites:
         )
 
     def forget_aborted(self, table: TableName, partition: str | None, highest_write_id: int) -> None:
-        """Forgets what aborted transactions wrote up to a write id, which files have no more; that id goes with the
-        last of them."""
+        """Deletes components of aborted transactions up to a write id: compaction has removed their files.
+
+        A write id is deleted with the last component of its transaction and table.
+        """
         numbered = (
             select(write_ids.c.transaction_id)
             .join(transactions, transactions.c.id == write_ids.c.transaction_id)
@@ -104,25 +106,29 @@ class TransactionWrites:
         self._connection.execute(delete(write_ids).where(of_them, of_table(write_ids, table), ~left))
 
     def conflict(self, transaction: int, *, trust_locks: bool) -> Conflict | None:
-        """Returns what another transaction updated, and committed while this one was open and updated it too.
+        """Returns a component that this transaction and a concurrent, committed one both updated; None if there is
+        none.
 
-        `trust_locks`: what this one holds an exclusive lock on needs no look.
+        `trust_locks`: skips tables on which this transaction holds an exclusive lock.
         """
         same_partition = _own.c.partition_name == _other.c.partition_name
-        told = (_own.c.database, _own.c.table_name, func.nullif(_own.c.partition_name, _WHOLE))
-        query = _overlapping(transaction, same_partition, _other.c.transaction_id, transactions.c.commit_id, *told)
+        labels = (_own.c.database, _own.c.table_name, func.nullif(_own.c.partition_name, _WHOLE))
+        query = _overlapping(transaction, same_partition, _other.c.transaction_id, transactions.c.commit_id, *labels)
         if trust_locks:
             query = query.where(~_held_exclusively(transaction))
         row = self._connection.execute(query.limit(1)).one_or_none()
         return Conflict(*row) if row else None
 
     def latest_conflict(self, transaction: int) -> int | None:
-        """Returns the last transaction that updated what this one may update, and committed while this one was open."""
+        """Returns the last committed concurrent transaction that updated what this one may update; None if there is
+        none.
+        """
         within = or_(_own.c.partition_name == _WHOLE, _own.c.partition_name == _other.c.partition_name)
         query = _overlapping(transaction, within, func.max(_other.c.transaction_id))
         return self._connection.execute(query).scalar()
 
     def rename_table(self, old: TableName, new: TableName) -> None:
+        """Renames a table in all components."""
         statement = update(transaction_components).where(of_table(transaction_components, old))
         self._connection.execute(statement.values(named(new)))
 
@@ -134,7 +140,9 @@ class TransactionWrites:
 
 
 def _overlapping(transaction: int, partitions: ColumnElement[bool], *columns: Any) -> Select[Any]:
-    """Selects pairs of updates of one object, by this transaction and by one that committed while this one was open."""
+    """Selects pairs of updates of one object: by this transaction, and by one that committed while this one was
+    open.
+    """
     pairs = _own.join(_other, _SAME_TABLE & partitions).join(transactions, transactions.c.id == _other.c.transaction_id)
     return (
         select(*columns)

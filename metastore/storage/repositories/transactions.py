@@ -1,4 +1,4 @@
-"""Transactions of engines: opened, renewed, ended, forgotten."""
+"""Transactions of query engines (Hive ACID)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metastore.storage.schema import transaction_counter, transactions, write_id
 
 
 class StoredTransaction(NamedTuple):
-    """A transaction as it is told of."""
+    """A transaction, as SHOW TRANSACTIONS lists it."""
 
     id: int
     state: str
@@ -30,13 +30,15 @@ class StoredTransaction(NamedTuple):
 
 
 class State(NamedTuple):
-    """What counts of a transaction. One that was not renewed in time is aborted, even before somebody says so."""
+    """State and type of a transaction. One without a recent heartbeat counts as aborted, even before its row says
+    so.
+    """
 
     state: str
     type: int
 
 
-_TOLD = (
+_LISTED = (
     transactions.c.id,
     transactions.c.state,
     transactions.c.type,
@@ -51,14 +53,14 @@ _COUNTER = 1  # the id of the only row
 
 
 class Transactions:
-    """Queries on transactions. A time-out is how long one lives without a heartbeat."""
+    """Queries on transactions. `timeout`: how long one lives without a heartbeat."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def count(self, new: int = 0) -> int:
-        """Returns the last id, after giving out `new` more. Until this database transaction ends, nobody opens or
-        commits.
+        """Reserves `new` ids, and returns the last id. Locks the counter: no other transaction is opened or committed
+        meanwhile.
         """
         row = insert(transaction_counter).values(id=_COUNTER, last=new)
         last = {"last": transaction_counter.c.last + new}
@@ -67,25 +69,23 @@ class Transactions:
         return counted
 
     def seed(self, last: int) -> None:
-        """Lets ids continue behind `last`."""
+        """Makes ids continue after `last`."""
         self._connection.execute(update(transaction_counter).values(last=last))
 
     def open(self, count: int, kind: int, user: str, host: str, agent: str) -> list[int]:
-        """Opens transactions; returns their ids, ascending."""
+        """Opens transactions, and returns their ids, ascending."""
         last = self.count(count)
         ids = func.generate_series(last - count + 1, last)
         values = [*map(literal, (OPEN, kind, user, host, agent)), now(), now(), literal(0)]
-        columns = [column.name for column in _TOLD]
+        columns = [column.name for column in _LISTED]
         self._connection.execute(insert(transactions).from_select(columns, select(ids, *values)))
         return list(range(last - count + 1, last + 1))
 
     def unfinished(self) -> tuple[int, list[StoredTransaction]]:
-        """Returns the last id that was given, and all transactions up to it that are open or aborted, by id: one
-        snapshot.
-        """
+        """Returns the last id, and all open and aborted transactions by id, from one snapshot."""
         unfinished = transactions.c.state.in_((OPEN, ABORTED))
         query = (
-            select(transaction_counter.c.last, *_TOLD)
+            select(transaction_counter.c.last, *_LISTED)
             .select_from(transaction_counter.outerjoin(transactions, unfinished))
             .order_by(transactions.c.id)
         )
@@ -93,39 +93,45 @@ class Transactions:
         return (rows[0].last if rows else 0), [StoredTransaction._make(row[1:]) for row in rows if row.id is not None]
 
     def lock(self, ids: Sequence[int], timeout: timedelta) -> dict[int, State]:
-        """Returns those of the transactions that are there; nobody ends them before this database transaction ends."""
+        """Locks transactions, by ascending id, and returns the states of those that exist: others cannot end them
+        meanwhile.
+        """
         query = select(transactions.c.id, _state(timeout), transactions.c.type).where(_among(ids))
         rows = self._connection.execute(query.order_by(transactions.c.id).with_for_update())
         return {row[0]: State(*row[1:]) for row in rows}
 
     def heartbeat(self, first: int, last: int, timeout: timedelta) -> list[int]:
-        """Renews those from the first to the last that are open, and were renewed in time; returns them."""
+        """Records a heartbeat of the open transactions in this range of ids that are not late; returns their ids."""
         wanted = transactions.c.id.between(first, last) & (transactions.c.state == OPEN)
         renewed = {"heartbeat_at": now(), "heartbeat_count": transactions.c.heartbeat_count + 1}
         statement = update(transactions).where(wanted, transactions.c.heartbeat_at >= ago(timeout)).values(renewed)
         return list(self._connection.execute(statement.returning(transactions.c.id)).scalars())
 
     def states(self, first: int, last: int, timeout: timedelta) -> dict[int, str]:
-        """Returns the states of those from the first to the last that are there."""
+        """Returns the states of the existing transactions in this range of ids."""
         query = select(transactions.c.id, _state(timeout)).where(transactions.c.id.between(first, last))
         return {row[0]: row[1] for row in self._connection.execute(query)}
 
     def commit(self, transaction: int, commit_id: int | None) -> None:
-        """Commits a transaction. `commit_id`: the last id given so far, None for one that wrote nothing."""
+        """Commits a transaction. `commit_id`: the last id given out so far, None for a transaction that wrote
+        nothing.
+        """
         ended = {"state": COMMITTED, "commit_id": commit_id, "ended_at": now()}
         self._connection.execute(update(transactions).where(transactions.c.id == transaction).values(ended))
 
     def abort(self, ids: Sequence[int]) -> list[int]:
-        """Aborts those that are open; returns them."""
+        """Aborts the open ones among these transactions, and returns their ids."""
         return self._abort(_among(ids) & (transactions.c.state == OPEN))
 
     def abort_expired(self, timeout: timedelta) -> list[int]:
-        """Aborts those that were not renewed in time; returns them."""
+        """Aborts transactions without a recent heartbeat, and returns their ids."""
         return self._abort(_late(timeout))
 
     def purge(self, age: timedelta) -> None:
-        """Forgets the transactions that no reader can ask for: ended that long ago, and either committed before
-        everything open began, or aborted without a write id."""
+        """Deletes transactions that ended that long ago and that no reader can ask for.
+
+        These are committed before every open transaction began, or aborted without a write id.
+        """
         first_open = select(func.min(transactions.c.id)).where(transactions.c.state == OPEN).scalar_subquery()
         concurrent = func.coalesce(transactions.c.commit_id >= first_open, literal(False))  # noqa: FBT003 - SQL's
         wrote = exists().where(write_ids.c.transaction_id == transactions.c.id)
@@ -134,13 +140,15 @@ class Transactions:
         self._connection.execute(delete(transactions).where(ended_long_ago, needless))
 
     def _abort(self, chosen: ColumnElement[bool]) -> list[int]:
-        """Aborts them in the order of ids, so that two that abort the same wait for each other."""
-        ids = select(transactions.c.id).where(chosen).order_by(transactions.c.id).with_for_update()
-        found = list(self._connection.execute(ids).scalars())
-        if found:
+        """Locks by ascending id before it aborts, so that two servers that abort the same transactions do not
+        deadlock.
+        """
+        query = select(transactions.c.id).where(chosen).order_by(transactions.c.id).with_for_update()
+        ids = list(self._connection.execute(query).scalars())
+        if ids:
             ended = {"state": ABORTED, "ended_at": now()}
-            self._connection.execute(update(transactions).where(_among(found)).values(ended))
-        return found
+            self._connection.execute(update(transactions).where(_among(ids)).values(ended))
+        return ids
 
 
 def _among(ids: Sequence[int]) -> ColumnElement[bool]:

@@ -12,7 +12,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Type
 
 
 class Types:
-    """Queries on types. Names are as they were given."""
+    """Queries on types. Names keep their case."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -23,7 +23,7 @@ class Types:
         return whole(Type, Fields(bytes(encoded))) if encoded is not None else None
 
     def select(self, pattern: str | None = None) -> dict[str, Type]:
-        """Returns types by name, ascending; `pattern` as `domain.names.pattern_regex` gives it."""
+        """Returns types by name, ascending. `pattern`: as `domain.names.pattern_regex` returns it."""
         query = select(types).order_by(types.c.name)
         if pattern is not None:
             query = query.where(types.c.name.op("~*")(pattern))
@@ -31,9 +31,9 @@ class Types:
         return {row.name: whole(Type, Fields(bytes(row.encoded))).decode() for row in rows}
 
     def insert(self, new: Type) -> None:
-        """Raises AlreadyExistsError."""
+        """Adds a type. Raises AlreadyExistsError."""
         self._connection.execute(insert(types).values(type_row(new)))
 
     def delete(self, name: str) -> bool:
-        """Deletes a type; returns false where it was not there."""
+        """Deletes a type; False if it does not exist."""
         return self._connection.execute(delete(types).where(types.c.name == name)).rowcount > 0

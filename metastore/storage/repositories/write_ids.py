@@ -1,4 +1,4 @@
-"""Write ids of tables: by name, and each table's own count."""
+"""Write ids of tables, by table name: each table counts its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metastore.storage.schema import write_id_counters, write_ids
 
 
 class TableWrites(NamedTuple):
-    """The last write id of a table, and those that not everybody sees, ascending."""
+    """The last write id of a table, and the ids of transactions that readers must check, ascending."""
 
     last: int
     known: list[WriteId]
@@ -49,8 +49,8 @@ class WriteIds:
         self._connection = connection
 
     def count(self, table: TableName, new: int) -> int:
-        """Returns the table's last write id, after giving out `new` more. Nobody else gets any before this transaction
-        ends.
+        """Reserves `new` write ids of the table, and returns the last one. Locks the table's counter until the
+        transaction ends.
         """
         row = insert(write_id_counters).values(**named(table), last=new)
         last = {"last": write_id_counters.c.last + new}
@@ -64,16 +64,17 @@ class WriteIds:
         return self._connection.execute(query).scalar() or 0
 
     def seed(self, table: TableName, last: int) -> bool:
-        """Lets the table's write ids continue behind `last`; returns false if it has some already."""
+        """Makes the table's write ids continue after `last`; False if it has write ids already."""
         row = insert(write_id_counters).values(**named(table), last=last).on_conflict_do_nothing()
         return self._connection.execute(row.returning(write_id_counters.c.last)).scalar() is not None
 
     def of_transactions(self, table: TableName, transactions: Sequence[int]) -> list[WriteId]:
-        """Returns the write ids that these transactions have of the table."""
+        """Returns the write ids of these transactions in the table."""
         query = select(write_ids.c.transaction_id, write_ids.c.write_id).where(_of(table, transactions))
         return [WriteId._make(row) for row in self._connection.execute(query.order_by(write_ids.c.write_id))]
 
     def insert(self, table: TableName, numbers: Sequence[WriteId]) -> None:
+        """Stores write ids."""
         arrays = {
             "transactions": [number.transaction for number in numbers],
             "numbers": [number.number for number in numbers],
@@ -81,16 +82,16 @@ class WriteIds:
         self._connection.execute(_INSERT, arrays | named(table))
 
     def delete(self, table: TableName, transactions: Sequence[int]) -> None:
-        """Takes back the write ids that these transactions have of the table."""
+        """Deletes the write ids of these transactions in the table."""
         self._connection.execute(delete(write_ids).where(_of(table, transactions)))
 
     def transaction_of(self, table: TableName, number: int) -> int | None:
-        """Tells who has this write id of the table."""
+        """Returns the transaction that has this write id of the table, or None."""
         query = select(write_ids.c.transaction_id).where(of_table(write_ids, table), write_ids.c.write_id == number)
         return self._connection.execute(query).scalar()
 
     def of_tables(self, tables: Sequence[TableName]) -> dict[TableName, TableWrites]:
-        """Returns what is known of each of the tables."""
+        """Returns the write ids of each table (2 statements)."""
         wanted = list(dict.fromkeys(tables))
         arrays: dict[str, Any] = {
             "catalogs": [table.catalog for table in wanted],
@@ -98,13 +99,14 @@ class WriteIds:
             "tables": [table.name for table in wanted],
         }
         known: dict[TableName, list[WriteId]] = {table: [] for table in wanted}
-        # The last ones first: a number that is given in between is above them, and so not seen.
+        # Counters first: an id that is given out between the two statements is above the counter, and so not visible.
         last = {TableName(*row[:3]): row[3] for row in self._connection.execute(_LAST, arrays)}
         for row in self._connection.execute(_KNOWN, arrays):
             known[TableName(*row[:3])].append(WriteId._make(row[3:]))
         return {table: TableWrites(last.get(table, 0), known[table]) for table in wanted}
 
     def rename_table(self, old: TableName, new: TableName) -> None:
+        """Renames a table in all rows."""
         for rows in (write_id_counters, write_ids):
             self._connection.execute(update(rows).where(of_table(rows, old)).values(named(new)))
 

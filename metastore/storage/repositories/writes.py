@@ -1,4 +1,4 @@
-"""Writes of files that are under way."""
+"""Open writes: writers that are adding files to a table."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from metastore.storage.schema import open_write_locations, open_write_renames, o
 
 
 class RenamedPath(NamedTuple):
-    """A rename that a write does, or has done. Canonical locations."""
+    """A rename that a write does or has done. Canonical locations."""
 
     source: str
     target: str
 
 
 class OpenWrite(NamedTuple):
-    """A write that is renewed: its table, and where that lies and lay."""
+    """A live write: its table, and the present and former locations of the table."""
 
     table_id: int
     roots: list[str]
 
 
-# The counter's row stays locked until the commit: who sees a number sees all smaller ones.
+# The counter's row stays locked until the commit: a reader that sees a number sees all smaller ones, too.
 _BEGIN = text("""
     WITH counter AS (
         INSERT INTO write_counters AS known (table_id, last_number) VALUES (:table_id, 1)
@@ -82,25 +82,25 @@ _MOVE = (
 
 
 class Writes:
-    """Queries on open writes. Locations come canonical."""
+    """Queries on open writes. Locations are canonical."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def begin(self, table_id: int, token: str, root: str, lease_millis: int) -> str:
-        """Registers a write; returns its query id. `token` is the table's."""
+        """Registers a write, and returns its query id. `token`: the table's prefix of query ids."""
         lease = timedelta(milliseconds=lease_millis)
-        given = {"table_id": table_id, "token": token, "root": root, "lease_millis": lease_millis, "lease": lease}
-        query_id: str = self._connection.execute(_BEGIN, given).scalar_one()
+        values = {"table_id": table_id, "token": token, "root": root, "lease_millis": lease_millis, "lease": lease}
+        query_id: str = self._connection.execute(_BEGIN, values).scalar_one()
         return query_id
 
     def renew(self, query_id: str) -> OpenWrite | None:
-        """Puts off the end of its lease; None if there is no such write, or it was aborted, or its table dropped."""
+        """Extends the lease of a write; None if it does not exist or was aborted, or its table was dropped."""
         row = self._connection.execute(_RENEW, {"query_id": query_id}).one_or_none()
         return OpenWrite(*row) if row else None
 
     def close(self, query_id: str, table_id: int | None = None) -> bool:
-        """Ends a write, of this table if one is given; false where `renew` gives None."""
+        """Deletes the record of a finished write, of this table if one is values; False where `renew` returns None."""
         statement = delete(open_writes).where(
             open_writes.c.query_id == query_id, open_writes.c.aborted_at.is_(None), open_writes.c.table_id.is_not(None)
         )
@@ -109,45 +109,47 @@ class Writes:
         return self._connection.execute(statement).rowcount == 1
 
     def one_claim_at_a_time(self) -> None:
-        """Keeps others, until this transaction ends, from claiming locations: of two who want one, the second sees the
+        """Serialises claims of locations until the transaction ends: of two for one location, the second sees the
         first.
         """
         self._connection.execute(_ONE_CLAIM_AT_A_TIME)
 
     def owned(self, query_id: str) -> set[str]:
-        """Returns locations that are a write's own."""
+        """Returns the locations that only this write uses."""
         query = select(open_write_locations.c.location).where(
             open_write_locations.c.query_id == query_id, open_write_locations.c.owned
         )
         return set(self._connection.execute(query).scalars())
 
     def add_locations(self, query_id: str, locations: Sequence[str], *, owned: bool) -> None:
-        """Adds where a write puts files. What it has already stays as it is."""
+        """Adds locations of a write. Those that it has already are not changed."""
         if locations:
-            given = {"query_id": query_id, "locations": list(locations), "owned": owned}
-            self._connection.execute(_ADD_LOCATIONS, given)
+            values = {"query_id": query_id, "locations": list(locations), "owned": owned}
+            self._connection.execute(_ADD_LOCATIONS, values)
 
     def renames(self, query_id: str) -> list[RenamedPath]:
-        """Lists the renames of a write, in their order."""
+        """Lists the renames of a write, in order."""
         columns = open_write_renames.c
         query = select(columns.source, columns.target).where(columns.query_id == query_id).order_by(columns.position)
         return [RenamedPath(*row) for row in self._connection.execute(query)]
 
     def add_renames(self, query_id: str, renames: Sequence[RenamedPath]) -> None:
-        """Adds renames after those that are known."""
+        """Adds renames after the known ones."""
         self._connection.execute(_ADD_RENAMES, {"query_id": query_id, **_columns(renames)})
 
     def move(self, table_id: int, source: str, target: str) -> None:
-        """Follows a directory of a table that was renamed, with its writes, which may go on at the old place."""
+        """Updates the locations of a table's writes after a directory was renamed. Writers may still use the old
+        location.
+        """
         for statement in _MOVE:
             self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
 
     def add_root(self, table_id: int, root: str) -> None:
-        """Adds where the table lies now."""
+        """Adds a table's new location to its open writes."""
         self._connection.execute(_ADD_ROOT, {"table_id": table_id, "root": root})
 
     def renamed_by_another(self, query_id: str, renames: Sequence[RenamedPath]) -> tuple[str, str] | None:
-        """Finds another write that renames from or to one of these places, and what; or None."""
+        """Returns another write that renames from or to one of these locations, with the source; or None."""
         row = self._connection.execute(_RENAMED_BY_OTHERS, {"query_id": query_id, **_columns(renames)}).one_or_none()
         return (row.query_id, row.source) if row else None
 

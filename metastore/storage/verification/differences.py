@@ -1,4 +1,4 @@
-"""What is found, and the comparison of one row with its bytes."""
+"""The comparison of a row with its encoded column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN: Final = 200  # characters of a value
 
 
 class Difference(NamedTuple):
-    """One column of one object that its bytes contradict. `column` is empty where the bytes make no object."""
+    """A column that contradicts the encoded bytes. `column` is empty if the bytes cannot be decoded."""
 
     object: str
     column: str
@@ -24,16 +24,16 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         if not self.column:
             return f"{self.object}: {self.encoded}"
-        return f"{self.object}: the column {self.column} is {self.stored}, its bytes say {self.encoded}"
+        return f"{self.object}: the column {self.column} is {self.stored}, but the encoded value is {self.encoded}"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Rows of one table that hold bytes.
+    """The rows of one table with an encoded column.
 
-    `query` gives them all, with what else belongs to them under labels; `title` names one to people; `expected` decodes
-    its bytes and returns what its columns and labels must be. Raises ValueError, AttributeError, TypeError or
-    MetastoreError where the bytes make no whole object.
+    `query` reads them, joined with related values under labels. `title` names a row in messages. `expected` decodes the
+    bytes and returns the expected values of columns and labels; it raises ValueError, AttributeError, TypeError or
+    MetastoreError if they cannot be decoded.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """How many rows of a kind there are, how many are wrong, and the first differences of the first wrong ones."""
+    """The result for one kind: the number of rows, of wrong rows, and the first differences."""
 
     kind: str
     rows: int
@@ -53,12 +53,12 @@ class Verified:
 
 
 def differences(kind: Kind, row: Any) -> Iterator[Difference]:
-    """Yields every column of a row that its bytes contradict."""
+    """Yields every column of a row that contradicts its bytes."""
     title = f"{kind.name} {kind.title(row)}"
     try:
         expected = kind.expected(row)
     except (ValueError, AttributeError, TypeError, MetastoreError) as error:
-        yield Difference(title, "", "", f"its bytes cannot be read ({' '.join(str(error).split())})")
+        yield Difference(title, "", "", f"the encoded column cannot be decoded ({' '.join(str(error).split())})")
         return
     stored = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
     for column, value in expected.items():

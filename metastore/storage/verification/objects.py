@@ -1,4 +1,4 @@
-"""Databases, tables, partitions and what belongs to them: what their columns must be by their bytes."""
+"""Expected columns of databases, tables, partitions and the objects that belong to them."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ _CONSTRAINTS: Final = {kind.code: kind for kind in KINDS.values()}
 
 
 def _skewed_locations(*conditions: ColumnElement[bool]) -> ScalarSelect[Any]:
-    """Returns a query for all of them, as pairs of value and location in the order of the values' bytes."""
+    """Returns a subquery for pairs of skewed value and location, ordered by the values' bytes."""
     value, location = skewed_locations.c.value, skewed_locations.c.location
     pairs = func.jsonb_agg(aggregate_order_by(func.jsonb_build_array(value, location), _IN_ORDER))
     return select(pairs).where(*conditions).scalar_subquery()
 
 
 def _pairs(locations: Mapping[tuple[str, ...], str]) -> list[list[Any]] | None:
-    """Returns the same of a struct's map; None where there are none."""
+    """Returns the same pairs from a struct's map; None if it is empty."""
     return [[list(value), locations[value]] for value in sorted(locations)] or None
 
 
@@ -75,7 +75,7 @@ def _database(row: Any) -> dict[str, Any]:
 
 def _table(row: Any) -> dict[str, Any]:
     table = decode_strictly(HiveTable, closed(row.encoded))
-    # Of a table that a server wrote which did not know the column yet, it is empty: a user, as the bytes say.
+    # Servers that did not know this column left it empty; the encoded owner is a user then.
     of_before = row.owner_type is None and table.ownerType == PrincipalType.USER
     return {
         **_without_bytes(table_row(table)),
@@ -108,7 +108,7 @@ def _function(row: Any) -> dict[str, Any]:
 
 
 def _part(row: Any) -> str:
-    """Names a partition, or the table itself."""
+    """Returns the title of a partition, or of the table itself."""
     return f"{row.table}/{row.partition}" if row.partition else str(row.table)
 
 
@@ -122,7 +122,7 @@ def _statistics(row: Any) -> dict[str, Any]:
 
 def _constraint(row: Any) -> dict[str, Any]:
     if row.kind not in _CONSTRAINTS:
-        raise ValueError(f"no kind of constraint is called {row.kind}")
+        raise ValueError(f"unknown kind of constraint: {row.kind}")
     constraint = decode_strictly(_CONSTRAINTS[row.kind].struct, closed_fields(row.encoded))
     return _without_bytes(constraint_row(NamedConstraint(constraint, row.position, row.parent_table_id)))
 

@@ -1,4 +1,4 @@
-"""Storage descriptors and their parts: what their columns must be by their bytes, and these by those of the parts."""
+"""Expected columns of storage descriptors and their parts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _digest(row: Any) -> dict[str, Any]:
 
 
 def _retired(row: Any) -> bytes:
-    """Returns what stands behind the digest of what is about to be removed: its id."""
+    """Returns the suffix of a retired row's digest: its id."""
     return row.id.to_bytes(8, "big") if len(row.digest) > DIGEST_BYTES else b""
 
 

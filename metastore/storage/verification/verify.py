@@ -1,4 +1,4 @@
-"""Reads a whole database, a piece at a time, and compares each row with its bytes."""
+"""Reads the whole database in batches, and compares each row with its encoded column."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from metastore.storage.verification.objects import OBJECTS
 from metastore.storage.verification.shared import SHARED
 
 KINDS: Final = (*OBJECTS, *SHARED)
-_PIECE: Final = 500  # rows that are in memory at once
+_BATCH: Final = 500  # rows in memory at a time
 
 
 def verify(engine: Engine, most: int) -> Iterator[Verified]:
-    """Yields what each kind of row is like, all at one moment, while others may change them; memory is bounded.
+    """Yields the result for each kind of row, all from one snapshot, with bounded memory.
 
-    `most`: how many differences of a kind are named, at most. Raises UnavailableError, ConnectionLostError.
+    `most`: the number of differences to report for each kind. Raises UnavailableError, ConnectionLostError.
     """
     with translated(), engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -27,15 +27,15 @@ def verify(engine: Engine, most: int) -> Iterator[Verified]:
 
 
 def verify_within(connection: Connection, most: int) -> Iterator[Verified]:
-    """Yields the same as the connection's transaction sees it."""
+    """Yields the same within the connection's transaction."""
     return (_verified(connection, kind, most) for kind in KINDS)
 
 
 def _verified(connection: Connection, kind: Kind, most: int) -> Verified:
     rows = wrong = 0
     first: list[Difference] = []
-    for row in connection.execute(kind.query.execution_options(yield_per=_PIECE)):
-        found = list(differences(kind, row))
-        rows, wrong = rows + 1, wrong + bool(found)
-        first += found[: most - len(first)]
+    for row in connection.execute(kind.query.execution_options(yield_per=_BATCH)):
+        mismatches = list(differences(kind, row))
+        rows, wrong = rows + 1, wrong + bool(mismatches)
+        first += mismatches[: most - len(first)]
     return Verified(kind.name, rows, wrong, tuple(first))
