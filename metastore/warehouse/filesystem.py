@@ -24,14 +24,13 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.warehouse import literal_paths, paths
-from metastore.warehouse.kinds import file_system
+from metastore.warehouse.kinds import file_system, supports_deletion
 from metastore.warehouse.roots import Roots
 
 T = TypeVar("T")
 _AT_ONCE: Final = 16  # requests to a remote file system
 _TRIES: Final = 10
 _FILLED_OR_GONE: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
-_ABSTRACT: Final = ("fsspec.spec", "fsspec.asyn")
 _IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
 
 
@@ -324,14 +323,8 @@ def _require_kind(location: str, *, may_be_missing: bool) -> None:
             if may_be_missing:
                 return
             raise
-    if not _deletes(files):
+    if not supports_deletion(files):
         raise UnavailableError(f"{location}: its file system is read-only")
-
-
-def _deletes(files: type[Any]) -> bool:
-    """Tells whether a file-system class implements deletion: `http:`, for example, is read-only."""
-    names = ("rm", "rm_file", "_rm", "_rm_file")
-    return any(name in vars(kind) for kind in files.__mro__ if kind.__module__ not in _ABSTRACT for name in names)
 
 
 def _means_missing(error: OSError) -> bool:

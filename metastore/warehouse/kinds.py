@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import fsspec
 
+_ABSTRACT: Final = ("fsspec.spec", "fsspec.asyn")  # modules of base classes, which define every operation
 _s3: Final = {"seconds": 15.0}  # time limit of a request
 
 
@@ -37,3 +38,9 @@ def _resolved(scheme: str, authority: str) -> tuple[Callable[..., Any], dict[str
         kind, bounds = BoundedS3, _s3
     url = f"{scheme}://{authority}"
     return kind, kind._get_kwargs_from_urls(url) | bounds, kind._strip_protocol(url)  # noqa: SLF001 - as url_to_fs does
+
+
+def supports_deletion(files: type[Any]) -> bool:
+    """Tells whether a file-system class implements deletion: `http:`, for example, is read-only."""
+    names = ("rm", "rm_file", "_rm", "_rm_file")
+    return any(name in vars(kind) for kind in files.__mro__ if kind.__module__ not in _ABSTRACT for name in names)

@@ -133,16 +133,22 @@ def test_a_change_of_any_column_is_found(full: Application) -> None:
     [
         (
             "UPDATE partitions SET location = 'memory://test/elsewhere'",
-            "partitions hive.db.t/ds=1: the column location is 'memory://test/elsewhere', its bytes say 'memory://",
+            "partitions hive.db.t/ds=1: the column location is 'memory://test/elsewhere', but the encoded value is",
         ),
-        ("UPDATE tables SET encoded = substr(encoded, 1, 9)", "tables hive.db.t: its bytes cannot be read ("),
+        (
+            "UPDATE tables SET encoded = substr(encoded, 1, 9)",
+            "tables hive.db.t: the encoded column cannot be decoded (",
+        ),
         (
             "UPDATE skewed_locations SET location = 'memory://test/x' WHERE partition_id IS NULL AND value = '{1}'",
             "tables hive.db.t: the column skewed_locations is [[['1'], 'memory://test/x'], [['2'], 'memory:",
         ),
         ("DELETE FROM skewed_locations WHERE partition_id IS NOT NULL", "partitions hive.db.t/ds=1: the column skewed"),
         ("DELETE FROM skew_values WHERE position = 1", "skew_specifications "),
-        ("UPDATE functions SET name = 'g'", "functions hive.db.g: the column name is 'g', its bytes say 'f'"),
+        (
+            "UPDATE functions SET name = 'g'",
+            "functions hive.db.g: the column name is 'g', but the encoded value is 'f'",
+        ),
         (
             "UPDATE column_statistics SET column_name = 'x'",
             "column_statistics hive.db.t x (hive): the column column_na",

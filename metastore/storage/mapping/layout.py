@@ -22,7 +22,7 @@ A table has the same layout, but its head contains its names, so that only the l
 of three rows that tails share (bytes of `skew_specifications`, 00, `column_lists`, `storage_formats`, 00).
 
 Databases, functions, types, constraints and column statistics are complete structs without the stop byte (`Fields`).
-present table names are added to a constraint when it is read.
+The present table names are added to a constraint when it is read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of the database, one file per noun. `metadata` is all of them; the migrations must agree with it."""
+"""The tables of the database, one module for each noun. A test compares `metadata` with the migrations."""
 
 from metastore.storage.schema.audit import audit_log, audit_sequence
 from metastore.storage.schema.base import metadata

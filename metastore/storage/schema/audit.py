@@ -1,4 +1,4 @@
-"""The audit trail: what was changed and refused, numbered in the order of the commits."""
+"""The audit trail: changes and rejected calls, numbered in the order of the commits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from metastore.storage.schema.base import Texts, metadata, time_column
 
-# One row. Who writes to the trail locks it until the commit.
+# One row. A transaction that writes a line locks it until the commit.
 audit_sequence = Table(
     "audit_sequence",
     metadata,
@@ -21,15 +21,15 @@ audit_log = Table(
     metadata,
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     time_column("at", nullable=False),
-    Column("request", Text, nullable=False),  # as the log names the call
+    Column("request", Text, nullable=False),  # the call's id in the log
     Column("user_name", Text),
-    Column("for_user", Text),  # whom the user acted for
+    Column("for_user", Text),  # the user on whose behalf the user acted
     Column("address", Text, nullable=False),
     Column("method", Text, nullable=False),
     Column("objects", Texts, nullable=False),
     Column("outcome", Text, nullable=False),  # done or refused
-    Column("detail", JSONB, nullable=False),  # a refusal's text, or parameters, those with secret names without values
-    Column("told", Boolean, nullable=False),  # written to the log
+    Column("detail", JSONB, nullable=False),  # the error, or the parameters with secrets redacted
+    Column("told", Boolean, nullable=False),  # whether the line was written to the log file
     Index("audit_log_at_idx", "at"),
     Index("audit_log_objects_idx", "objects", postgresql_using="gin"),
 )

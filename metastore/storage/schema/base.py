@@ -1,4 +1,4 @@
-"""What all tables share: one metadata object, and names for every constraint (`postgres.exceptions` reads them)."""
+"""Common definitions: one metadata object, and a name for every constraint (`postgres.exceptions` uses them)."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ metadata = MetaData(
     }
 )
 
-# Names and sort keys are compared byte by byte: the order of Hive's listings, whatever the database's locale.
+# Names and sort keys are compared byte by byte, as Hive sorts its listings, whatever the locale of the database.
 Name = Text(collation="C")
 Texts = ARRAY(Text)
 SortKeys = ARRAY(Text(collation="C"))
 
-# Characters of a location that its index holds: an entry of PostgreSQL's has room for 2,700 bytes.
+# Indexed characters of a location: an index entry of PostgreSQL is limited to about 2,700 bytes.
 INDEXED_LENGTH = 600
 
 
 def id_column() -> Column[int]:
-    """Returns a surrogate key given by the database."""
+    """Returns a surrogate key that the database generates."""
     return Column("id", BigInteger, Identity(always=True), primary_key=True)
 
 
 def digest_column() -> Column[bytes]:
-    """SHA-256 of the content: equal content is stored once."""
+    """Returns the column of a SHA-256 digest: equal content is stored once."""
     return Column("digest", LargeBinary, nullable=False, unique=True)
 
 
 def encoded_column() -> Column[bytes]:
-    """Fields in Thrift's binary protocol, without the stop byte: reading sends them as they are."""
+    """Returns the column of an encoded struct (`mapping.layout`): reads send it unchanged."""
     return Column("encoded", LargeBinary, nullable=False)
 
 
 def json_column(name: str) -> Column[object]:
-    """Makes the column of a JSON object that is passed through."""
+    """Returns the column of a JSON object."""
     return Column(name, JSONB, nullable=False)
 
 
 def time_column(name: str, *, nullable: bool = True, default: TextClause | None = None) -> Column[datetime]:
-    """Returns a moment of the database's clock."""
+    """Returns a column for a time of the database's clock."""
     return Column(name, TIMESTAMP(timezone=True), nullable=nullable, server_default=default)
 
 
 def indexed_location(table: str) -> Index:
-    """Returns an index by the beginning of the column `location`."""
+    """Returns an index on the first characters of the column `location`."""
     return Index(f"{table}_location_idx", text(f"left(location, {INDEXED_LENGTH})"))

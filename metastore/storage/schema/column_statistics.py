@@ -1,4 +1,4 @@
-"""Column statistics: one row for each column of a table or partition, and each engine that counted."""
+"""Column statistics: one row for each column of a table or partition, and each engine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Table
 
 from metastore.storage.schema.base import Name, encoded_column, metadata
 
-# As with skewed locations, partitions are not referred to by a foreign key: the repository that drops them removes
-# their statistics with one statement. Those of the table itself have TABLE_ITSELF for a partition.
+# No foreign key to partitions, as for skewed locations: the repository that deletes partitions deletes their statistics
+# in one statement. Statistics of the table itself have the partition id TABLE_ITSELF.
 TABLE_ITSELF = 0
 
 column_statistics = Table(

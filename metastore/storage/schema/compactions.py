@@ -1,4 +1,4 @@
-"""The compaction queue and its history: one row a request, from its being asked for to its end."""
+"""The compaction queue and its history: one row for each request."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ compactions = Table(
     Column("database", Name, nullable=False),
     Column("table_name", Name, nullable=False),
     Column("partition_name", Name),
-    Column("type", Integer, nullable=False),  # the wire's CompactionType
+    Column("type", Integer, nullable=False),  # Hive's CompactionType
     Column("state", Text, nullable=False),  # domain.compactions
-    Column("properties", Text),  # as Hive's StringableMap writes it
+    Column("properties", Text),  # in the format of Hive's StringableMap
     Column("run_as", Text),
     Column("worker", Text),
     Column("worker_version", Text),
@@ -37,7 +37,7 @@ compactions = Table(
     Index("compactions_table_idx", "catalog", "database", "table_name"),
 )
 
-# At most one compaction of an object is asked for or at work.
+# At most one requested or running compaction of an object.
 Index(
     "compactions_active_key",
     compactions.c.catalog,

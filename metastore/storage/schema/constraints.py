@@ -1,4 +1,4 @@
-"""Constraints of tables (primary key, foreign key, not null …): one row for each column of a constraint."""
+"""Constraints of tables: one row for each column of a constraint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ table_constraints = Table(
     Column("name", Name, nullable=False),
     Column("position", Integer, nullable=False),
     Column("column_name", Name, nullable=False),
-    Column("parent_table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE")),  # of a foreign key
+    Column("parent_table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE")),  # for foreign keys
     Column("parent_column_name", Name),
     encoded_column(),
     UniqueConstraint("table_id", "name", "position"),

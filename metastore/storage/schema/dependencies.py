@@ -1,4 +1,4 @@
-"""Dependent tables: which tables they depend on, and which partitions of those each of their partitions depends on."""
+"""Dependencies of dependent tables on base tables, and of their partitions on base partitions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ table_dependencies = Table(
     "table_dependencies",
     metadata,
     Column("dependent_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False),
-    # A base is not dropped before its dependents; asked at the commit, so that one transaction may drop both.
+    # A base cannot be dropped before its dependents. Checked at the commit, so that one transaction can drop both.
     Column(
         "base_id",
         BigInteger,
@@ -30,8 +30,8 @@ table_dependencies = Table(
         nullable=False,
         index=True,
     ),
-    Column("position", Integer, nullable=False),  # in the order in which the bases came
-    Column("current", Boolean, nullable=False),  # new partitions depend on this one
+    Column("position", Integer, nullable=False),  # in the order in which the bases were added
+    Column("current", Boolean, nullable=False),  # new partitions depend on this base
     PrimaryKeyConstraint("dependent_id", "base_id"),
 )
 Index(
@@ -41,17 +41,17 @@ Index(
     postgresql_where=table_dependencies.c.current,
 )
 
-# A partition depends on all partitions of its base that begin with its values: they are found when they are asked for.
+# A partition depends on all base partitions whose values start with its values; they are looked up when needed.
 partition_dependencies = Table(
     "partition_dependencies",
     metadata,
-    # As with skewed_locations, no foreign key: the repository of partitions removes them.
+    # No foreign key, as for skewed_locations: the repository of partitions deletes the rows.
     Column("partition_id", BigInteger, primary_key=True, autoincrement=False),
     Column("dependent_id", BigInteger, nullable=False),
     Column("base_id", BigInteger, nullable=False),
     Column("values", Texts, nullable=False),
     Column("keys", SortKeys, nullable=False),
-    # Which base partitions there were, in which versions, when this one was published.
+    # Digest of the ids and versions of the base partitions when this partition was published.
     Column("digest", LargeBinary),
     ForeignKeyConstraint(
         ["dependent_id", "base_id"],

@@ -1,6 +1,6 @@
 """Storage descriptors, shared by content: column lists, storage formats and skew specifications.
 
-A table or partition refers to one descriptor; a hundred thousand partitions of one shape share one row of each.
+A table or partition refers to one descriptor. A hundred thousand partitions of one shape share one row of each.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ storage_formats = Table(
     json_column("parameters"),
     Column("bucket_count", Integer),
     Column("bucket_columns", Texts, nullable=False),
-    json_column("sort_columns"),  # [{"column", "order"}]; order 1 ascending, 0 descending
+    json_column("sort_columns"),  # [{"column", "order"}]; order 1 is ascending, 0 descending
     Column("stored_as_sub_directories", Boolean),
     encoded_column(),
 )
@@ -62,5 +62,5 @@ storage_descriptors = Table(
     Column("columns_id", BigInteger, ForeignKey("column_lists.id"), nullable=False, index=True),
     Column("format_id", BigInteger, ForeignKey("storage_formats.id"), nullable=False, index=True),
     Column("skew_id", BigInteger, ForeignKey("skew_specifications.id"), nullable=False, index=True),
-    encoded_column(),  # the end of any table or partition of this shape
+    encoded_column(),  # the encoded end of every table or partition with this descriptor
 )

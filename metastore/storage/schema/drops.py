@@ -1,7 +1,7 @@
-"""What was dropped, truncated or overwritten, and can be taken back until its time is over (docs/explanation/files.md).
+"""Drops, truncations and overwrites that can be undone until their retention ends (docs/explanation/files.md).
 
-A dropped table stays where it is, with all that belongs to it: it has no database any more, through which every query
-finds it. Partitions are put aside, because their table stays; so are the rows of what is small.
+A dropped table stays in `tables` with all its rows, but without a database, so that no query finds it. Partitions are
+copied, because their table stays, as are the rows of small tables.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ drops = Table(
     Column("kind", Text, nullable=False),  # database, table, partitions, truncated or overwritten
     Column("catalog", Name, nullable=False),
     Column("database", Name, nullable=False),
-    Column("name", Name, nullable=False),  # empty: of a database
-    # Of what happened to a table that is still there.
+    Column("name", Name, nullable=False),  # empty for a database
+    # Set if the table itself was not dropped.
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), index=True),
     Column("partitions", Integer, nullable=False),
     time_column("dropped_at", nullable=False),
@@ -42,10 +42,10 @@ dropped_tables = Table(
     metadata,
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("drop_id", BigInteger, ForeignKey("drops.id"), nullable=False, index=True),
-    Column("database_id", BigInteger, nullable=False),  # which may be gone, too
+    Column("database_id", BigInteger, nullable=False),  # may be dropped, too
 )
 
-# No foreign keys: putting a hundred thousand rows aside must not look elsewhere a hundred thousand times.
+# No foreign keys: copying a hundred thousand rows must not check each of them.
 dropped_partitions = Table(
     "dropped_partitions",
     metadata,
@@ -61,7 +61,7 @@ dropped_partitions = Table(
     Column("descriptor_id", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),
     encoded_column(),
-    # Rows come in the order of their drops: an entry for many of them is enough.
+    # Rows are inserted in the order of drops, so that a small BRIN index is enough.
     Index("dropped_partitions_drop_id_idx", "drop_id", postgresql_using="brin"),
 )
 
@@ -69,8 +69,8 @@ dropped_rows = Table(
     "dropped_rows",
     metadata,
     Column("drop_id", BigInteger, nullable=False),
-    Column("relation", Text, nullable=False),  # the table that the row is from
-    Column("partition_id", BigInteger),  # whose it is
+    Column("relation", Text, nullable=False),  # the name of the row's table
+    Column("partition_id", BigInteger),  # the partition that the row belongs to
     Column("content", JSONB, nullable=False),
     Index("dropped_rows_drop_id_idx", "drop_id"),
 )

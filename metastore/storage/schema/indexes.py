@@ -1,4 +1,4 @@
-"""Indexes of tables, as Hive 2 has them; what an index finds its rows by is a table itself."""
+"""Indexes of tables, as in Hive 2. The entries of an index are stored in a table of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks: one row a request, one row for each object that it names. A lock without its heartbeat is not one."""
+"""Hive locks: one row for a request, and one for each object that it names. A lock without heartbeats is void."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ locks = Table(
     Column("user_name", Text, nullable=False),
     Column("host_name", Text, nullable=False),
     Column("agent", Text, nullable=False),
-    time_column("acquired_at"),  # null: waiting
-    time_column("heartbeat_at", nullable=False),  # of a transaction's lock, the transaction's heartbeat counts
+    time_column("acquired_at"),  # null while it waits
+    time_column("heartbeat_at", nullable=False),  # for a lock of a transaction, that one's heartbeat counts instead
     Column("heartbeat_count", Integer, nullable=False),
     Column("blocked_by", BigInteger),
     Column("blocked_by_position", Integer),
@@ -27,10 +27,10 @@ lock_components = Table(
     metadata,
     Column("lock_id", BigInteger, ForeignKey("locks.id", ondelete="CASCADE"), primary_key=True),
     Column("position", Integer, primary_key=True),
-    Column("type", Integer, nullable=False),  # the wire's LockType
+    Column("type", Integer, nullable=False),  # Hive's LockType
     Column("catalog", Name, nullable=False),
     Column("database", Name, nullable=False),
-    Column("table_name", Name),  # null: the whole database
-    Column("partition_name", Name),  # null: the whole table
+    Column("table_name", Name),  # null for the whole database
+    Column("partition_name", Name),  # null for the whole table
     Index("lock_components_table_idx", "catalog", "database", "table_name"),
 )

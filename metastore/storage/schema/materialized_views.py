@@ -1,4 +1,4 @@
-"""What materialized views are made of, and who rebuilds them."""
+"""Sources of materialized views, and reservations of their rebuilds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ materialized_view_sources = Table(
     "materialized_view_sources",
     metadata,
     Column("view_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False),
-    # A source cannot be dropped before its views; asked at the commit, so that one transaction may drop both.
+    # A source cannot be dropped before its views. Checked at the commit, so that one transaction can drop both.
     Column(
         "source_id",
         BigInteger,
@@ -21,7 +21,7 @@ materialized_view_sources = Table(
     PrimaryKeyConstraint("view_id", "source_id"),
 )
 
-# Who rebuilds a view, for as long as the transaction is open: the next one takes over the row of one that is not.
+# The transaction that rebuilds a view. The row of a transaction that is no longer open is taken over by the next one.
 materialized_view_rebuilds = Table(
     "materialized_view_rebuilds",
     metadata,

@@ -1,4 +1,4 @@
-"""The notification log: what changed, numbered without gaps in the order of the commits."""
+"""The notification log: changes of the catalog, numbered without gaps in the order of the commits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Integer, Table, Text
 
 from metastore.storage.schema.base import Name, metadata
 
-# One row. Whoever appends an event locks it until the commit, so that the numbers follow the commits; a rollback
-# takes its numbers back.
+# One row. A transaction that appends events locks it until the commit, so that numbers follow the commits; a rollback
+# returns its numbers.
 notification_sequence = Table(
     "notification_sequence",
     metadata,
@@ -22,24 +22,24 @@ notification_log = Table(
     Column("event_id", BigInteger, primary_key=True, autoincrement=False),
     Column("event_time", Integer, nullable=False),
     Column("event_type", Text, nullable=False),
-    Column("catalog", Name),  # null: of a transaction
-    Column("database", Name),  # null: of a catalog
-    Column("table_name", Name),  # null: of a database
+    Column("catalog", Name),  # null for events of a transaction
+    Column("database", Name),  # null for events of a catalog
+    Column("table_name", Name),  # null for events of a database
     Column("message", Text, nullable=False),
     Column(
         "repeated", Text, nullable=False, server_default=""
-    ),  # what is meant where the message says events.PLACEHOLDER
+    ),  # the text that replaces events.PLACEHOLDER in the message
     Column("repetitions", Integer, nullable=False, server_default="0"),
 )
 
-# What a transaction has written (Hive's TXN_WRITE_NOTIFICATION_LOG); asked for by who reads its COMMIT_TXN event.
+# The files that a transaction wrote (Hive's TXN_WRITE_NOTIFICATION_LOG), for readers of its COMMIT_TXN event.
 write_notifications = Table(
     "write_notifications",
     metadata,
     Column("transaction_id", BigInteger, primary_key=True, autoincrement=False),
     Column("database", Name, primary_key=True),
     Column("table_name", Name, primary_key=True),
-    Column("partition", Name, primary_key=True),  # empty: of a table without partitions
+    Column("partition", Name, primary_key=True),  # empty for a table without partitions
     Column("write_id", BigInteger, nullable=False),
     Column("table_object", Text, nullable=False),
     Column("partition_object", Text),

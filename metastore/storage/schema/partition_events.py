@@ -1,4 +1,4 @@
-"""What happened to a partition, as a client said (markPartitionForEvent). The partition need not be there."""
+"""Marks that clients set on partitions (markPartitionForEvent). The partition need not exist."""
 
 from __future__ import annotations
 

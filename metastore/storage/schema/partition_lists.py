@@ -1,4 +1,4 @@
-"""In what state the list of a table's partitions is."""
+"""The state of each table's list of partitions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from sqlalchemy import BigInteger, Column, Table, Uuid
 
 from metastore.storage.schema.base import metadata
 
-# Whatever adds, renames or removes partitions gives their table a new random state, right before it commits
-# (`unit_of_work`): names that were read in a state are those of the table as long as it has that state. Random, so that
-# no state comes again after a backup was restored. No foreign key: who changes partitions must not wait, at the end,
-# for who changes their table.
+# Each transaction that adds, renames or deletes partitions gives the table a new random state right before its commit
+# (`unit_of_work`). Names that were read in a state are current while the table has that state. The state is random so
+# that it does not recur after a backup is restored. No foreign key: it would make writers of partitions wait for
+# writers of the table at their commit.
 partition_lists = Table(
     "partition_lists",
     metadata,

@@ -19,25 +19,28 @@ partitions = Table(
     "partitions",
     metadata,
     id_column(),
-    Column("table_id", BigInteger, nullable=False),  # of tables, which who inserts locks: a key looks once for each row
+    # of tables; inserts lock that row once, while a foreign key would check it for each row
+    Column("table_id", BigInteger, nullable=False),
     Column("name", Name, nullable=False),
     Column("values", Texts, nullable=False),
-    Column("keys", SortKeys, nullable=False),  # domain.keys.sort_key of each value, by its key's type
+    Column("keys", SortKeys, nullable=False),  # domain.keys.sort_key of each value
     Column("location", Name),
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
     json_column("parameters"),
-    Column("descriptor_id", BigInteger, nullable=False),  # of storage_descriptors, of which none is ever deleted
+    # of storage_descriptors; garbage collection checks the references
+    Column("descriptor_id", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),
     encoded_column(),
     UniqueConstraint("table_id", "name"),
     indexed_location("partitions"),
-    # What changes in its page needs no new index entries (PostgreSQL's documentation, "Heap-Only Tuples").
+    # Free space in each page allows heap-only updates, which need no new index entries (PostgreSQL documentation,
+    # "Heap-Only Tuples").
     postgresql_with={"fillfactor": 85},
 )
 
-# Equality and ranges on any of the first keys go through one of these, whatever the key's type. Tables of fewer keys
-# have no entries in the others.
+# Equality and range conditions on one of the first keys use these indexes, whatever the key's type. Tables with fewer
+# keys have no entries in the others.
 INDEXED_KEYS = 3
 for position in range(1, INDEXED_KEYS + 1):
     key = text(f"(keys[{position}])")

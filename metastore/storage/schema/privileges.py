@@ -1,4 +1,4 @@
-"""Privileges: who may do what with which object."""
+"""Privileges: the principals' rights on objects."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ privileges = Table(
     metadata,
     id_column(),
     Column("object_type", Integer, nullable=False),  # Hive's HiveObjectType
-    # The object itself: a database, or a table; of the whole metastore (GLOBAL) neither.
+    # The object: a database or a table; neither for the whole metastore (GLOBAL).
     Column("database_id", BigInteger, ForeignKey("databases.id", ondelete="CASCADE"), index=True),
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), index=True),
-    # As with skewed_locations, no foreign key: the repository of partitions removes them.
+    # No foreign key, as for skewed_locations: the repository of partitions deletes the rows.
     Column("partition_id", BigInteger),
     Column("column_name", Name),
     Column("principal_type", Integer, nullable=False),
@@ -25,12 +25,13 @@ privileges = Table(
     Column("grant_option", Boolean, nullable=False),
     Column("authorizer", Name),
     Column("create_time", Integer, nullable=False),
-    Column("scope", Name),  # of GLOBAL: a catalog, or a place and what lies below it; null is everything
+    Column("scope", Name),  # for GLOBAL: a catalog, or a location with everything below it; null for everything
     Index("privileges_partition_id_idx", "partition_id", postgresql_where=text("partition_id IS NOT NULL")),
     Index("privileges_principal_idx", "principal_type", "principal"),
 )
 
-# One grant of one privilege by one grantor. Nulls are equal here, which PostgreSQL 14 can say in an expression only.
+# One grant of one privilege by one grantor. NULLs count as equal, which PostgreSQL 14 supports only through
+# expressions.
 Index(
     "privileges_grant_idx",
     privileges.c.object_type,
@@ -47,7 +48,7 @@ Index(
     unique=True,
 )
 
-# One row. It rises with each change of roles and of privileges: what is remembered of those holds for one version.
+# One row. Each change of roles or privileges raises the version, which invalidates caches.
 privileges_version = Table(
     "privileges_version",
     metadata,

@@ -1,4 +1,4 @@
-"""What the metastore knows of itself, by name: its identity."""
+"""Properties of the metastore, by name: its identity and the state of upgrades."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles, and who has them."""
+"""Roles and their members."""
 
 from __future__ import annotations
 

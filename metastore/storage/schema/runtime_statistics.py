@@ -1,4 +1,4 @@
-"""What HiveServer2 learns of queries while they run, for its optimiser: kept for it, never read here."""
+"""Runtime statistics that HiveServer2 stores for its optimizer. The server does not interpret them."""
 
 from __future__ import annotations
 

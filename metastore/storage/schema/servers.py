@@ -1,4 +1,4 @@
-"""The servers that run on this database: a row a worker, renewed now and then, removed at its end."""
+"""The servers that use this database: one row for each worker, renewed regularly and deleted at its end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ servers = Table(
     Column("server", Uuid, primary_key=True),
     Column("worker", Integer, primary_key=True, autoincrement=False),
     Column("version", Text, nullable=False),
-    Column("revision", Name, nullable=False),  # of the schema that it was written for
+    Column("revision", Name, nullable=False),  # the schema revision that it was written for
     Column("host", Text, nullable=False),
-    Column("port", Integer, nullable=False),  # 0: any free one
+    Column("port", Integer, nullable=False),  # 0 for any free port
     Column("pid", Integer, nullable=False),
     time_column("started_at", nullable=False),
     time_column("seen_at", nullable=False),

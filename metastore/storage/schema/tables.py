@@ -1,4 +1,4 @@
-"""Tables, and where the rows of their skewed values lie."""
+"""Tables, and the locations of their skewed values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ tables = Table(
     "tables",
     metadata,
     id_column(),
-    Column("database_id", BigInteger, ForeignKey("databases.id")),  # null: was dropped, and can be taken back
+    Column("database_id", BigInteger, ForeignKey("databases.id")),  # null for a dropped table that can be restored
     Column("name", Name, nullable=False),
     Column("type", Text, nullable=False),
     Column("owner", Text),
@@ -33,22 +33,23 @@ tables = Table(
     Column("descriptor_id", BigInteger, ForeignKey("storage_descriptors.id"), nullable=False, index=True),
     Column("version", BigInteger, nullable=False),
     encoded_column(),
-    # What the ids of its writes begin with (`domain.query_ids`): there before the first, for readers that saw none.
+    # The prefix of the query ids of its writes (`domain.query_ids`). It exists before the first write, for readers that
+    # have seen none.
     Column("write_token", Text, nullable=False, unique=True),
-    Column("owner_type", Integer),  # Hive's PrincipalType; null: a user
+    Column("owner_type", Integer),  # Hive's PrincipalType; null means a user
     UniqueConstraint("database_id", "name"),
     Index("tables_database_id_owner_idx", "database_id", "owner"),
     indexed_location("tables"),
 )
 
-# No foreign key to partitions: dropping a hundred thousand of them must not look here a hundred thousand times.
-# The repository removes both in one statement each.
+# No foreign key to partitions: deleting a hundred thousand of them must not check this table for each. The repository
+# deletes both with one statement each.
 skewed_locations = Table(
     "skewed_locations",
     metadata,
     id_column(),
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False, index=True),
-    Column("partition_id", BigInteger),  # null: of the table itself
+    Column("partition_id", BigInteger),  # null for the table itself
     Column("value", Texts, nullable=False),
     Column("location", Name, nullable=False),
     indexed_location("skewed_locations"),

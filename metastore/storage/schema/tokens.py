@@ -1,4 +1,4 @@
-"""Delegation tokens and the master keys that sign them, as servers of a cluster share them."""
+"""Delegation tokens, and the master keys that sign them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ master_keys = Table(
     Column("key", Text, nullable=False),
 )
 
-# Those above are kept for servers that are Hive's; these are our own servers'.
+# The tables above are storage for Hive's servers; this one contains the tokens that our servers issue.
 issued_tokens = Table(
     "issued_tokens",
     metadata,
     Column("sequence", Integer, Identity(always=False), primary_key=True),
     Column("identifier", LargeBinary, nullable=False, unique=True),
-    Column("secret", LargeBinary, nullable=False),  # what checks the password
+    Column("secret", LargeBinary, nullable=False),  # verifies the password
     Column("owner", Name, nullable=False),
-    Column("renewer", Name, nullable=False),  # may be empty: nobody
-    Column("real_user", Name, nullable=False),  # who asked for it in the owner's name; may be empty
+    Column("renewer", Name, nullable=False),  # may be empty: no renewer
+    Column("real_user", Name, nullable=False),  # the user who requested it on behalf of the owner; may be empty
     time_column("issued_at", nullable=False),
     time_column("expires_at", nullable=False),
-    time_column("latest_at", nullable=False),  # beyond which it cannot be renewed
+    time_column("latest_at", nullable=False),  # it cannot be renewed beyond this
 )

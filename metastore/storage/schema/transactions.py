@@ -1,4 +1,4 @@
-"""Transactions of engines (Hive's ACID tables): who opened them, what they wrote, and the order they ended in."""
+"""Transactions of query engines (Hive ACID): their users, writes, and the order of their commits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Te
 
 from metastore.storage.schema.base import Name, id_column, metadata, time_column
 
-# One row. Who opens or commits changes or locks it, so ids have no gaps, and a snapshot taken after an opening sees
-# every commit that was before it.
+# One row. A transaction locks it to be opened or committed: ids have no gaps, and a snapshot that is taken after an
+# opening contains every commit before that.
 transaction_counter = Table(
     "transaction_counter",
     metadata,
@@ -20,7 +20,7 @@ transactions = Table(
     metadata,
     Column("id", BigInteger, primary_key=True, autoincrement=False),
     Column("state", Text, nullable=False),  # domain.transactions: open, aborted, committed
-    Column("type", Integer, nullable=False),  # the wire's TxnType
+    Column("type", Integer, nullable=False),  # Hive's TxnType
     Column("user_name", Text, nullable=False),
     Column("host_name", Text, nullable=False),
     Column("agent", Text, nullable=False),
@@ -28,7 +28,7 @@ transactions = Table(
     time_column("heartbeat_at", nullable=False),
     Column("heartbeat_count", Integer, nullable=False),
     time_column("ended_at"),
-    Column("commit_id", BigInteger),  # the last id that was open when this one committed
+    Column("commit_id", BigInteger),  # the last id given out when this transaction committed
     Index("transactions_state_id_idx", "state", "id"),
 )
 
@@ -40,7 +40,7 @@ transaction_components = Table(
     Column("catalog", Name, nullable=False),
     Column("database", Name, nullable=False),
     Column("table_name", Name, nullable=False),
-    Column("partition_name", Name, nullable=False),  # empty: any of the table
+    Column("partition_name", Name, nullable=False),  # empty for the whole table
     Column("operation", Integer, nullable=False),  # domain.transactions.Operation
     Index("transaction_components_table_idx", "catalog", "database", "table_name", "partition_name"),
 )

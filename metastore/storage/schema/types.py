@@ -1,4 +1,4 @@
-"""Types that clients have named."""
+"""Named types that clients have created."""
 
 from __future__ import annotations
 

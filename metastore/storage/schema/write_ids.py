@@ -1,4 +1,6 @@
-"""Write ids: the number as which a transaction wrote into a table. By name: CTAS takes one before there is a table."""
+"""Write ids: the number of a transaction's write in a table. By table name, because CTAS gets one before its table
+exists.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Writes of files that are under way, so that readers hide their files.
+"""Open writes: readers hide the files of writes that are not published.
 
-Their locations are written as `warehouse.paths.canonical` does: two spellings of one place are one text.
+Locations are in the form of `warehouse.paths.canonical`: all spellings of a location are one text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, 
 
 from metastore.storage.schema.base import Name, Texts, metadata, time_column
 
-# Of tables that were ever written through our library.
+# One row for each table that our client library has written to.
 write_counters = Table(
     "write_counters",
     metadata,
@@ -21,13 +21,14 @@ open_writes = Table(
     "open_writes",
     metadata,
     Column("query_id", Name, primary_key=True),  # <the table's token>-<number>
-    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="SET NULL"), index=True),  # null: was dropped
+    # null if the table was dropped
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="SET NULL"), index=True),
     Column("number", BigInteger, nullable=False),
-    Column("roots", Texts, nullable=False),  # where the table has lain since the write began, newest first
+    Column("roots", Texts, nullable=False),  # locations of the table since the write began, the newest first
     Column("lease_millis", Integer, nullable=False),
     time_column("lease_ends_at", nullable=False),
-    time_column("aborted_at"),  # from then on it can be neither renewed nor published
-    Column("swept", Boolean, nullable=False),  # its files have been removed once; it may still be writing some
+    time_column("aborted_at"),  # an aborted write can be neither renewed nor published
+    Column("swept", Boolean, nullable=False),  # its files were removed; the writer may still create some
     time_column("begun_at", nullable=False, default=text("now()")),
 )
 
@@ -36,7 +37,7 @@ open_write_locations = Table(
     metadata,
     Column("query_id", Name, ForeignKey("open_writes.query_id", ondelete="CASCADE"), primary_key=True),
     Column("location", Name, primary_key=True),
-    Column("owned", Boolean, nullable=False),  # false: others' files are there as well
+    Column("owned", Boolean, nullable=False),  # false if other writes use the location, too
     Index("open_write_locations_owned_idx", "location", unique=True, postgresql_where=text("owned")),
     Index("open_write_locations_location_idx", "location"),
 )
