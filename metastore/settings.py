@@ -102,7 +102,7 @@ class Settings:
         unit="bytes per second",
     )
     drain_timeout: float = _seconds(
-        20.0, "Time for running calls to finish after SIGTERM, in seconds. Then the server closes them.", low=0
+        20.0, "Time for running calls to finish after SIGTERM, in seconds. Unfinished calls are aborted.", low=0
     )
 
     # TLS

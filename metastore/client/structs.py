@@ -228,7 +228,7 @@ class CleanResult:
 
 
 class PublishMode(Enum):
-    """Effect on the partition. The names equal those of PublishMode in thrift_idl/metastore.thrift."""
+    """Effect on the partition, with the names of PublishMode in thrift_idl/metastore.thrift."""
 
     APPEND = "APPEND"
     OVERWRITE = "OVERWRITE"
