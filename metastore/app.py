@@ -27,6 +27,7 @@ from metastore.handlers.config import ConfigHandlers
 from metastore.handlers.constraints import ConstraintHandlers
 from metastore.handlers.databases import DatabaseHandlers
 from metastore.handlers.dependencies import DependencyHandlers
+from metastore.handlers.fb303 import FacebookHandlers
 from metastore.handlers.fields import FieldHandlers
 from metastore.handlers.functions import FunctionHandlers
 from metastore.handlers.hiveserver import HiveServerHandlers
@@ -42,6 +43,7 @@ from metastore.handlers.partition_specs import PartitionSpecHandlers
 from metastore.handlers.partitions_read import PartitionReadHandlers
 from metastore.handlers.partitions_write import PartitionWriteHandlers
 from metastore.handlers.privileges import PrivilegeHandlers
+from metastore.handlers.registry import served
 from metastore.handlers.roles import RoleHandlers
 from metastore.handlers.runtime_statistics import RuntimeStatisticsHandlers
 from metastore.handlers.scans import ScanHandlers
@@ -58,7 +60,6 @@ from metastore.monitoring.shared_metrics import SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import CallSession, Dispatcher
-from metastore.protocol.fb303 import FacebookHandlers
 from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
@@ -195,7 +196,7 @@ class Application:
         # Calls
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
         self._records = _records(settings, metrics, self._spans)
-        self._dispatcher = self._make_dispatcher()
+        self.dispatcher = self._make_dispatcher()
 
         # Work in the background
         self._bootstrap = Timer("creating the default database", self.databases.bootstrap, _RETRY_INTERVAL, once=True)
@@ -223,7 +224,7 @@ class Application:
         self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
     ) -> CallSession:
         """Returns the session of a new connection. `identity` is its authenticated user, if any."""
-        return self._dispatcher.open_session(peer, identity, self._groups.of, wire_format, encrypted=encrypted)
+        return self.dispatcher.open_session(peer, identity, self._groups.of, wire_format, encrypted=encrypted)
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
@@ -272,9 +273,10 @@ class Application:
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         base = FacebookHandlers(_version(), self._store.is_reachable)
-        guard = Guard(self._rights, read_only=settings.read_only, trail=self._audit)
+        guard = Guard(self._rights, read_only=settings.read_only, audit_log=self._audit)
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
-        return Dispatcher(self._make_handlers(), base, self._records, guard, quotas)
+        handlers = self._make_handlers() | {"fb303": base}
+        return Dispatcher(served(), handlers, self._records, guard, quotas, count=base.count)
 
     def _make_timers(self) -> tuple[Timer, ...]:
         settings = self._settings
@@ -293,7 +295,7 @@ class Application:
         )
 
     def _make_handlers(self) -> dict[str, Any]:
-        """Returns the handlers by domain. The keys are the domains in `protocol.methods`."""
+        """Returns the handlers by domain, which is the name of their module."""
         settings = self._settings
         timeout = timedelta(seconds=settings.txn_timeout)
         partitions_write = PartitionWriteService(*self._changing)

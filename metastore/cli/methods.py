@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from metastore.cli.printing import is_terminal, print_table
-from metastore.protocol.methods import SERVED
+from metastore.handlers.registry import served
 from metastore.protocol.unsupported import REFUSED
 
 
@@ -35,7 +35,10 @@ def show_methods(*, refused_only: bool) -> None:
 
 
 def _served() -> list[_Group]:
-    return [_Group(domain, "served", "", sorted(names.split())) for domain, names in SERVED.items()]
+    domains: dict[str, list[str]] = {}
+    for name, method in sorted(served().items()):
+        domains.setdefault(method.domain, []).append(name)
+    return [_Group(domain, "served", "", names) for domain, names in domains.items()]
 
 
 def _refused() -> list[_Group]:

@@ -21,12 +21,12 @@ from metastore.cli.database import opened
 from metastore.domain.events import EventType
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import ConfigurationError, UnavailableError
+from metastore.handlers.registry import served
 from metastore.identity import AuthenticationFailedError, Identity
 from metastore.monitoring.logs import configure
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.exceptions import all_told
-from metastore.protocol.methods import served
 from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners, warnings

@@ -1,127 +1,126 @@
-"""What a call needs before it may happen, as the method table declares it. `services.authorization` decides."""
+"""Requirements: what a caller must have before a call runs. Operations declare them, `services.authorization` checks
+them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.domain.privileges import CatalogName, Everything, Right
+from metastore.domain.privileges import CatalogName, Right, WholeMetastore
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """One of these rights on an object. None of them: it must be seen.
+class RequiredPrivilege:
+    """One of the rights `any_of` on an object. Without rights, the object must be visible.
 
-    `owner`: name and kind of who is to own it; that is for owners to say, unless it stays as it is.
-    `if_missing`: the object may be missing; then it is a right on its database that is needed.
-    `new`: the struct of what is to replace it; INSERT is enough for a table's statistics. What its sender leaves unset,
-    and may not change, is set to what is there.
+    Attributes:
+        new_owner: name and kind of the owner that the call sets. Only owners may change the owner.
+        if_missing: if the object does not exist, one of these rights on its database is required instead.
+        replacement: the struct that replaces the object. INSERT is enough if only a table's statistics differ. Fields
+            that are unset, and that the caller may not change, are set to their stored values.
     """
 
-    what: TableName | DatabaseName | CatalogName | Everything
+    securable: TableName | DatabaseName | CatalogName | WholeMetastore
     any_of: tuple[Right, ...] = ()
-    owner: tuple[str | None, int | None] | None = None
+    new_owner: tuple[str | None, int | None] | None = None
     if_missing: tuple[Right, ...] | None = None
-    new: object = None
+    replacement: object = None
 
 
 @dataclass(frozen=True, slots=True)
-class AdminNeed:
-    """To be an administrator: whom METASTORE_ADMINS names."""
-
-    what: str = "the metastore"
+class Administrator:
+    """Membership in METASTORE_ADMINS."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceNeed:
-    """To register these locations for a table (None: for something of the database)."""
+class LocationPrivilege:
+    """The right to register these locations for a table, or for an object of the database if `table` is None."""
 
     database: DatabaseName
     table: TableName | None
     locations: tuple[str, ...]
 
 
-class Held(StrEnum):
-    """What belongs to who made it."""
-
-    LOCK = "lock"
-    TRANSACTION = "transaction"
-
-
 @dataclass(frozen=True, slots=True)
-class OwnNeed:
-    """To be who made these locks or transactions."""
+class OwnLocks:
+    """The caller acquired these locks."""
 
-    kind: Held
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class WriteNeed:
-    """Rights on the table whose write this is."""
+class OwnTransactions:
+    """The caller opened these transactions."""
+
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAccess:
+    """One of these rights on the table that the write with this query ID writes to."""
 
     query_id: str
     any_of: tuple[Right, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DependentsNeed:
-    """Rights on all tables that depend on this one."""
+class DependentsPrivilege:
+    """One of these rights on every table that depends on this one."""
 
     table: TableName
     any_of: tuple[Right, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionNeed:
-    """To own a function, or to have one of these rights on its database.
+class FunctionPrivilege:
+    """Ownership of a function, or one of these rights on its database.
 
-    `owner`: as of `Need`; who has no name stays as it is.
+    `new_owner`: as in RequiredPrivilege; without a name, the owner does not change.
     """
 
     database: DatabaseName
     name: str
     any_of: tuple[Right, ...]
-    owner: tuple[str | None, int | None] | None = None
+    new_owner: tuple[str | None, int | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class GrantNeed:
-    """To be allowed to grant these privileges on an object."""
+class GrantOption:
+    """The right to grant these privileges on an object."""
 
-    what: TableName | DatabaseName | Everything
+    securable: TableName | DatabaseName | WholeMetastore
     privileges: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RoleNeed:
-    """To be allowed to give a role to others, or to take it from them."""
+class RoleAdministration:
+    """The right to grant a role to others, and to revoke it."""
 
     role: str
 
 
 @dataclass(frozen=True, slots=True)
-class PrincipalNeed:
-    """To be a principal, one of its members, or an owner of the object that is asked about."""
+class PrincipalAccess:
+    """The caller is this principal or one of its members, or owns the object that the call asks about."""
 
     name: str | None
     kind: int | None
-    groups: tuple[str, ...] = field(default=())
-    what: TableName | DatabaseName | Everything | None = None
+    groups: tuple[str, ...] = ()
+    securable: TableName | DatabaseName | WholeMetastore | None = None
 
 
-AnyNeed = (
-    Need
-    | AdminNeed
-    | PlaceNeed
-    | OwnNeed
-    | WriteNeed
-    | DependentsNeed
-    | FunctionNeed
-    | GrantNeed
-    | RoleNeed
-    | PrincipalNeed
+Requirement: TypeAlias = (
+    RequiredPrivilege
+    | Administrator
+    | LocationPrivilege
+    | OwnLocks
+    | OwnTransactions
+    | WriteAccess
+    | DependentsPrivilege
+    | FunctionPrivilege
+    | GrantOption
+    | RoleAdministration
+    | PrincipalAccess
 )
-Needs = Sequence[AnyNeed]

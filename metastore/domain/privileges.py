@@ -62,14 +62,14 @@ class CatalogName(NamedTuple):
         return self.name
 
 
-class Everything(NamedTuple):
+class WholeMetastore(NamedTuple):
     """The whole metastore."""
 
     def __str__(self) -> str:
         return "the metastore"
 
 
-EVERYTHING: Final = Everything()
+WHOLE_METASTORE: Final = WholeMetastore()
 
 
 class Admins(NamedTuple):

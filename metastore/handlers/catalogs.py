@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from metastore.domain.names import fold
+from metastore.operations.answer_filters import catalog, catalogs
+from metastore.operations.operation import administrator, from_fields, operation
 from metastore.services.entry.catalogs import CatalogService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterCatalogRequest,
@@ -21,20 +23,26 @@ class CatalogHandlers:
     def __init__(self, catalogs: CatalogService) -> None:
         self._catalogs = catalogs
 
+    @operation("catalog.catalog.name", administrator, is_change=True)
     def create_catalog(self, request: CreateCatalogRequest) -> None:
         self._catalogs.create(request.catalog or Catalog())
 
+    @operation("rqst.name", administrator, is_change=True)
     def alter_catalog(self, request: AlterCatalogRequest) -> None:
         self._catalogs.alter(fold(request.name), request.newCat or Catalog())
 
+    @operation("catName.name", answer_filter=from_fields(catalog, "catName.name"))
     def get_catalog(self, request: GetCatalogRequest) -> GetCatalogResponse:
         return GetCatalogResponse(self._catalogs.get(fold(request.name)))
 
+    @operation(None, answer_filter=catalogs)
     def get_catalogs(self) -> GetCatalogsResponse:
         return GetCatalogsResponse(self._catalogs.names())
 
+    @operation("catName.name", administrator, is_change=True)
     def drop_catalog(self, request: DropCatalogRequest) -> None:
         self._catalogs.drop(fold(request.name), if_exists=bool(request.ifExists))
 
+    @operation(None)
     def get_metastore_db_uuid(self) -> str:
         return self._catalogs.identity()

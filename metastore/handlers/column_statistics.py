@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.domain.names import TableName
+from metastore.domain.privileges import Right
 from metastore.encoding.binary import EncodedMap
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import table_name
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import any_of, from_fields, operation, visible
+from metastore.operations.requirements import column_statistics, column_statistics_list
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.entry.column_statistics_write import ColumnStatisticsWriteService
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -27,6 +31,15 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 _ENGINE = "hive"
 
+_STATS_OBJ_TABLE = TableFields(
+    "stats_obj.statsDesc.dbName", "stats_obj.statsDesc.tableName", "stats_obj.statsDesc.catName"
+)
+_REQUESTED_TABLE = TableFields(
+    "req.colStats.0.statsDesc.dbName", "req.colStats.0.statsDesc.tableName", "req.colStats.0.statsDesc.catName"
+)
+_TABLE = TableFields("db_name", "tbl_name")
+_REQUEST_TABLE = TableFields("request.dbName", "request.tblName", "request.catName")
+
 
 class ColumnStatisticsHandlers:
     """`*_column_statistics*`, `*_statistics_req`, `*_aggr_stats_for`."""
@@ -35,22 +48,35 @@ class ColumnStatisticsHandlers:
         self._read = read
         self._write = write
 
+    @operation(_STATS_OBJ_TABLE, from_fields(column_statistics, "stats_obj"), is_change=True)
     def update_table_column_statistics(self, statistics: ColumnStatistics) -> bool:
         self._store([statistics], of_table=True)
         return True
 
+    @operation(_STATS_OBJ_TABLE, from_fields(column_statistics, "stats_obj"), is_change=True)
     def update_partition_column_statistics(self, statistics: ColumnStatistics) -> bool:
         self._store([statistics], of_table=False)
         return True
 
+    @operation(_REQUESTED_TABLE, from_fields(column_statistics_list, "req.colStats"), is_change=True)
     def update_table_column_statistics_req(self, request: SetPartitionsStatsRequest) -> SetPartitionsStatsResponse:
         self._store(request.colStats or [], of_table=True, engine=request.engine, merge=bool(request.needMerge))
         return SetPartitionsStatsResponse(result=True)
 
+    @operation(_REQUESTED_TABLE, from_fields(column_statistics_list, "req.colStats"), is_change=True)
     def update_partition_column_statistics_req(self, request: SetPartitionsStatsRequest) -> SetPartitionsStatsResponse:
         self._store(request.colStats or [], of_table=False, engine=request.engine, merge=bool(request.needMerge))
         return SetPartitionsStatsResponse(result=True)
 
+    @operation(
+        TableFields(
+            "request.colStats.0.statsDesc.dbName",
+            "request.colStats.0.statsDesc.tableName",
+            "request.colStats.0.statsDesc.catName",
+        ),
+        from_fields(column_statistics_list, "request.colStats"),
+        is_change=True,
+    )
     def set_aggr_stats_for(self, request: SetPartitionsStatsRequest) -> bool:
         statistics = request.colStats or []
         levels = {bool(_described(column_statistics).isTblLevel) for column_statistics in statistics}
@@ -60,40 +86,53 @@ class ColumnStatisticsHandlers:
         self._store(statistics, of_table=of_table, engine=request.engine, merge=bool(request.needMerge))
         return True
 
+    @operation(_TABLE, any_of(Right.SELECT))
     def get_table_column_statistics(self, database: str, table: str, column: str) -> ColumnStatistics:
         return self._of_column(table_name(database, table), None, column)
 
+    @operation(_TABLE, any_of(Right.SELECT))
     def get_partition_column_statistics(
         self, database: str, table: str, partition: str, column: str
     ) -> ColumnStatistics:
         return self._of_column(table_name(database, table), partition or "", column)
 
+    @operation(_REQUEST_TABLE, any_of(Right.SELECT))
     def get_table_statistics_req(self, request: TableStatsRequest) -> TableStatsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         found = self._read.of_table(name, request.colNames, request.engine or _ENGINE)
         return TableStatsResult(tableStats=found.columns if found else [])
 
+    @operation(_REQUEST_TABLE, any_of(Right.SELECT), entries="request.partNames")
     def get_partitions_statistics_req(self, request: PartitionsStatsRequest) -> PartitionsStatsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         engine = request.engine or _ENGINE
         found = self._read.of_partitions(name, request.partNames or [], request.colNames, engine)
         return PartitionsStatsResult(partStats=EncodedMap({key: analyzed.columns for key, analyzed in found.items()}))
 
+    @operation(_REQUEST_TABLE, any_of(Right.SELECT), entries="request.partNames")
     def get_aggr_stats_for(self, request: PartitionsStatsRequest) -> AggrStats:
         name = table_name(request.dbName, request.tblName, request.catName)
         engine = request.engine or _ENGINE
         return self._read.aggregate(name, request.partNames or [], request.colNames or [], engine)
 
+    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
     def delete_table_column_statistics(self, database: str, table: str, column: str | None, engine: str | None) -> bool:
         self._write.delete(table_name(database, table), _one_or_all(column), engine, of_table=True)
         return True
 
+    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
     def delete_partition_column_statistics(
         self, database: str, table: str, partition: str, column: str | None, engine: str | None
     ) -> bool:
         self._write.delete(table_name(database, table), _one_or_all(column), engine, partitions=[partition])
         return True
 
+    @operation(
+        TableFields("req.db_name", "req.tbl_name", "req.cat_name"),
+        any_of(Right.INSERT, Right.ALTER),
+        entries="req.part_names",
+        is_change=True,
+    )
     def delete_column_statistics_req(self, request: DeleteColumnStatisticsRequest) -> bool:
         name = table_name(request.db_name, request.tbl_name, request.cat_name)
         columns, partitions = request.col_names or None, request.part_names or None
@@ -101,10 +140,12 @@ class ColumnStatisticsHandlers:
         self._write.delete(name, columns, request.engine, partitions=partitions, of_table=of_table)
         return True
 
+    @operation(TableFields("cr.dbname", "cr.tablename"), visible)
     def find_columns_with_stats(self, compaction: CompactionInfoStruct) -> list[str]:
         name = table_name(compaction.dbname, compaction.tablename)
         return self._read.columns(name, compaction.partitionname, _ENGINE)
 
+    @operation(None)
     def update_transaction_statistics(self, _: UpdateTransactionalStatsRequest) -> None:
         """Does nothing: Hive counts changed rows for its own rebuilding of materialized views, which is not served."""
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
+from metastore.operations.answer_filters import compactions
+from metastore.operations.fields import DatabaseFields, TableFields
+from metastore.operations.operation import administrator, any_of, operation, visible
 from metastore.services.entry.compactions import CompactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
@@ -18,6 +22,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     ShowCompactResponse,
 )
 
+_REQUESTED_TABLE = TableFields("rqst.dbname", "rqst.tablename")
+_COMPACTED_TABLE = TableFields("cr.dbname", "cr.tablename")
+
 
 class CompactionHandlers:
     """`*compact*`, `mark_*`, `set_hadoop_jobid`."""
@@ -25,43 +32,56 @@ class CompactionHandlers:
     def __init__(self, compactions: CompactionService) -> None:
         self._compactions = compactions
 
+    @operation(_REQUESTED_TABLE, any_of(Right.ALTER), is_change=True)
     def compact(self, request: CompactionRequest) -> None:
         self.compact2(request)
 
+    @operation(_REQUESTED_TABLE, any_of(Right.ALTER), is_change=True)
     def compact2(self, request: CompactionRequest) -> CompactionResponse:
         return self._compactions.request(table_name(request.dbname, request.tablename), request)
 
+    @operation(DatabaseFields("rqst.dbName"), answer_filter=compactions)
     def show_compact(self, request: ShowCompactRequest) -> ShowCompactResponse:
         return ShowCompactResponse(self._compactions.show(request))
 
+    @operation(None, administrator, is_change=True)
     def abort_Compactions(self, request: AbortCompactionRequest) -> AbortCompactResponse:  # noqa: N802 - the wire's name
         return AbortCompactResponse(self._compactions.abort(request.compactionIds or []))
 
+    @operation(None, administrator, is_change=True)
     def find_next_compact(self, worker: str | None) -> OptionalCompactionInfoStruct:
         return OptionalCompactionInfoStruct(self._compactions.next(None, worker, None))
 
+    @operation(None, administrator, is_change=True)
     def find_next_compact2(self, request: FindNextCompactRequest) -> OptionalCompactionInfoStruct:
         taken = self._compactions.next(request.poolName, request.workerId, request.workerVersion)
         return OptionalCompactionInfoStruct(taken)
 
+    @operation(_COMPACTED_TABLE, administrator, is_change=True)
     def update_compactor_state(self, info: CompactionInfoStruct, transaction: int | None) -> None:
         self._compactions.update(table_name(info.dbname, info.tablename), info, transaction or 0)
 
+    @operation(_COMPACTED_TABLE, administrator, is_change=True)
     def mark_compacted(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_compacted(info.id or 0)
 
+    @operation(_COMPACTED_TABLE, administrator, is_change=True)
     def mark_cleaned(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_cleaned(info.id or 0)
 
+    @operation(_COMPACTED_TABLE, administrator, is_change=True)
     def mark_failed(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_failed(table_name(info.dbname, info.tablename), info)
 
+    @operation(_COMPACTED_TABLE, administrator, is_change=True)
     def mark_refused(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_refused(info)
 
+    @operation(None, administrator, is_change=True)
     def set_hadoop_jobid(self, job: str | None, compaction: int | None) -> None:
         self._compactions.set_job(compaction or 0, job or "")
 
+    @operation(_REQUESTED_TABLE, visible, entries="rqst.partitionnames")
     def get_latest_committed_compaction_info(
         self, request: GetLatestCommittedCompactionInfoRequest
     ) -> GetLatestCommittedCompactionInfoResponse:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG
+from metastore.domain.privileges import Right
 from metastore.encoding.binary import EncodedStruct
 from metastore.handlers.arguments import database_name, database_pattern, given_database_name, required
+from metastore.operations.answer_filters import database_objects, databases
+from metastore.operations.assignments import set_database_owner
+from metastore.operations.audit_details import parameters
+from metastore.operations.fields import DatabaseFields
+from metastore.operations.operation import TARGET, any_of, from_fields, operation, visible
+from metastore.operations.requirements import altered_database, new_database
 from metastore.services.entry.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterDatabaseRequest,
@@ -16,6 +23,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GetDatabaseRequest,
 )
 
+_DATABASE = DatabaseFields("name")
+
 
 class DatabaseHandlers:
     """`*_database*`."""
@@ -23,11 +32,25 @@ class DatabaseHandlers:
     def __init__(self, databases: DatabaseService) -> None:
         self._databases = databases
 
+    @operation(
+        DatabaseFields("database.name", "database.catalogName"),
+        from_fields(new_database, "database"),
+        assignments=from_fields(set_database_owner, "database"),
+        audit_detail=from_fields(parameters, "database.parameters"),
+        is_change=True,
+    )
     def create_database(self, database: Database) -> None:
         name = given_database_name(database.name, database.catalogName)
         database.name = name.name
         self._databases.create(name.catalog, database)
 
+    @operation(
+        DatabaseFields("createDatabaseRequest.databaseName", "createDatabaseRequest.catalogName"),
+        from_fields(new_database, "createDatabaseRequest"),
+        assignments=from_fields(set_database_owner, "createDatabaseRequest"),
+        audit_detail=from_fields(parameters, "createDatabaseRequest.parameters"),
+        is_change=True,
+    )
     def create_database_req(self, request: CreateDatabaseRequest) -> None:
         self.create_database(
             Database(
@@ -45,31 +68,57 @@ class DatabaseHandlers:
             )
         )
 
+    @operation(_DATABASE, visible)
     def get_database(self, name: str) -> EncodedStruct[Database]:
         return self._databases.get(given_database_name(name))
 
+    @operation(DatabaseFields("request.name", "request.catalogName"), visible)
     def get_database_req(self, request: GetDatabaseRequest) -> EncodedStruct[Database]:
         return self._databases.get(given_database_name(request.name, request.catalogName))
 
+    @operation(DatabaseFields("pattern"), answer_filter=from_fields(databases, TARGET))
     def get_databases(self, pattern: str | None) -> list[str]:
         return self._databases.names(*database_pattern(pattern))
 
+    @operation(
+        DatabaseFields("request.pattern", "request.catalogName"), answer_filter=from_fields(database_objects, TARGET)
+    )
     def get_databases_req(self, request: GetDatabaseObjectsRequest) -> GetDatabaseObjectsResponse:
         catalog, pattern = database_pattern(request.pattern, request.catalogName)
         return GetDatabaseObjectsResponse(self._databases.matching(catalog, pattern))
 
+    @operation(None, answer_filter=databases)
     def get_all_databases(self) -> list[str]:
         return self._databases.names(DEFAULT_CATALOG, None)
 
+    @operation(
+        DatabaseFields("dbname"),
+        from_fields(altered_database, "dbname", "db"),
+        audit_detail=from_fields(parameters, "db.parameters"),
+        is_change=True,
+    )
     def alter_database(self, name: str, database: Database) -> None:
         self._databases.alter(database_name(name, database.catalogName), database)
 
+    @operation(
+        DatabaseFields("alterDbReq.oldDbName"),
+        from_fields(altered_database, "alterDbReq.oldDbName", "alterDbReq.newDb"),
+        audit_detail=from_fields(parameters, "alterDbReq.newDb.parameters"),
+        is_change=True,
+    )
     def alter_database_req(self, request: AlterDatabaseRequest) -> None:
         self.alter_database(request.oldDbName, required("newDb", request.newDb))
 
+    @operation(_DATABASE, any_of(Right.DROP), is_change=True)
     def drop_database(self, name: str, delete_data: bool, cascade: bool) -> None:
         self._databases.drop(given_database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
 
+    @operation(
+        DatabaseFields("req.name", "req.catalogName"),
+        any_of(Right.DROP),
+        missing_ok="req.ignoreUnknownDb",
+        is_change=True,
+    )
     def drop_database_req(self, request: DropDatabaseRequest) -> None:
         self._databases.drop(
             given_database_name(request.name, request.catalogName),

@@ -6,6 +6,12 @@ from metastore.context import caller
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import table_name
+from metastore.operations.answer_filters import dependencies
+from metastore.operations.assignments import set_dependent_owner
+from metastore.operations.audit_details import parameters
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import TARGET, from_fields, operation, visible
+from metastore.operations.requirements import changed_dependency, dependent_table
 from metastore.services.entry.dependencies import DependencyService
 from metastore.services.entry.partition_waiting import PartitionWaitingService
 from thrift_idl.gen.metastore.ttypes import (
@@ -17,6 +23,9 @@ from thrift_idl.gen.metastore.ttypes import (
     WaitRequest,
 )
 
+_REQUESTED_TABLE = TableFields("request.dbName", "request.tableName", "request.catName")
+_BASE = TableFields("request.baseDbName", "request.baseTableName", "request.catName")
+
 
 class DependencyHandlers:
     """`create_dependent_table`, `set_dependency`, `get_dependencies`, `wait_for_partition`."""
@@ -25,6 +34,13 @@ class DependencyHandlers:
         self._dependencies = dependencies
         self._waiting = waiting
 
+    @operation(
+        _REQUESTED_TABLE,
+        from_fields(dependent_table, TARGET, _BASE),
+        assignments=from_fields(set_dependent_owner, "request"),
+        audit_detail=from_fields(parameters, "request.parameters"),
+        is_change=True,
+    )
     def create_dependent_table(self, request: CreateDependentTableRequest) -> None:
         current = caller.get()
         owner = request.owner or (current.user if current else None)
@@ -34,9 +50,11 @@ class DependencyHandlers:
             *_tables(request), keys, parameters=parameters, owner=owner, if_not_exists=if_not_exists
         )
 
+    @operation(_REQUESTED_TABLE, from_fields(changed_dependency, TARGET, _BASE), is_change=True)
     def set_dependency(self, request: SetDependencyRequest) -> None:
         self._dependencies.set_base(*_tables(request), request.partitions)
 
+    @operation(_REQUESTED_TABLE, visible, answer_filter=from_fields(dependencies, TARGET))
     def get_dependencies(self, request: DependenciesRequest) -> Dependencies:
         if request.direction not in (DependencyDirection.UP, DependencyDirection.DOWN):
             raise InvalidInputError(f"The direction is {request.direction}, but must be UP or DOWN")
@@ -46,6 +64,7 @@ class DependencyHandlers:
         name = table_name(request.dbName, request.tableName, request.catName)
         return asked(name, request.values, transitive=transitive, base_partitions=named)
 
+    @operation(_REQUESTED_TABLE, visible)
     def wait_for_partition(self, request: WaitRequest) -> bool:
         name = table_name(request.dbName, request.tableName, request.catName)
         seconds = (10_000 if request.timeoutMillis is None else request.timeoutMillis) / 1000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from metastore.domain.names import TableName
 from metastore.handlers.arguments import table_name
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import operation, visible
 from metastore.services.entry.tables import TableService
 from thrift_idl.gen.hive_metastore.ttypes import (
     EnvironmentContext,
@@ -14,6 +16,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GetSchemaResponse,
 )
 
+_TABLE = TableFields("db_name", "table_name")
+_REQUESTED_TABLE = TableFields("req.dbName", "req.tblName", "req.catName")
+
 
 class FieldHandlers:
     """`get_fields*`, `get_schema*`."""
@@ -21,25 +26,31 @@ class FieldHandlers:
     def __init__(self, tables: TableService) -> None:
         self._tables = tables
 
+    @operation(_TABLE, visible)
     def get_fields(self, database: str, table: str) -> list[FieldSchema]:
         return self._fields(table_name(database, table))
 
+    @operation(_TABLE, visible)
     def get_fields_with_environment_context(
         self, database: str, table: str, _: EnvironmentContext | None
     ) -> list[FieldSchema]:
         return self.get_fields(database, table)
 
+    @operation(_REQUESTED_TABLE, visible)
     def get_fields_req(self, request: GetFieldsRequest) -> GetFieldsResponse:
         return GetFieldsResponse(fields=self._fields(table_name(request.dbName, request.tblName, request.catName)))
 
+    @operation(_TABLE, visible)
     def get_schema(self, database: str, table: str) -> list[FieldSchema]:
         return self._schema(table_name(database, table))
 
+    @operation(_TABLE, visible)
     def get_schema_with_environment_context(
         self, database: str, table: str, _: EnvironmentContext | None
     ) -> list[FieldSchema]:
         return self.get_schema(database, table)
 
+    @operation(_REQUESTED_TABLE, visible)
     def get_schema_req(self, request: GetSchemaRequest) -> GetSchemaResponse:
         return GetSchemaResponse(fields=self._schema(table_name(request.dbName, request.tblName, request.catName)))
 

@@ -14,6 +14,11 @@ from metastore.errors import (
     VersionDependentError,
 )
 from metastore.handlers.arguments import database_name, given_database_name
+from metastore.operations.answer_filters import function_names, functions, functions_of_database
+from metastore.operations.assignments import set_function_owner
+from metastore.operations.fields import DatabaseFields, TableFields
+from metastore.operations.operation import TARGET, from_fields, operation, visible
+from metastore.operations.requirements import altered_function, dropped_function, new_function
 from metastore.services.entry.functions import FunctionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     Function,
@@ -22,6 +27,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GetFunctionsResponse,
 )
 
+_TABLE = TableFields("dbName", "funcName")
+_DATABASE = DatabaseFields("dbName")
+
 
 class FunctionHandlers:
     """`*_function*`."""
@@ -29,11 +37,18 @@ class FunctionHandlers:
     def __init__(self, functions: FunctionService) -> None:
         self._functions = functions
 
+    @operation(
+        TableFields("func.dbName", "func.functionName", "func.catName"),
+        from_fields(new_function, "func"),
+        assignments=from_fields(set_function_owner, "func"),
+        is_change=True,
+    )
     def create_function(self, function: Function) -> None:
         if function.dbName is None:
             raise VersionDependentError("Database name in Function cannot be null.", NotFoundError)
         self._functions.create(database_name(function.dbName, function.catName), function)
 
+    @operation(_TABLE, from_fields(altered_function, "dbName", "funcName", "newFunc"), is_change=True)
     def alter_function(self, database: str, name: str, function: Function) -> None:
         home = given_database_name(database)
         target = DatabaseName(home.catalog, given_database_name(function.dbName).name)
@@ -44,21 +59,29 @@ class FunctionHandlers:
         except (AlreadyExistsError, NotFoundError) as error:
             raise InvalidInputError(str(error)) from error
 
+    @operation(_TABLE, from_fields(dropped_function, "dbName", "funcName"), is_change=True)
     def drop_function(self, database: str, name: str) -> None:
         self._functions.drop(given_database_name(database), _function_name(name))
 
+    @operation(_DATABASE, visible)
     def get_function(self, database: str, name: str) -> EncodedStruct[Function]:
         return self._functions.get(given_database_name(database), _function_name(name))
 
+    @operation(_DATABASE, answer_filter=from_fields(function_names, TARGET))
     def get_functions(self, database: str, pattern: str | None) -> list[str]:
         return self._functions.names(given_database_name(database), pattern_regex(pattern))
 
+    @operation(
+        DatabaseFields("request.dbName", "request.catalogName"),
+        answer_filter=from_fields(functions_of_database, TARGET),
+    )
     def get_functions_req(self, request: GetFunctionsRequest) -> GetFunctionsResponse:
         arguments = database_name(request.dbName, request.catalogName), pattern_regex(request.pattern)
         if request.returnNames is False:
             return GetFunctionsResponse(functions=self._functions.select(*arguments))
         return GetFunctionsResponse(function_names=self._functions.names(*arguments))
 
+    @operation(None, answer_filter=functions)
     def get_all_functions(self) -> GetAllFunctionsResponse:
         return GetAllFunctionsResponse(functions=self._functions.select(DEFAULT_CATALOG))
 

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 from metastore.domain.events import EventFilter
 from metastore.domain.names import fold, split_database
+from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
+from metastore.operations.answer_filters import write_events
+from metastore.operations.fields import DatabaseFields, TableFields
+from metastore.operations.operation import administrator, any_of, operation
 from metastore.services.entry.notifications import NotificationService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CmRecycleRequest,
@@ -28,6 +32,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 ALL = "*"
 
+_REQUESTED_DATABASE = DatabaseFields("rqst.dbName", "rqst.catName")
+
 
 class NotificationHandlers:
     """`*notification*`, `fire_listener_event`, and what replication asks for."""
@@ -35,9 +41,11 @@ class NotificationHandlers:
     def __init__(self, notifications: NotificationService) -> None:
         self._notifications = notifications
 
+    @operation(None)
     def get_current_notificationEventId(self) -> CurrentNotificationEventId:  # noqa: N802 - the wire's name
         return CurrentNotificationEventId(self._notifications.last())
 
+    @operation(_REQUESTED_DATABASE, checked_by_service=True)
     def get_next_notification(self, request: NotificationEventRequest) -> NotificationEventResponse:
         wanted = _filter(
             request.catName, request.dbName, request.tableNames, request.eventTypeSkipList, request.eventTypeList
@@ -46,6 +54,7 @@ class NotificationHandlers:
             self._notifications.after(request.lastEvent or 0, wanted, _positive(request.maxEvents))
         )
 
+    @operation(_REQUESTED_DATABASE, checked_by_service=True)
     def get_notification_events_count(self, request: NotificationEventsCountRequest) -> NotificationEventsCountResponse:
         wanted = _filter(request.catName, request.dbName, request.tableNames)
         limit = _positive(request.limit)
@@ -53,14 +62,17 @@ class NotificationHandlers:
             self._notifications.count(request.fromEventId or 0, request.toEventId, wanted, limit)
         )
 
+    @operation(TableFields("rqst.dbName", "rqst.tableName", "rqst.catName"), any_of(Right.INSERT), is_change=True)
     def fire_listener_event(self, request: FireEventRequest) -> FireEventResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
         return FireEventResponse(self._notifications.fire(name, _places(request), request.data))
 
+    @operation(TableFields("rqst.db", "rqst.table"), any_of(Right.INSERT), is_change=True)
     def add_write_notification_log(self, request: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
         self._notifications.add_writes(table_name(request.db, request.table), [request])
         return WriteNotificationLogResponse()
 
+    @operation(TableFields("rqst.db", "rqst.table", "rqst.catalog"), any_of(Right.INSERT), is_change=True)
     def add_write_notification_log_in_batch(
         self, request: WriteNotificationLogBatchRequest
     ) -> WriteNotificationLogBatchResponse:
@@ -68,11 +80,13 @@ class NotificationHandlers:
         self._notifications.add_writes(name, request.requestList or [])
         return WriteNotificationLogBatchResponse()
 
+    @operation(TableFields("request.dbName", "request.tableName"), answer_filter=write_events)
     def get_all_write_event_info(self, request: GetAllWriteEventInfoRequest) -> list[WriteEventInfo]:
         wanted = _filter(None, request.dbName, None)
         table = fold(request.tableName) if request.tableName not in (None, ALL) else None
         return self._notifications.writes(request.txnId or 0, wanted.database, table)
 
+    @operation(None, administrator)
     def cm_recycle(self, _: CmRecycleRequest) -> CmRecycleResponse:
         """Recycles nothing, as in a Hive without a change root (`hive.repl.cm.enabled`, which is off by default)."""
         return CmRecycleResponse()

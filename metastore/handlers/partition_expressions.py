@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.handlers.arguments import limit, table_name
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import operation, visible
 from metastore.services.entry.partition_expressions import PartitionExpressionService
 from metastore.services.entry.partition_specs import shaped
 from metastore.services.entry.partition_values import PartitionValueService
@@ -17,6 +19,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PartitionValuesRow,
 )
 
+_REQUESTED_TABLE = TableFields("req.dbName", "req.tblName", "req.catName")
+
 
 class PartitionExpressionHandlers:
     """`get_partitions*_by_expr`, `get_partition_names_req`, `get_partition_values`."""
@@ -25,20 +29,24 @@ class PartitionExpressionHandlers:
         self._expressions = expressions
         self._values = values
 
+    @operation(_REQUESTED_TABLE, visible)
     def get_partitions_by_expr(self, request: PartitionsByExprRequest) -> PartitionsByExprResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         selected = self._expressions.select(name, request.expr, limit(request.maxParts))
         return PartitionsByExprResult(partitions=selected.partitions, hasUnknownPartitions=selected.has_unknown)
 
+    @operation(_REQUESTED_TABLE, visible)
     def get_partitions_spec_by_expr(self, request: PartitionsByExprRequest) -> PartitionsSpecByExprResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         selected = self._expressions.select(name, request.expr, limit(request.maxParts))
         return PartitionsSpecByExprResult(grouped(selected.table, shaped(selected.partitions)), selected.has_unknown)
 
+    @operation(_REQUESTED_TABLE, visible)
     def get_partition_names_req(self, request: PartitionsByExprRequest) -> list[str]:
         name = table_name(request.dbName, request.tblName, request.catName)
         return self._expressions.names(name, request.expr, request.order, limit(request.maxParts))
 
+    @operation(TableFields("request.dbName", "request.tblName", "request.catName"), visible)
     def get_partition_values(self, request: PartitionValuesRequest) -> PartitionValuesResponse:
         try:
             return PartitionValuesResponse([PartitionValuesRow(row) for row in self._rows(request)])

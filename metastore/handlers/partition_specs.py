@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from metastore.errors import InvalidInputError, UndeclaredError
 from metastore.handlers.arguments import given_table_name, limit, table_name
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import from_fields, operation, visible
+from metastore.operations.requirements import partition_specs
 from metastore.services.entry.partition_specs import PartitionSpecService, Specs
 from metastore.services.entry.partitions_write import PartitionWriteService
 from metastore.services.rules.partition_grouping import ungrouped
 from thrift_idl.gen.hive_metastore.ttypes import GetPartitionsRequest, GetPartitionsResponse, PartitionSpec
+
+_TABLE = TableFields("db_name", "tbl_name")
 
 
 class PartitionSpecHandlers:
@@ -17,6 +22,12 @@ class PartitionSpecHandlers:
         self._specs = specs
         self._partitions = partitions
 
+    @operation(
+        TableFields("new_parts.0.dbName", "new_parts.0.tableName", "new_parts.0.catName"),
+        from_fields(partition_specs, "new_parts"),
+        entries="new_parts",
+        is_change=True,
+    )
     def add_partitions_pspec(self, specs: list[PartitionSpec]) -> int:
         new = [partition for spec in specs or [] for partition in ungrouped(spec)]
         owners = {table_name(spec.dbName, spec.tableName, spec.catName) for spec in specs or []}
@@ -24,14 +35,17 @@ class PartitionSpecHandlers:
             raise InvalidInputError(f"Partitions of {len(owners)} tables are not added together")
         return sum(len(self._partitions.add(owner, new)) for owner in owners)
 
+    @operation(_TABLE, visible)
     def get_partitions_pspec(self, database: str, table: str, maximum: int) -> Specs:
         if table is None:
             raise UndeclaredError("Table name cannot be null")
         return self._specs.select(given_table_name(database, table), None, limit(maximum))
 
+    @operation(_TABLE, visible)
     def get_part_specs_by_filter(self, database: str, table: str, text: str, maximum: int) -> Specs:
         return self._specs.select(given_table_name(database, table), text, limit(maximum))
 
+    @operation(TableFields("request.dbName", "request.tblName", "request.catName"), visible)
     def get_partitions_with_specs(self, request: GetPartitionsRequest) -> GetPartitionsResponse:
         name = given_table_name(request.dbName, request.tblName, request.catName)
         return GetPartitionsResponse(self._specs.select_parts(name, request.projectionSpec, request.filterSpec))

@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from metastore.domain.names import TableName
+from metastore.domain.privileges import Right
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import given_table_name, properties, required, table_name, table_of
+from metastore.operations.audit_details import parameters
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import TARGET, any_of, from_fields, operation
+from metastore.operations.requirements import new_partitions, partition_location, partition_locations
 from metastore.services.entry.partition_expressions import PartitionExpressionService
 from metastore.services.entry.partitions_alter import PartitionAlterService
 from metastore.services.entry.partitions_write import PartitionWriteService
@@ -28,6 +33,10 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 Context: TypeAlias = "EnvironmentContext | None"
 
+_NEW_PARTITION_TABLE = TableFields("new_part.dbName", "new_part.tableName", "new_part.catName")
+_TABLE = TableFields("db_name", "tbl_name")
+_REQUESTED_TABLE = TableFields("req.dbName", "req.tableName", "req.catName")
+
 
 class PartitionWriteHandlers:
     """`add_`, `append_`, `drop_`, `alter_` and `rename_partition*`."""
@@ -42,45 +51,83 @@ class PartitionWriteHandlers:
         self._alter = alter
         self._expressions = expressions
 
+    @operation(
+        _NEW_PARTITION_TABLE,
+        any_of(Right.INSERT, Right.ALTER),
+        from_fields(partition_location, TARGET, "new_part"),
+        audit_detail=from_fields(parameters, "new_part.parameters"),
+        is_change=True,
+    )
     def add_partition(self, new: Partition) -> Partition:
         return self.add_partition_with_environment_context(new, None)
 
+    @operation(
+        _NEW_PARTITION_TABLE,
+        any_of(Right.INSERT, Right.ALTER),
+        from_fields(partition_location, TARGET, "new_part"),
+        audit_detail=from_fields(parameters, "new_part.parameters"),
+        is_change=True,
+    )
     def add_partition_with_environment_context(self, new: Partition, context: Context) -> Partition:
         name = given_table_name(new.dbName, new.tableName, new.catName)
         return self._partitions.add(name, [new], context=properties(context))[0]
 
+    @operation(
+        TableFields("new_parts.0.dbName", "new_parts.0.tableName", "new_parts.0.catName"),
+        from_fields(new_partitions, "new_parts"),
+        entries="new_parts",
+        is_change=True,
+    )
     def add_partitions(self, new: list[Partition]) -> int:
         return len(self._partitions.add(table_of(new), new)) if required("new_parts", new) else 0
 
+    @operation(
+        TableFields("request.dbName", "request.tblName", "request.catName"),
+        any_of(Right.INSERT, Right.ALTER),
+        from_fields(partition_locations, TARGET, "request.parts"),
+        entries="request.parts",
+        is_change=True,
+    )
     def add_partitions_req(self, request: AddPartitionsRequest) -> AddPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         given = properties(request.environmentContext)
         added = self._partitions.add(name, request.parts or [], if_not_exists=bool(request.ifNotExists), context=given)
         return AddPartitionsResult(partitions=added if request.needResult is not False else None)
 
+    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
     def append_partition(self, database: str, table: str, values: list[str]) -> Partition:
         return self._partitions.append(given_table_name(database, table), values=values or [])
 
+    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
     def append_partition_with_environment_context(
         self, database: str, table: str, values: list[str], _: Context
     ) -> Partition:
         return self.append_partition(database, table, values)
 
+    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
     def append_partition_by_name(self, database: str, table: str, name: str) -> Partition:
         return self._partitions.append(given_table_name(database, table), name=name)
 
+    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
     def append_partition_by_name_with_environment_context(
         self, database: str, table: str, name: str, _: Context
     ) -> Partition:
         return self.append_partition_by_name(database, table, name)
 
+    @operation(
+        TableFields("appendPartitionsReq.dbName", "appendPartitionsReq.tableName", "appendPartitionsReq.catalogName"),
+        any_of(Right.INSERT, Right.ALTER),
+        is_change=True,
+    )
     def append_partition_req(self, request: AppendPartitionsRequest) -> Partition:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         return self._partitions.append(name, values=request.partVals, name=request.name)
 
+    @operation(_TABLE, any_of(Right.DELETE, Right.DROP), is_change=True)
     def drop_partition(self, database: str, table: str, values: list[str], delete_data: bool) -> bool:
         return self.drop_partition_with_environment_context(database, table, values, delete_data, None)
 
+    @operation(_TABLE, any_of(Right.DELETE, Right.DROP), is_change=True)
     def drop_partition_with_environment_context(
         self, database: str, table: str, values: list[str], delete_data: bool, context: Context
     ) -> bool:
@@ -88,9 +135,11 @@ class PartitionWriteHandlers:
         self._partitions.drop(given_table_name(database, table), values=values or [], delete_data=deleting, purge=purge)
         return True
 
+    @operation(_TABLE, any_of(Right.DELETE, Right.DROP), is_change=True)
     def drop_partition_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
         return self.drop_partition_by_name_with_environment_context(database, table, name, delete_data, None)
 
+    @operation(_TABLE, any_of(Right.DELETE, Right.DROP), is_change=True)
     def drop_partition_by_name_with_environment_context(
         self, database: str, table: str, name: str, delete_data: bool, context: Context
     ) -> bool:
@@ -98,12 +147,23 @@ class PartitionWriteHandlers:
         self._partitions.drop(given_table_name(database, table), name=name, delete_data=deleting, purge=purge)
         return True
 
+    @operation(
+        TableFields("dropPartitionReq.dbName", "dropPartitionReq.tblName", "dropPartitionReq.catName"),
+        any_of(Right.DELETE, Right.DROP),
+        is_change=True,
+    )
     def drop_partition_req(self, request: DropPartitionRequest) -> bool:
         name = table_name(request.dbName, request.tblName, request.catName)
         deleting, purge = bool(request.deleteData), purges(properties(request.environmentContext))
         self._partitions.drop(name, values=request.partVals, name=request.partName, delete_data=deleting, purge=purge)
         return True
 
+    @operation(
+        TableFields("req.dbName", "req.tblName", "req.catName"),
+        any_of(Right.DELETE, Right.DROP),
+        entries="req.parts.names",
+        is_change=True,
+    )
     def drop_partitions_req(self, request: DropPartitionsRequest) -> DropPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         names, if_exists = self._named(name, request)
@@ -111,30 +171,75 @@ class PartitionWriteHandlers:
         dropped = self._partitions.drop_by_names(name, names, if_exists=if_exists, delete_data=deleting, purge=purge)
         return DropPartitionsResult(partitions=dropped if request.needResult is not False else None)
 
+    @operation(
+        _TABLE,
+        any_of(Right.INSERT, Right.ALTER),
+        from_fields(partition_location, TARGET, "new_part"),
+        audit_detail=from_fields(parameters, "new_part.parameters"),
+        is_change=True,
+    )
     def alter_partition(self, database: str, table: str, new: Partition) -> None:
         self._alter.alter(given_table_name(database, table), [new], {})
 
+    @operation(
+        _TABLE,
+        any_of(Right.INSERT, Right.ALTER),
+        from_fields(partition_location, TARGET, "new_part"),
+        audit_detail=from_fields(parameters, "new_part.parameters"),
+        is_change=True,
+    )
     def alter_partition_with_environment_context(
         self, database: str, table: str, new: Partition, context: Context
     ) -> None:
         self._alter.alter(given_table_name(database, table), [new], properties(context))
 
+    @operation(
+        _TABLE,
+        any_of(Right.INSERT, Right.ALTER),
+        from_fields(partition_locations, TARGET, "new_parts"),
+        entries="new_parts",
+        is_change=True,
+    )
     def alter_partitions(self, database: str, table: str, new: list[Partition]) -> None:
         self._alter.alter(given_table_name(database, table), required("new_parts", new), {})
 
+    @operation(
+        _TABLE,
+        any_of(Right.INSERT, Right.ALTER),
+        from_fields(partition_locations, TARGET, "new_parts"),
+        entries="new_parts",
+        is_change=True,
+    )
     def alter_partitions_with_environment_context(
         self, database: str, table: str, new: list[Partition], context: Context
     ) -> None:
         self._alter.alter(given_table_name(database, table), required("new_parts", new), properties(context))
 
+    @operation(
+        _REQUESTED_TABLE,
+        any_of(Right.INSERT, Right.ALTER),
+        from_fields(partition_locations, TARGET, "req.partitions"),
+        entries="req.partitions",
+        is_change=True,
+    )
     def alter_partitions_req(self, request: AlterPartitionsRequest) -> AlterPartitionsResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
         self._alter.alter(name, request.partitions or [], properties(request.environmentContext))
         return AlterPartitionsResponse()
 
+    @operation(
+        _TABLE,
+        any_of(Right.ALTER),
+        from_fields(partition_location, TARGET, "new_part"),
+        audit_detail=from_fields(parameters, "new_part.parameters"),
+        is_change=True,
+    )
     def rename_partition(self, database: str, table: str, values: list[str], new: Partition) -> None:
         self._alter.rename(given_table_name(database, table), values or [], new)
 
+    @operation(
+        _REQUESTED_TABLE, any_of(Right.ALTER), from_fields(partition_location, TARGET, "req.newPart"), is_change=True
+    )
     def rename_partition_req(self, request: RenamePartitionRequest) -> RenamePartitionResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
         self._alter.rename(name, request.partVals or [], required("newPart", request.newPart))

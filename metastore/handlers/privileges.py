@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import database_name, is_revocation
+from metastore.operations.answer_filters import privileges
+from metastore.operations.assignments import set_grantor
+from metastore.operations.audit_details import granted
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import from_fields, operation
+from metastore.operations.sessions import grantable, ownership_of, principals_on
 from metastore.services.entry.privileges import PrivilegeService
 from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, folded
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -16,6 +22,11 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PrivilegeBag,
 )
 
+_PRIVILEGES_TABLE = TableFields(
+    "privileges.privileges.0.hiveObject.dbName", "privileges.privileges.0.hiveObject.objectName"
+)
+_HIVE_OBJECT_TABLE = TableFields("hiveObject.dbName", "hiveObject.objectName", "hiveObject.catName")
+
 
 class PrivilegeHandlers:
     """`*_privilege*`."""
@@ -23,14 +34,37 @@ class PrivilegeHandlers:
     def __init__(self, privileges: PrivilegeService) -> None:
         self._privileges = privileges
 
+    @operation(
+        _PRIVILEGES_TABLE,
+        from_fields(grantable, "privileges"),
+        assignments=from_fields(set_grantor, "privileges"),
+        audit_detail=from_fields(granted, "privileges"),
+        is_change=True,
+    )
     def grant_privileges(self, bag: PrivilegeBag) -> bool:
         self._privileges.grant(_wanted(bag))
         return True
 
+    @operation(
+        _PRIVILEGES_TABLE,
+        from_fields(grantable, "privileges"),
+        assignments=from_fields(set_grantor, "privileges"),
+        audit_detail=from_fields(granted, "privileges"),
+        is_change=True,
+    )
     def revoke_privileges(self, bag: PrivilegeBag) -> bool:
         self._privileges.revoke(_wanted(bag))
         return True
 
+    @operation(
+        TableFields(
+            "request.privileges.privileges.0.hiveObject.dbName", "request.privileges.privileges.0.hiveObject.objectName"
+        ),
+        from_fields(grantable, "request.privileges"),
+        assignments=from_fields(set_grantor, "request.privileges"),
+        audit_detail=from_fields(granted, "request.privileges", "request.requestType"),
+        is_change=True,
+    )
     def grant_revoke_privileges(self, request: GrantRevokePrivilegeRequest) -> GrantRevokePrivilegeResponse:
         if is_revocation(request.requestType):
             self._privileges.revoke(_wanted(request.privileges), option_only=bool(request.revokeGrantOption))
@@ -38,15 +72,25 @@ class PrivilegeHandlers:
             self._privileges.grant(_wanted(request.privileges))
         return GrantRevokePrivilegeResponse(success=True)
 
+    @operation(
+        TableFields("objToRefresh.dbName", "objToRefresh.objectName", "objToRefresh.catName"),
+        from_fields(ownership_of, "objToRefresh"),
+        from_fields(grantable, "grantRequest.privileges"),
+        assignments=from_fields(set_grantor, "grantRequest.privileges"),
+        audit_detail=from_fields(granted, "grantRequest.privileges", "grantRequest.requestType"),
+        is_change=True,
+    )
     def refresh_privileges(
         self, ref: HiveObjectRef, authorizer: str | None, request: GrantRevokePrivilegeRequest
     ) -> GrantRevokePrivilegeResponse:
         self._privileges.refresh(_object(ref), authorizer, _wanted(request.privileges))
         return GrantRevokePrivilegeResponse(success=True)
 
+    @operation(_HIVE_OBJECT_TABLE, answer_filter=privileges)
     def list_privileges(self, principal: str | None, kind: int | None, ref: HiveObjectRef) -> list[HiveObjectPrivilege]:
         return self._privileges.select(principal, kind, _object(ref))
 
+    @operation(_HIVE_OBJECT_TABLE, from_fields(principals_on, "hiveObject", "user_name", "group_names"))
     def get_privilege_set(
         self, ref: HiveObjectRef, user: str | None, groups: list[str] | None
     ) -> PrincipalPrivilegeSet:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from metastore.handlers.arguments import is_revocation
+from metastore.operations.answer_filters import role_grants, role_names, roles
+from metastore.operations.audit_details import granted_role
+from metastore.operations.operation import administrator, from_fields, operation
+from metastore.operations.sessions import principal, role_administration
 from metastore.services.entry.roles import RoleService
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPrincipalsInRoleRequest,
@@ -22,27 +26,50 @@ class RoleHandlers:
     def __init__(self, roles: RoleService) -> None:
         self._roles = roles
 
+    @operation("role.roleName", administrator, is_change=True)
     def create_role(self, role: Role) -> bool:
         self._roles.create(role)
         return True
 
+    @operation("role_name", administrator, is_change=True)
     def drop_role(self, name: str) -> bool:
         self._roles.drop(name)
         return True
 
+    @operation(None, answer_filter=role_names)
     def get_role_names(self) -> list[str]:
         return self._roles.names()
 
+    @operation(
+        "role_name",
+        from_fields(role_administration, "role_name"),
+        audit_detail=from_fields(granted_role, "role_name", "principal_name", "principal_type"),
+        is_change=True,
+    )
     def grant_role(
         self, role: str, principal: str, kind: int, grantor: str | None, grantor_type: int | None, option: bool
     ) -> bool:
         self._roles.grant(RolePrincipalGrant(role, principal, kind, bool(option), None, grantor, grantor_type))
         return True
 
+    @operation(
+        "role_name",
+        from_fields(role_administration, "role_name"),
+        audit_detail=from_fields(granted_role, "role_name", "principal_name", "principal_type"),
+        is_change=True,
+    )
     def revoke_role(self, role: str, principal: str, kind: int) -> bool:
         self._roles.revoke(role, principal, kind)
         return True
 
+    @operation(
+        "request.roleName",
+        from_fields(role_administration, "request.roleName"),
+        audit_detail=from_fields(
+            granted_role, "request.roleName", "request.principalName", "request.principalType", "request.requestType"
+        ),
+        is_change=True,
+    )
     def grant_revoke_role(self, request: GrantRevokeRoleRequest) -> GrantRevokeRoleResponse:
         role, principal, kind = request.roleName, request.principalName, request.principalType
         if is_revocation(request.requestType):
@@ -51,12 +78,23 @@ class RoleHandlers:
             self.grant_role(role, principal, kind, request.grantor, request.grantorType, bool(request.grantOption))
         return GrantRevokeRoleResponse(success=True)
 
+    @operation(
+        "principal_name",
+        from_fields(principal, "principal_name", "principal_type"),
+        answer_filter=from_fields(roles, "principal_name", "principal_type"),
+    )
     def list_roles(self, principal: str, kind: int) -> list[Role]:
         return self._roles.of_principal(principal, kind)
 
+    @operation("request.roleName", from_fields(role_administration, "request.roleName"))
     def get_principals_in_role(self, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse:
         return GetPrincipalsInRoleResponse(principalGrants=self._roles.members(request.roleName))
 
+    @operation(
+        "request.principal_name",
+        from_fields(principal, "request.principal_name", "request.principal_type"),
+        answer_filter=from_fields(role_grants, "request.principal_name", "request.principal_type"),
+    )
     def get_role_grants_for_principal(
         self, request: GetRoleGrantsForPrincipalRequest
     ) -> GetRoleGrantsForPrincipalResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metastore.operations.operation import administrator, operation
 from metastore.services.entry.runtime_statistics import RuntimeStatisticsService
 from thrift_idl.gen.hive_metastore.ttypes import GetRuntimeStatsRequest, RuntimeStat
 
@@ -12,8 +13,10 @@ class RuntimeStatisticsHandlers:
     def __init__(self, statistics: RuntimeStatisticsService) -> None:
         self._statistics = statistics
 
+    @operation(None, administrator, is_change=True)
     def add_runtime_stats(self, stat: RuntimeStat) -> None:
         self._statistics.add(stat.weight or 0, stat.payload or b"")
 
+    @operation(None, administrator)
     def get_runtime_stats(self, request: GetRuntimeStatsRequest) -> list[RuntimeStat]:
         return [RuntimeStat(*found) for found in self._statistics.newest(request.maxWeight, request.maxCreateTime)]

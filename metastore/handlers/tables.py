@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metastore.domain.names import TableName, TableNameList, is_object_name, pattern_regex
+from metastore.domain.privileges import Right
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import InvalidObjectError, InvalidOperationError, VersionDependentError
 from metastore.handlers.arguments import (
@@ -18,6 +19,18 @@ from metastore.handlers.arguments import (
     properties,
     required,
     table_name,
+)
+from metastore.operations.answer_filters import filtered_table_names, table_infos, table_names, tables, tables_field
+from metastore.operations.assignments import add_table_names, set_table_owner
+from metastore.operations.audit_details import parameters
+from metastore.operations.fields import DatabaseFields, TableFields
+from metastore.operations.operation import TARGET, any_of, from_fields, operation, visible
+from metastore.operations.requirements import (
+    altered_or_replaced_table,
+    altered_table,
+    drop_dependents,
+    new_table,
+    referenced_tables,
 )
 from metastore.services.entry.tables import TableService
 from metastore.services.entry.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
@@ -40,6 +53,13 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     TableMeta,
 )
 
+_NEW_TABLE = TableFields("tbl.dbName", "tbl.tableName", "tbl.catName")
+_REQUESTED_TABLE = TableFields("request.table.dbName", "request.table.tableName", "request.table.catName")
+_TABLE = TableFields("dbname", "tbl_name")
+_DATABASE = DatabaseFields("dbname")
+_NAMED_DATABASE = DatabaseFields("db_name")
+_NAMED_TABLE = TableFields("dbname", "name")
+
 
 class TableHandlers:
     """`*_table*`."""
@@ -48,34 +68,74 @@ class TableHandlers:
         self._tables = tables
         self._alter = alter
 
+    @operation(
+        _NEW_TABLE,
+        from_fields(new_table, "tbl"),
+        assignments=from_fields(set_table_owner, "tbl"),
+        audit_detail=from_fields(parameters, "tbl.parameters"),
+        is_change=True,
+    )
     def create_table(self, table: Table) -> None:
         self.create_table_with_environment_context(table, None)
 
+    @operation(
+        _NEW_TABLE,
+        from_fields(new_table, "tbl"),
+        assignments=from_fields(set_table_owner, "tbl"),
+        audit_detail=from_fields(parameters, "tbl.parameters"),
+        is_change=True,
+    )
     def create_table_with_environment_context(self, table: Table, context: EnvironmentContext | None) -> None:
         self._create(table, context, ())
 
+    @operation(
+        _NEW_TABLE,
+        from_fields(new_table, "tbl"),
+        from_fields(referenced_tables, "foreignKeys"),
+        assignments=from_fields(set_table_owner, "tbl"),
+        audit_detail=from_fields(parameters, "tbl.parameters"),
+        is_change=True,
+    )
     def create_table_with_constraints(self, table: Table, *constraints: list[Any] | None) -> None:
         """Creates a table with its constraints. Hive 2.3 sends primary and foreign keys, later clients six lists."""
         self._create(table, None, constraints)
 
+    @operation(
+        _REQUESTED_TABLE,
+        from_fields(new_table, "request.table"),
+        from_fields(referenced_tables, "request.foreignKeys"),
+        assignments=from_fields(set_table_owner, "request.table"),
+        audit_detail=from_fields(parameters, "request.table.parameters"),
+        is_change=True,
+    )
     def create_table_req(self, request: CreateTableRequest) -> None:
         keys = request.primaryKeys, request.foreignKeys, request.uniqueConstraints
         rest = request.notNullConstraints, request.defaultConstraints, request.checkConstraints
         self._create(required("table", request.table), request.envContext, (*keys, *rest))
 
+    @operation(_REQUESTED_TABLE, from_fields(new_table, "request.table"))
     def translate_table_dryrun(self, request: CreateTableRequest) -> Table:
         table = required("table", request.table)
         return self._tables.as_created(database_name(table.dbName, table.catName), table)
 
+    @operation(_TABLE, visible, checked_by_service=True)
     def get_table(self, database: str, name: str) -> EncodedStruct[Table]:
         return self._tables.get(table_name(database, name))
 
+    @operation(TableFields("req.dbName", "req.tblName", "req.catName"), visible, checked_by_service=True)
     def get_table_req(self, request: GetTableRequest) -> GetTableResult:
         return GetTableResult(table=self._tables.get(table_name(request.dbName, request.tblName, request.catName)))
 
+    @operation(_DATABASE, answer_filter=tables)
     def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Table]:
         return self._tables.get_many(database_name(database), names or [])
 
+    @operation(
+        DatabaseFields("req.dbName", "req.catName"),
+        visible,
+        assignments=from_fields(add_table_names, "req.projectionSpec"),
+        answer_filter=tables_field,
+    )
     def get_table_objects_by_name_req(self, request: GetTablesRequest) -> GetTablesResult:
         database = database_name(request.dbName, request.catName)
         names = request.tblNames
@@ -90,13 +150,16 @@ class TableHandlers:
             self._tables.check_database(database)
         return GetTablesResult(tables=tables_projected(found, request.projectionSpec))
 
+    @operation(_NAMED_DATABASE, answer_filter=from_fields(table_names, TARGET))
     def get_all_tables(self, database: str | None) -> list[str]:
         name = database_name(given_pattern(database))
         return self._tables.all_names(name) if is_object_name(name.name) else self.get_tables(database, None)
 
+    @operation(_NAMED_DATABASE, answer_filter=from_fields(table_names, TARGET))
     def get_tables(self, database: str | None, pattern: str | None) -> list[str]:
         return self.get_tables_by_type(database, pattern, None)
 
+    @operation(_NAMED_DATABASE, answer_filter=from_fields(table_names, TARGET))
     def get_tables_by_type(self, database: str | None, pattern: str | None, kind: str | None) -> list[str]:
         name = database_name(given_pattern(database))
         if is_object_name(name.name):
@@ -105,11 +168,18 @@ class TableHandlers:
         found = self._tables.metas(catalog, databases, pattern_regex(pattern), [kind] if kind else [])
         return TableNameList(TableName(catalog, meta.database, meta.name) for meta in found)
 
+    @operation(
+        DatabaseFields("req.database", "req.catalog"),
+        answer_filter=from_fields(table_infos, TARGET),
+        limit="req.limit",
+        zero_is_unlimited=True,
+    )
     def get_tables_ext(self, request: GetTablesExtRequest) -> list[ExtendedTableInfo]:
         database = database_name(request.database, request.catalog)
         names = self._tables.names(database, pattern_regex(request.tableNamePattern))
         return [ExtendedTableInfo(tblName=name) for name in names[: limit(request.limit or -1)]]
 
+    @operation("db_patterns", answer_filter=tables)
     def get_table_meta(self, databases: str | None, pattern: str | None, kinds: list[str] | None) -> list[TableMeta]:
         catalog, database_regex = database_pattern(databases)
         return [
@@ -117,19 +187,38 @@ class TableHandlers:
             for meta in self._tables.metas(catalog, database_regex, pattern_regex(pattern), kinds or [])
         ]
 
+    @operation(_DATABASE, answer_filter=from_fields(filtered_table_names, TARGET, "filter"), limit="max_tables")
     def get_table_names_by_filter(self, database: str, text: str | None, maximum: int) -> list[str]:
         name = named_database(database)
         if text is None:
             raise InvalidOperationError("cannot apply null filter")
         return self._tables.names_by_filter(name, text, limit(maximum))
 
+    @operation(
+        _TABLE,
+        from_fields(altered_table, TARGET, "new_tbl"),
+        audit_detail=from_fields(parameters, "new_tbl.parameters"),
+        is_change=True,
+    )
     def alter_table(self, database: str, name: str, table: Table) -> None:
         self.alter_table_with_environment_context(database, name, table, None)
 
+    @operation(
+        _TABLE,
+        from_fields(altered_table, TARGET, "new_tbl"),
+        audit_detail=from_fields(parameters, "new_tbl.parameters"),
+        is_change=True,
+    )
     def alter_table_with_cascade(self, database: str, name: str, table: Table, cascade: bool) -> None:
         _unprefix(table)
         self._alter.alter(given_table_name(database, name), table, context={}, cascade=bool(cascade))
 
+    @operation(
+        _TABLE,
+        from_fields(altered_or_replaced_table, TARGET, "new_tbl", "environment_context"),
+        audit_detail=from_fields(parameters, "new_tbl.parameters"),
+        is_change=True,
+    )
     def alter_table_with_environment_context(
         self, database: str, name: str, table: Table, context: EnvironmentContext | None
     ) -> None:
@@ -137,6 +226,12 @@ class TableHandlers:
         _unprefix(table)
         self._alter.alter(given_table_name(database, name), table, context=given, cascade=do_cascade(given))
 
+    @operation(
+        TableFields("req.dbName", "req.tableName", "req.catName"),
+        from_fields(altered_or_replaced_table, TARGET, "req.table", "req.environmentContext"),
+        audit_detail=from_fields(parameters, "req.table.parameters"),
+        is_change=True,
+    )
     def alter_table_req(self, request: AlterTableRequest) -> AlterTableResponse:
         given = dict(properties(request.environmentContext))
         if request.expectedParameterKey is not None:
@@ -148,14 +243,22 @@ class TableHandlers:
         self._alter.alter(name, table, context=given, cascade=do_cascade(given))
         return AlterTableResponse()
 
+    @operation(_NAMED_TABLE, any_of(Right.DROP), is_change=True)
     def drop_table(self, database: str, name: str, delete_data: bool) -> None:
         self._tables.drop(table_name(database, name), delete_data=bool(delete_data))
 
+    @operation(_NAMED_TABLE, any_of(Right.DROP), from_fields(drop_dependents, TARGET), is_change=True)
     def drop_table_with_environment_context(
         self, database: str, name: str, delete_data: bool, context: EnvironmentContext | None
     ) -> None:
         self._drop(table_name(database, name), delete_data, context)
 
+    @operation(
+        TableFields("dropTableReq.dbName", "dropTableReq.tableName", "dropTableReq.catalogName"),
+        any_of(Right.DROP),
+        from_fields(drop_dependents, TARGET),
+        is_change=True,
+    )
     def drop_table_req(self, request: DropTableRequest) -> None:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         self._drop(name, request.deleteData, request.envContext)

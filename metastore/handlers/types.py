@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import pattern_regex
 from metastore.encoding.binary import EncodedStruct
+from metastore.operations.operation import administrator, operation
 from metastore.services.entry.types import TypeService
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
@@ -14,17 +15,21 @@ class TypeHandlers:
     def __init__(self, types: TypeService) -> None:
         self._types = types
 
+    @operation("type.name", administrator, is_change=True)
     def create_type(self, new: Type) -> bool:
         self._types.create(new)
         return True
 
+    @operation("type", administrator, is_change=True)
     def drop_type(self, name: str) -> bool:
         self._types.drop(name or "")
         return True
 
+    @operation("name")
     def get_type(self, name: str) -> EncodedStruct[Type]:
         return self._types.get(name or "")
 
+    @operation("name")
     def get_type_all(self, pattern: str | None) -> dict[str, Type]:
         """Returns types by their names. Real servers do not implement it; the name is taken for a pattern, as in all
         other listings.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG, fold
 from metastore.handlers.arguments import table_name
+from metastore.operations.fields import DatabaseFields, TableFields
+from metastore.operations.operation import TARGET, from_fields, operation
+from metastore.operations.requirements import dropped_objects, undropped
 from metastore.services.entry.undrop import UndropService, UndropTarget
 from thrift_idl.gen.metastore.ttypes import DroppedObject, DroppedRequest, UndropRequest, UndropResult
 
@@ -14,6 +17,7 @@ class UndropHandlers:
     def __init__(self, undrop: UndropService) -> None:
         self._undrop = undrop
 
+    @operation(DatabaseFields("request.dbName", "request.catName"), from_fields(dropped_objects, TARGET))
     def dropped(self, request: DroppedRequest) -> list[DroppedObject]:
         found = self._undrop.dropped(fold(request.catName) or DEFAULT_CATALOG, fold(request.dbName) or None)
         return [
@@ -33,6 +37,11 @@ class UndropHandlers:
             for drop, files, size in found
         ]
 
+    @operation(
+        TableFields("request.dbName", "request.tableName", "request.catName"),
+        from_fields(undropped, TARGET, "request.newName"),
+        is_change=True,
+    )
     def undrop(self, request: UndropRequest) -> UndropResult:
         name = table_name(request.dbName, request.tableName, request.catName)
         target = UndropTarget(name, request.partition or "", fold(request.newName), request.id)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import administrator, any_of, from_fields, operation, visible
+from metastore.operations.requirements import visible_tables
+from metastore.operations.sessions import own_transaction_list
 from metastore.services.entry.write_ids import WriteIdService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
@@ -15,6 +20,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     SeedTableWriteIdsRequest,
 )
 
+_REQUESTED_TABLE = TableFields("rqst.dbName", "rqst.tableName")
+
 
 class WriteIdHandlers:
     """`*_write_id*`, `repl_tbl_writeid_state`."""
@@ -22,23 +29,34 @@ class WriteIdHandlers:
     def __init__(self, write_ids: WriteIdService) -> None:
         self._write_ids = write_ids
 
+    @operation(
+        _REQUESTED_TABLE,
+        any_of(Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER),
+        from_fields(own_transaction_list, "rqst.txnIds"),
+        served_read_only=False,
+    )
     def allocate_table_write_ids(self, request: AllocateTableWriteIdsRequest) -> AllocateTableWriteIdsResponse:
         table = table_name(request.dbName, request.tableName)
         return AllocateTableWriteIdsResponse(self._write_ids.allocate(table, request))
 
+    @operation("rqst.fullTableNames.0", from_fields(visible_tables, "rqst.fullTableNames"))
     def get_valid_write_ids(self, request: GetValidWriteIdsRequest) -> GetValidWriteIdsResponse:
         return GetValidWriteIdsResponse(self._write_ids.valid(request))
 
+    @operation(_REQUESTED_TABLE, visible)
     def get_max_allocated_table_write_id(
         self, request: MaxAllocatedTableWriteIdRequest
     ) -> MaxAllocatedTableWriteIdResponse:
         return MaxAllocatedTableWriteIdResponse(self._write_ids.last(table_name(request.dbName, request.tableName)))
 
+    @operation(None)
     def add_write_ids_to_min_history(self, transaction: int | None, write_ids: dict[str, int] | None) -> None:
         """Does nothing: what a transaction reads is kept for as long as it is open."""
 
+    @operation(_REQUESTED_TABLE, administrator, is_change=True)
     def seed_write_id(self, request: SeedTableWriteIdsRequest) -> None:
         self._write_ids.seed(table_name(request.dbName, request.tableName), request.seedWriteId)
 
+    @operation(_REQUESTED_TABLE, administrator, entries="rqst.partNames", is_change=True)
     def repl_tbl_writeid_state(self, request: ReplTblWriteIdStateRequest) -> None:
         self._write_ids.replay(table_name(request.dbName, request.tableName), request)

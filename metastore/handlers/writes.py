@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from metastore.domain.privileges import Right
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import required, table_name
+from metastore.operations.fields import TableFields
+from metastore.operations.operation import any_of, from_fields, operation
+from metastore.operations.sessions import own_write, publication, publications
 from metastore.services.entry.publishing import Publication, PublishingService
 from metastore.services.entry.writes import WriteService
 from thrift_idl.gen.metastore.ttypes import (
@@ -17,6 +21,8 @@ from thrift_idl.gen.metastore.ttypes import (
 
 _LEASE = 60_000  # milliseconds
 
+_REQUESTED_TABLE = TableFields("request.dbName", "request.tableName", "request.catName")
+
 
 class WriteHandlers:
     """`begin_write`, `renew_write`, `end_write`, `publish`, `publish_all`."""
@@ -25,11 +31,13 @@ class WriteHandlers:
         self._writes = writes
         self._publishing = publishing
 
+    @operation(_REQUESTED_TABLE, any_of(Right.INSERT), is_change=True)
     def begin_write(self, request: BeginWriteRequest) -> WriteLease:
         name = table_name(request.dbName, request.tableName, request.catName)
         lease = _LEASE if request.leaseMillis is None else request.leaseMillis
         return WriteLease(self._writes.begin(name, lease), lease)
 
+    @operation("request.queryId", from_fields(own_write, "request.queryId"), served_read_only=False, quota_exempt=True)
     def renew_write(self, request: RenewWriteRequest) -> RenewWriteResult:
         query_id = required("queryId", request.queryId)
         renames = [(rename.source, rename.target) for rename in request.renames or [] if rename is not None]
@@ -39,12 +47,19 @@ class WriteHandlers:
         granted = self._writes.renew(query_id, request.locations or [], request.shared or [], renames)
         return RenewWriteResult(granted)
 
+    @operation("queryId", from_fields(own_write, "queryId"), served_read_only=False, quota_exempt=True)
     def end_write(self, query_id: str | None) -> None:
         self._writes.end(required("queryId", query_id))
 
+    @operation(_REQUESTED_TABLE, from_fields(publication, "request"), entries="request.partitions", is_change=True)
     def publish(self, request: PublishRequest) -> PublishResult:
         return self.publish_all([request])[0]
 
+    @operation(
+        TableFields("requests.0.dbName", "requests.0.tableName", "requests.0.catName"),
+        from_fields(publications, "requests"),
+        is_change=True,
+    )
     def publish_all(self, requests: list[PublishRequest] | None) -> list[PublishResult]:
         return self._publishing.publish([_publication(request) for request in requests or []])
 

@@ -1,4 +1,4 @@
-"""The one wrapper around every call: reads it, names its caller, times it, logs it, and answers whatever happens."""
+"""Dispatch: reads a call, admits it, calls its handler, records it, and writes the reply."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from thrift.protocol.TProtocol import TProtocolBase
 from thrift.Thrift import TApplicationException, TMessageType, TType
@@ -22,41 +22,42 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.identity import Identity
-from metastore.protocol.before_hive_4 import LEFT, answered_by, note_hive, refused_by
-from metastore.protocol.call_record import REJECTED, CallRecords, let_go, outcome_of, subject_of
+from metastore.operations.fields import Arguments
+from metastore.operations.method import Method
+from metastore.protocol.before_hive_4 import REPLACED_METHODS, answer_for, error_for, note_version
+from metastore.protocol.call_record import REJECTED, CallRecords, outcome_of, release
 from metastore.protocol.encoding import write_result
 from metastore.protocol.exceptions import Declared, undeclared
-from metastore.protocol.fb303 import FacebookHandlers
-from metastore.protocol.methods import Method, served
 from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.reading import read_arguments
 from metastore.protocol.rights.guard import Guard
 
+Answer: TypeAlias = Any  # an instance of a generated *_result class, a TApplicationException, or None for oneway
+_CALLS: Final = (TMessageType.CALL, TMessageType.ONEWAY)
+
 
 class Call:
-    """One served method with the handler's function behind it."""
+    """A served method with its handler."""
 
-    def __init__(self, method: Method, function: Callable[..., Any]) -> None:
+    def __init__(self, method: Method, function: Callable[[Arguments], Any]) -> None:
         self.method = method
-        self._function = function
-        self._fields = method.fields
-        self._structs = method.structs
+        self.function = function
         self._declared = Declared(method.result)
-        self._was_left = method.name in LEFT
-        self.subject = subject_of(method)
+        self._is_replaced = method.name in REPLACED_METHODS
 
-    def result(self, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:
-        """Returns what to answer (a result struct or TApplicationException), and the error behind it, if any."""
-        values = [getattr(arguments, name) for name in self._fields]
-        if self._was_left:
-            note_hive(peer, values[0])
+    def answered(self, arguments: Arguments, peer: Caller) -> tuple[Answer, Exception | None]:
+        """Returns the answer, and the error that it reports, if any."""
+        if self._is_replaced:
+            note_version(peer, getattr(arguments, self.method.fields[0]))
+        # A handler or filter may change the arguments; what depends on the version reads what the client sent.
+        first = getattr(arguments, self.method.fields[0]) if peer.hive_version and self.method.fields else None
         try:
             self._check(arguments)
-            success = self._answer(values)
+            success = self._call(arguments)
             if peer.hive_version:
-                success = answered_by(self.method.name, values, success)
-        except Exception as found:  # noqa: BLE001 - every call is answered
-            error = refused_by(peer.hive_version, self.method.name, found) if peer.hive_version else found
+                success = answer_for(self.method.name, first, success)
+        except Exception as raised:  # noqa: BLE001 - every call gets an answer; an unexpected error is logged as one
+            error = error_for(peer.hive_version, self.method.name, raised) if peer.hive_version else raised
             return self.failed(error), error
         if self.method.result is None:
             return None, None
@@ -65,20 +66,21 @@ class Call:
             result.success = success
         return result, None
 
-    def _check(self, arguments: Any) -> None:
-        for name in self._structs:
+    def _check(self, arguments: Arguments) -> None:
+        for name in self.method.structs:
             if getattr(arguments, name) is None:
                 raise NullArgumentError(f"{self.method.name} was called without its argument {name}")
 
-    def _answer(self, values: list[Any]) -> Any:
+    def _call(self, arguments: Arguments) -> Any:
         try:
-            return self._function(*values)
+            return self.function(arguments)
         except ConnectionLostError:
-            # PostgreSQL was restarted, or an idle connection cut. Nothing was committed, and the pool is new.
-            return self._function(*values)
+            # PostgreSQL restarted, or cut an idle connection. Nothing was committed, and the pool is empty: a second
+            # attempt gets a new connection.
+            return self.function(arguments)
 
-    def failed(self, error: Exception) -> Any:
-        """Returns what to answer (see `result`) because of the error."""
+    def failed(self, error: Exception) -> Answer:
+        """Returns the answer that reports an error."""
         if self.method.result is None:
             return None
         declared = self._declared.field_for(error)
@@ -89,29 +91,32 @@ class Call:
 
 
 class Dispatcher:
-    """The method table of one process. `handlers`: by domain, as in `protocol.methods`."""
+    """Answers the calls of a process."""
 
     def __init__(
         self,
+        methods: Mapping[str, Method],
         handlers: Mapping[str, Any],
-        base: FacebookHandlers,
         records: CallRecords,
         guard: Guard | None = None,
         quotas: QuotaGuard | None = None,
+        count: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Raises ConfigurationError where a served method declares no rights."""
+        """`handlers`: by the domain of their methods. `count`: counts a call by its method's name."""
         guard = guard or Guard()
-        self._base = base
         self._quotas = quotas
         self._records = records
+        self._count = count
         self._connections = itertools.count(1)
         self._calls = {
-            name: Call(
-                method,
-                guard.guarded(method, getattr(base if method.domain == "base" else handlers[method.domain], name)),
-            )
-            for name, method in served().items()
+            name: Call(method, guard.guarded(method, getattr(handlers[method.domain], name)))
+            for name, method in methods.items()
         }
+
+    def call(self, name: str, *values: Any) -> Any:
+        """Calls a method with these arguments, without the wire. Raises what its handler raises."""
+        call = self._calls[name]
+        return call.function(call.method.arguments(*values))
 
     def open_session(
         self,
@@ -122,63 +127,77 @@ class Dispatcher:
         *,
         encrypted: bool = False,
     ) -> CallSession:
-        """Begins a connection; `identity`: who it is, where that was asked; its groups are asked for when it calls.
-        `wire_format`: how its messages come.
+        """Begins a connection. `identity`: the authenticated user, if authentication is required; `groups_of` looks up
+        its groups at its first call. `wire_format`: the protocol of its messages.
         """
-        found = Caller(peer, connection=next(self._connections), wire_format=wire_format, encrypted=encrypted)
+        client = Caller(peer, connection=next(self._connections), wire_format=wire_format, encrypted=encrypted)
         if identity is None:
-            return CallSession(self, found)
-        found.user, found.authentication, found.real_user = identity.user, identity.method, identity.real_user
-        return KnownSession(self, found, groups_of)
+            return CallSession(self, client)
+        client.user, client.authentication, client.real_user = identity.user, identity.method, identity.real_user
+        return KnownSession(self, client, groups_of)
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
-        """Reads one message and answers it; with `refusal`, only that. What cannot be read raises, and the connection
-        is closed."""
+        """Reads one message and writes its reply. With `refusal`, the call is not executed, and the reply is an error
+        with this text. Raises what the protocol raises for a malformed message: the connection must be closed.
+        """
         started = time.perf_counter()
         name, kind, sequence = iprot.readMessageBegin()
         call = self._calls.get(name)
-        if call is None or kind not in (TMessageType.CALL, TMessageType.ONEWAY):
-            self._not_served(iprot, oprot, peer, name, sequence, started)
+        if call is None or kind not in _CALLS:
+            self._reject_unknown(iprot, oprot, peer, name, sequence, started)
             return
-        arguments: Any = call.method.arguments()
-        wrong: MetastoreError | None = None
+        arguments = call.method.arguments()
+        rejection: MetastoreError | None = None
         if refusal is not None:
             iprot.skip(TType.STRUCT)
-            wrong = UnavailableError(refusal)
+            rejection = UnavailableError(refusal)
         else:
             try:
                 read_arguments(arguments, iprot)
             except TApplicationException as mismatch:
-                wrong = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
+                rejection = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
         iprot.readMessageEnd()
         size = getattr(iprot.trans, "consumed", 0)
-        self._base.count(name)
-        number = self._records.begin(peer, name, sequence, partial(call.subject, arguments), started)
-        if self._quotas and not wrong:
-            wrong = self._quotas.before(peer, call.method, arguments, size)
-        answer, error = (call.failed(wrong), wrong) if wrong else self._result(call, arguments, peer)
-        if self._quotas:
-            self._quotas.end(peer)
-        if self._quotas and not error:
-            error = self._quotas.after(peer, call.method, answer)
-            answer = call.failed(error) if error else answer
+        self._count(name)
+        number = self._records.begin(peer, name, sequence, partial(call.method.label, arguments), started)
+        answer, error = self._answer(call, arguments, peer, size, rejection)
         try:
             if isinstance(error, ConnectionClosedError):
                 raise TTransportException(TTransportException.END_OF_FILE, f"{name}: {error}")
             if answer is not None:
                 _write(oprot, name, sequence, answer)
-        finally:  # before the reply leaves: who has it finds the line
+        finally:  # before the reply is sent: a client that has its reply finds the call in the log
             outcome = outcome_of(error) if refusal is None else REJECTED
             self._records.end(number, outcome, error, size, getattr(oprot.trans, "written", 0), answer)
             if error is not None:
-                let_go(error)
+                release(error)
+
+    def _answer(
+        self, call: Call, arguments: Arguments, peer: Caller, size: int, rejection: MetastoreError | None
+    ) -> tuple[Answer, Exception | None]:
+        quotas = self._quotas
+        if quotas is None:
+            return self._execute(call, arguments, peer) if rejection is None else (call.failed(rejection), rejection)
+        rejection = rejection or quotas.before(peer, call.method, arguments, size)
+        answer, error = (call.failed(rejection), rejection) if rejection else self._execute(call, arguments, peer)
+        quotas.end(peer)
+        if error is None and (error := quotas.after(peer, call.method, answer)) is not None:
+            answer = call.failed(error)
+        return answer, error
+
+    def _execute(self, call: Call, arguments: Arguments, peer: Caller) -> tuple[Answer, Exception | None]:
+        token = caller.set(peer)
+        try:
+            return call.answered(arguments, peer)
+        finally:
+            caller.reset(token)
 
     def closed(self, peer: Caller) -> None:
-        """Its connection is over."""
+        """Ends a connection: its quotas are free again."""
         if self._quotas:
             self._quotas.closed(peer)
 
-    def _not_served(
+    def _reject_unknown(
         self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, name: str, sequence: int, started: float
     ) -> None:
         iprot.skip(TType.STRUCT)
@@ -188,45 +207,39 @@ class Dispatcher:
         _write(oprot, name, sequence, error)
         self._records.end(number, REJECTED, error, answer=error)
 
-    def _result(self, call: Call, arguments: Any, peer: Caller) -> tuple[Any, Exception | None]:
-        token = caller.set(peer)
-        try:
-            return call.result(arguments, peer)
-        finally:
-            caller.reset(token)
-
 
 class CallSession:
-    """One connection; remembers who speaks."""
+    """One connection and its client."""
 
     def __init__(self, dispatcher: Dispatcher, caller: Caller) -> None:
         self._dispatcher = dispatcher
         self._caller = caller
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
+        """Reads one message and writes its reply, as `Dispatcher.handle`."""
         self._dispatcher.handle(iprot, oprot, self._caller, refusal)
 
     def close(self) -> None:
-        """Nothing but what it counted for outlives a connection."""
+        """Ends the connection."""
         self._dispatcher.closed(self._caller)
 
 
 class KnownSession(CallSession):
-    """The same of a caller whose name came with the connection: its groups are looked up when it calls."""
+    """The connection of an authenticated client. Its groups are looked up at its first call."""
 
     def __init__(self, dispatcher: Dispatcher, caller: Caller, groups_of: Callable[[str], list[str]]) -> None:
         super().__init__(dispatcher, caller)
         self._groups_of: Callable[[str], list[str]] | None = groups_of
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """May take its time, the first time."""
+        """As CallSession. The first call may wait for a directory service."""
         groups_of, self._groups_of = self._groups_of, None
         if groups_of and self._caller.authentication:
             self._caller.groups = groups_of(self._caller.user or "")
         super().handle(iprot, oprot, refusal)
 
 
-def _write(oprot: TProtocolBase, name: str, sequence: int, answer: Any) -> None:
+def _write(oprot: TProtocolBase, name: str, sequence: int, answer: Answer) -> None:
     if isinstance(answer, TApplicationException):
         oprot.writeMessageBegin(name, TMessageType.EXCEPTION, sequence)
         answer.write(oprot)

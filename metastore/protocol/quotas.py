@@ -1,4 +1,4 @@
-"""Who asks for more than its quota allows is told so, and what would fit."""
+"""Quotas: calls that exceed them are rejected with an error that says what would fit."""
 
 from __future__ import annotations
 
@@ -12,33 +12,29 @@ from thrift.transport.TTransport import TTransportBase
 from metastore.context import Caller
 from metastore.domain.client_kinds import OTHER
 from metastore.domain.quotas import Quota, Quotas
-from metastore.domain.read_methods import is_read
 from metastore.errors import QuotaExceededError
+from metastore.operations.fields import Arguments
+from metastore.operations.method import Method
 from metastore.protocol.call_record import rows_of
 from metastore.protocol.encoding import write_result
-from metastore.protocol.methods import Method
 
-_FREE_DOMAINS: Final = ("base", "config")  # what clients say first, and what tells who they are
-_FREE: Final = {"heartbeat", "heartbeat_txn_range", "unlock", "commit_txn", "abort_txn", "renew_write", "end_write"}
-"""What ends or keeps something that others wait for."""
-_GIVEN: Final = ("parts", "new_parts", "names", "part_names", "partNames", "partitions", "partitionNames")
 _MOST_BUCKETS: Final = 10_000
 _SETTING: Final = "METASTORE_QUOTAS"
 
 
-class _Bucket:
-    """As many calls as there are seconds' worth; one second's at most are saved up."""
+class _TokenBucket:
+    """Allows `rate` calls a second. The unused calls of one second at most are saved."""
 
     def __init__(self, rate: int) -> None:
         self.rate = rate
         self._tokens = float(rate)
-        self._at = time.monotonic()
+        self._updated = time.monotonic()
 
     def take(self) -> float:
-        """Takes one; or returns the seconds until there is one."""
+        """Takes a token. Without one, returns the seconds until there is one."""
         now = time.monotonic()
-        self._tokens = min(self.rate, self._tokens + (now - self._at) * self.rate)
-        self._at = now
+        self._tokens = min(self.rate, self._tokens + (now - self._updated) * self.rate)
+        self._updated = now
         if self._tokens < 1:
             return (1 - self._tokens) / self.rate
         self._tokens -= 1
@@ -46,112 +42,119 @@ class _Bucket:
 
 
 class QuotaGuard:
-    """Of one process: each worker grants for itself the calls of a second, those at once, and connections."""
+    """Enforces quotas in a process. Each worker counts calls a second, concurrent calls and connections separately."""
 
     def __init__(self, quotas: Quotas) -> None:
         self._quotas = quotas
         self._lock = threading.Lock()
-        self._buckets: dict[str, _Bucket] = {}
-        self._calls: dict[str, set[int]] = {}  # by who is limited: connections with a call in flight
-        self._connections: dict[str, set[int]] = {}  # the same: those that have called
+        self._buckets: dict[str, _TokenBucket] = {}
+        self._calls: dict[str, set[int]] = {}  # holder of a quota → connections with a call in flight
+        self._connections: dict[str, set[int]] = {}  # holder of a quota → connections that have called
 
-    def before(self, peer: Caller, method: Method, arguments: Any, size: int) -> QuotaExceededError | None:
-        """Returns the refusal of a call with a request of `size` bytes, if it is over a quota."""
-        mine = self._of(peer)
-        peer.max_partitions = min((quota.partitions for _, quota in mine if quota.partitions), default=None)
-        if method.domain in _FREE_DOMAINS or method.name in _FREE:
+    def before(self, peer: Caller, method: Method, arguments: Arguments, size: int) -> QuotaExceededError | None:
+        """Returns the error for a call whose request, of `size` bytes, exceeds a quota."""
+        applied = self._of(peer)
+        peer.max_partitions = min((quota.partitions for _, quota in applied if quota.partitions), default=None)
+        if method.operation.quota_exempt:
             return None
-        for who, quota in mine:
-            if quota.calls and (wait := self._take(who, quota.calls)):
+        for holder, quota in applied:
+            if quota.calls and (wait := self._take(holder, quota.calls)):
                 return QuotaExceededError(
-                    f"{who} may make {quota.calls} calls a second ({_SETTING}): try again in {max(wait, 0.1):.1f} s, "
-                    f"or ask for more with one call"
+                    f"{holder} may make {quota.calls} calls a second ({_SETTING}): try again in {max(wait, 0.1):.1f} "
+                    f"s, or ask for more with one call"
                 )
-            given = _given(arguments) if quota.partitions or quota.bytes else 0
-            if quota.partitions and given > quota.partitions:
-                return QuotaExceededError(
-                    f"{method.name} names {given} partitions, {who} may name {quota.partitions} in a call "
-                    f"({_SETTING}): make calls of {quota.partitions} each"
-                )
-            if quota.bytes and size > quota.bytes:
-                fits = f": make calls of {max(1, given * quota.bytes // size)} partitions each" if given > 1 else ""
-                return QuotaExceededError(
-                    f"{method.name} comes with {size} bytes, {who} may send {quota.bytes} in a call ({_SETTING}){fits}"
-                )
-        return self._begin(peer.connection, mine)
+            if error := _exceeded(holder, quota, method, arguments, size):
+                return error
+        return self._begin(peer.connection, applied)
 
-    def _begin(self, connection: int, mine: list[tuple[str, Quota]]) -> QuotaExceededError | None:
+    def _begin(self, connection: int, applied: list[tuple[str, Quota]]) -> QuotaExceededError | None:
         with self._lock:
-            for who, quota in mine:
-                for what, most, held in (
+            for holder, quota in applied:
+                for kind, limit, counted in (
                     ("connections", quota.connections, self._connections),
                     ("calls at once", quota.concurrent, self._calls),
                 ):
-                    others = held.get(who, ())
-                    if most and len(others) >= most and connection not in others:
+                    connections = counted.get(holder, ())
+                    if limit and len(connections) >= limit and connection not in connections:
                         return QuotaExceededError(
-                            f"{who} may have {most} {what} in a worker ({_SETTING}): try again later"
+                            f"{holder} may have {limit} {kind} in a worker ({_SETTING}): try again later"
                         )
-            for who, quota in mine:
+            for holder, quota in applied:
                 if quota.connections:
-                    self._connections.setdefault(who, set()).add(connection)
+                    self._connections.setdefault(holder, set()).add(connection)
                 if quota.concurrent:
-                    self._calls.setdefault(who, set()).add(connection)
+                    self._calls.setdefault(holder, set()).add(connection)
         return None
 
     def end(self, peer: Caller) -> None:
-        """Its call is not in flight any more."""
-        self._let_go(self._calls, peer.connection)
+        """Ends the connection's call."""
+        self._release(self._calls, peer.connection)
 
     def closed(self, peer: Caller) -> None:
-        """Its connection is not there any more."""
-        self._let_go(self._connections, peer.connection)
+        """Ends the connection."""
+        self._release(self._connections, peer.connection)
 
-    def _let_go(self, held: dict[str, set[int]], connection: int) -> None:
-        if not held:
+    def _release(self, counted: dict[str, set[int]], connection: int) -> None:
+        if not counted:
             return
         with self._lock:
-            for who in [who for who, connections in held.items() if connection in connections]:
-                held[who].discard(connection)
-                if not held[who]:
-                    del held[who]
+            for holder in [holder for holder, connections in counted.items() if connection in connections]:
+                counted[holder].discard(connection)
+                if not counted[holder]:
+                    del counted[holder]
 
     def after(self, peer: Caller, method: Method, result: Any) -> QuotaExceededError | None:
-        """Returns the refusal of a call's answer, if it is over a quota. Only reads are refused so late."""
-        most = min(((quota.bytes, who) for who, quota in self._of(peer) if quota.bytes), default=None)
-        if most is None or result is None or not is_read(method.name):
+        """Returns the error for a call whose reply exceeds a quota. Only reads are rejected after they ran."""
+        smallest = min(((quota.bytes, holder) for holder, quota in self._of(peer) if quota.bytes), default=None)
+        if smallest is None or result is None or not method.is_read:
             return None
-        counted = _Counter()
-        write_result(TBinaryProtocolAccelerated(counted), result)
-        if counted.size <= most[0]:
+        limit, holder = smallest
+        counter = _ByteCounter()
+        write_result(TBinaryProtocolAccelerated(counter), result)
+        if counter.size <= limit:
             return None
         count = rows_of(getattr(result, "success", None)) or 0
-        fits = f" ask for {max(1, count * most[0] // counted.size)} of the {count} at once" if count > 1 else ""
+        fits = f" ask for {max(1, count * limit // counter.size)} of the {count} at once" if count > 1 else ""
         return QuotaExceededError(
-            f"the answer to {method.name} has {counted.size} bytes, {most[1]} may have {most[0]} in a call "
+            f"the answer to {method.name} has {counter.size} bytes, {holder} may have {limit} in a call "
             f"({_SETTING}):{fits or ' ask for less at once'}"
         )
 
     def _of(self, peer: Caller) -> list[tuple[str, Quota]]:
-        user = peer.user or peer.peer.rpartition(":")[0]
+        user = peer.user or peer.peer.rpartition(":")[0]  # without a user, its address
         client = peer.client or OTHER
         return [
             (f"user {user}", self._quotas.of_user(user)),
             (f"client {client}", self._quotas.of_client(client)),
         ]
 
-    def _take(self, who: str, rate: int) -> float:
+    def _take(self, holder: str, rate: int) -> float:
         with self._lock:
-            bucket = self._buckets.get(who)
+            bucket = self._buckets.get(holder)
             if bucket is None:
                 if len(self._buckets) >= _MOST_BUCKETS:
                     self._buckets.pop(next(iter(self._buckets)))
-                bucket = self._buckets[who] = _Bucket(rate)
+                bucket = self._buckets[holder] = _TokenBucket(rate)
             return bucket.take()
 
 
-class _Counter(TTransportBase):  # type: ignore[misc]
-    """Counts what is written."""
+def _exceeded(holder: str, quota: Quota, method: Method, arguments: Arguments, size: int) -> QuotaExceededError | None:
+    partitions = (method.entries(arguments) or 0) if quota.partitions or quota.bytes else 0
+    if quota.partitions and partitions > quota.partitions:
+        return QuotaExceededError(
+            f"{method.name} names {partitions} partitions, {holder} may name {quota.partitions} in a call "
+            f"({_SETTING}): make calls of {quota.partitions} each"
+        )
+    if quota.bytes and size > quota.bytes:
+        fits = f": make calls of {max(1, partitions * quota.bytes // size)} partitions each" if partitions > 1 else ""
+        return QuotaExceededError(
+            f"{method.name} comes with {size} bytes, {holder} may send {quota.bytes} in a call ({_SETTING}){fits}"
+        )
+    return None
+
+
+class _ByteCounter(TTransportBase):  # type: ignore[misc] # thrift has no types
+    """Counts the bytes that are written."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -161,14 +164,3 @@ class _Counter(TTransportBase):  # type: ignore[misc]
 
     def flush(self) -> None:
         """Does nothing."""
-
-
-def _given(arguments: Any) -> int:
-    """Tells how many partitions the arguments of a call, or its request, name."""
-    most = 0
-    for holder in (arguments, *(getattr(arguments, name) for name in arguments.__slots__)):
-        for name in _GIVEN:
-            value = getattr(holder, name, None)
-            if isinstance(value, list):
-                most = max(most, len(value))
-    return most

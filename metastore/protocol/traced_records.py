@@ -1,4 +1,4 @@
-"""Records of calls that are spans as well."""
+"""Records of calls that are exported as spans as well."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHAPE: Final = 200  # characters of a statement
 
 
 class TracedRecords(CallRecords):
-    """As CallRecords. Names of attributes are OpenTelemetry's where it has some."""
+    """As CallRecords, with a span for each call. Attributes have OpenTelemetry's names where it defines them."""
 
     def __init__(self, slow: float, metrics: WorkerMetrics | None, spans: Spans) -> None:
         super().__init__(slow, metrics)
@@ -30,8 +30,8 @@ class TracedRecords(CallRecords):
         reply: int = 0,
         answer: Any = None,
     ) -> None:
-        """Ends it as CallRecords do; adds the span."""
-        peer, method, subject, started = self._now[number]
+        """Ends a call as CallRecords does, and adds its span."""
+        peer, method, label, started = self._now[number]
         super().end(number, outcome, error, request, reply, answer)
         attributes = {
             "rpc.system": "apache_thrift",
@@ -41,7 +41,7 @@ class TracedRecords(CallRecords):
             "enduser.id": one_line(peer.user) if peer.user else None,
             "db.query.summary": one_line(" ".join(peer.statement.split()), _SHAPE) or None,
             "metastore.client": peer.client,
-            "metastore.object": one_line(subject()) or None,
+            "metastore.object": one_line(label()) or None,
             "metastore.outcome": OUTCOMES[outcome],
             "metastore.rows": rows_of(getattr(answer, "success", None)),
             "metastore.request_bytes": request,

@@ -20,6 +20,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("services.files",),
         ("services.cascade", "services.authorization"),
         ("services.entry",),
+        ("operations",),  # what handlers declare and the protocol reads: neither imports the other
         ("handlers", "protocol", "background", "web"),
         ("app",),
         ("cli",),
@@ -67,6 +68,7 @@ WORLD = ("os", "io", "socket", "subprocess", "shutil", "pathlib", "tempfile", "t
 WALLS: dict[str, tuple[str, ...]] = {
     "metastore.domain": (*WORLD, "sqlalchemy", "psycopg2", "fsspec", "thrift"),
     "metastore.handlers": ("metastore.storage", "metastore.warehouse", "sqlalchemy"),
+    "metastore.operations": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),
     "metastore.background": ("metastore.storage", "metastore.warehouse"),
     "metastore.protocol": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),
     "metastore.services": ("sqlalchemy", "metastore.transport", "metastore.client"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from metastore.domain.read_methods import is_read
-from metastore.protocol.methods import SERVED, served
-from metastore.protocol.rights.declared import rules
+from metastore.handlers.registry import served
 from metastore.protocol.unsupported import REFUSED, refused
 from thrift_idl.gen.metastore import Metastore
 
@@ -25,7 +24,7 @@ def test_nothing_is_named_that_is_not_there() -> None:
 
 
 def test_each_is_named_once() -> None:
-    names = " ".join([*SERVED.values(), *(refusal.methods for refusal in REFUSED.values())]).split()
+    names = [*served(), *" ".join(refusal.methods for refusal in REFUSED.values()).split()]
     assert {name: count for name, count in Counter(names).items() if count > 1} == {}
 
 
@@ -35,4 +34,4 @@ def test_every_refusal_has_a_reason() -> None:
 
 def test_no_method_is_named_as_a_read_that_is_declared_a_change() -> None:
     """Clients repeat what is named so."""
-    assert [name for name, rule in rules().items() if rule.is_change and is_read(name)] == []
+    assert [name for name, method in served().items() if method.operation.is_change and is_read(name)] == []

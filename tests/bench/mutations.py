@@ -30,11 +30,10 @@ import pytest
 from metastore.client import Credentials, connect
 from metastore.client.sasl import DigestMd5, Gssapi, Plain
 from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
+from metastore.handlers.registry import served
 from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, AuthenticationFailedError, Identity
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import Dispatcher
-from metastore.protocol.fb303 import FacebookHandlers
-from metastore.protocol.methods import SERVED
 from metastore.security import passwords
 from metastore.security.authenticator import make_authenticator
 from metastore.security.digest_md5 import secret_of
@@ -188,8 +187,8 @@ def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener]
 
 def _sessions() -> Callable[..., Any]:
     """Returns what opens sessions as a server does, with handlers that do nothing."""
-    base = FacebookHandlers("0")
-    dispatcher = Dispatcher(dict.fromkeys(SERVED, _Nothing()), base, CallRecords(10.0))
+    domains = {method.domain for method in served().values()}
+    dispatcher = Dispatcher(served(), dict.fromkeys(domains, _Nothing()), CallRecords(10.0))
     return lambda peer, identity=None, *form, **more: dispatcher.open_session(
         peer, identity, lambda _: [], *form, **more
     )

@@ -9,7 +9,7 @@ import pytest
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError
-from metastore.protocol.methods import served
+from metastore.handlers.registry import served
 from metastore.protocol.rights.guard import Guard
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Partition, Table
 
@@ -19,7 +19,7 @@ SECRET = TableName("hive", "secret", "t")
 class Sees:
     """Lets everything be done, and hides one table."""
 
-    def permit(self, _: Any) -> None:
+    def check(self, _: Any) -> None:
         """Permits it."""
 
     def hidden_tables(self, names: Iterable[TableName]) -> set[TableName]:
@@ -30,8 +30,10 @@ def told(method: str, *arguments: Any, of: str, others: Iterable[str] = ()) -> s
     def fail(*_: Any) -> None:
         raise InvalidOperationError(f"it is {of}'s", others=others)
 
+    called = served()[method]
+    guard = Guard(Sees())  # type: ignore[arg-type] # nothing else is asked here
     with pytest.raises(InvalidOperationError) as raised:
-        Guard(Sees()).guarded(served()[method], fail)(*arguments)  # type: ignore[arg-type] # no more is asked here
+        guard.guarded(called, fail)(called.arguments(*arguments))
     return str(raised.value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.protocol.call_record import let_go
+from metastore.protocol.call_record import release
 
 
 def failed(before: Exception | None = None) -> Exception:
@@ -16,7 +16,7 @@ def failed(before: Exception | None = None) -> Exception:
 def test_errors_lose_their_frames_and_each_other() -> None:
     first = failed()
     second = failed(first)
-    let_go(second)
+    release(second)
     assert first.__traceback__ is second.__traceback__ is None
     assert second.__cause__ is None
 
@@ -25,5 +25,5 @@ def test_errors_may_come_before_each_other_in_a_circle() -> None:
     first = failed()
     second = failed(first)
     first.__context__ = second
-    let_go(second)
+    release(second)
     assert first.__traceback__ is second.__traceback__ is None

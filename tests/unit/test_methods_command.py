@@ -6,7 +6,7 @@ import pytest
 
 from metastore.cli import printing
 from metastore.cli.commands import run
-from metastore.protocol.methods import served
+from metastore.handlers.registry import served
 from metastore.protocol.unsupported import refused
 
 Capture = pytest.CaptureFixture[str]

@@ -6,8 +6,8 @@ import pytest
 
 from metastore.context import Caller
 from metastore.domain.quotas import parse_quotas
+from metastore.handlers.registry import served
 from metastore.protocol import quotas
-from metastore.protocol.methods import served
 from metastore.protocol.quotas import QuotaGuard
 from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import get_all_databases_args, unlock_args
 

@@ -8,8 +8,7 @@ import pytest
 
 from metastore.domain.read_methods import is_read
 from metastore.errors import PermissionDeniedError
-from metastore.protocol.methods import served
-from metastore.protocol.rights.declared import rules
+from metastore.handlers.registry import served
 from metastore.protocol.rights.guard import Guard
 from thrift_idl.gen.hive_metastore.ttypes import DataOperationType as Op
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -32,13 +31,15 @@ FOR_READERS = """getName getVersion getStatus getStatusDetails aliveSince reinit
 
 
 def read_only(method: str) -> Any:
-    return Guard(read_only=True).guarded(served()[method], lambda *_: "served")
+    called = served()[method]
+    function = Guard(read_only=True).guarded(called, lambda *_: "served")
+    return lambda *values: function(called.arguments(*values))
 
 
 def test_of_all_methods_those_of_readers_are_served() -> None:
-    answered = {name for name, rule in rules().items() if rule.for_readers}
+    answered = {name for name, method in served().items() if method.served_read_only}
     assert {name for name in answered if not is_read(name)} == {n for n in FOR_READERS.split() if not is_read(n)}
-    assert {name for name in rules() if is_read(name)} <= answered
+    assert {name for name in served() if is_read(name)} <= answered
 
 
 @pytest.mark.parametrize("method", ["allocate_table_write_ids", "add_dynamic_partitions", "drop_table", "end_write"])

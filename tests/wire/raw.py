@@ -12,7 +12,7 @@ from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from metastore.protocol.methods import served
+from metastore.handlers.registry import served
 from tests.fixtures.server import Server
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 

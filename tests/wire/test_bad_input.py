@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from thrift.Thrift import TApplicationException, TType
 
-from metastore.protocol.methods import served
+from metastore.handlers.registry import served
 from tests.fixtures.examples import examples
 from tests.fixtures.server import Server, connected
 from tests.wire import raw

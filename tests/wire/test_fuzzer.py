@@ -16,7 +16,7 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
-from metastore.protocol.methods import served
+from metastore.handlers.registry import served
 from tests.fixtures.server import Server, running
 from tests.wire import fuzzer as fuzzer
 from tests.wire.builders import descriptor, partition, table

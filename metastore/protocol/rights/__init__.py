@@ -1,1 +1,1 @@
-"""Which rights each method needs, and what of its answer who sees: the one place where that is decided."""
+"""Authorization and audit of each call, by what its operation declares."""

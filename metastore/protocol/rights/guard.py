@@ -1,105 +1,89 @@
-"""Asks for the declared rights around each call: what it needs before it happens, what is seen of its answer."""
+"""Authorization of each call: checks its requirements, sets the fields that the caller may not choose, calls the
+handler, filters the answer.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, TypeAlias
 
-from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
-from metastore.protocol.methods import Method
-from metastore.protocol.rights.audit import Trail, audited
-from metastore.protocol.rights.declared import rules
-from metastore.protocol.rights.named import Given, said
-from metastore.protocol.rights.rule import Condition, Rule, Sees
+from metastore.operations.fields import Arguments
+from metastore.operations.method import Method
+from metastore.operations.operation import Authorizer
+from metastore.protocol.rights.audit import AuditLog, audited
+from metastore.protocol.rights.error_texts import hide_names
 from metastore.protocol.rights.secrets import without_secrets
-from metastore.protocol.rights.shown import HIDDEN
 
-_TABLE: Final = re.compile(r"(?<![\w.])[a-z0-9_]+\.[a-z0-9_]+(?![\w.]\w)")
-
-Function = Callable[..., Any]
+Function: TypeAlias = Callable[[Arguments], Any]
+"""Answers a call with these arguments."""
 
 
 class Guard:
-    """Of one process. Raises ConfigurationError where a served method declares no rights."""
+    """Wraps the handlers of a process."""
 
-    def __init__(self, sees: Sees | None = None, *, read_only: bool = False, trail: Trail | None = None) -> None:
-        """Without `sees`, nothing is asked; `read_only`: whatever anybody may, nothing is changed; `trail`: has what is
-        changed and refused.
+    def __init__(
+        self, authorizer: Authorizer | None = None, *, read_only: bool = False, audit_log: AuditLog | None = None
+    ) -> None:
+        """`authorizer`: None turns authorization off. `read_only`: rejects changes, whatever the caller's rights.
+        `audit_log`: records changes and rejected calls.
         """
-        self._trail = trail
-        self._sees = sees
+        self._authorizer = authorizer
         self._read_only = read_only
-        self._rules = rules()
+        self._audit_log = audit_log
 
-    def guarded(self, method: Method, function: Function) -> Function:
-        """Returns the handler's function behind its rights; itself, where there is nothing to ask."""
-        rule = self._rules[method.name]
-        behind = self._behind(rule, method, function)
-        return audited(self._trail, method.name, rule, method.fields, behind) if self._trail else behind
-
-    def _behind(self, rule: Rule, method: Method, function: Function) -> Function:
-        if self._sees is not None and not rule.is_open:
-            function = _guarded(rule, self._sees, method.fields, function)
-        return _for_readers(rule.for_readers, method.fields, function) if self._read_only else function
+    def guarded(self, method: Method, handler: Callable[..., Any]) -> Function:
+        """Returns a function that answers a call by its arguments."""
+        function = method.called(handler)
+        if self._authorizer is not None and _is_checked(method):
+            function = _authorized(method, self._authorizer, function)
+        if self._read_only:
+            function = _served_read_only(method, function)
+        return audited(self._audit_log, method, function) if self._audit_log else function
 
 
-def _for_readers(served: bool | Condition, names: tuple[str, ...], function: Function) -> Function:
+def _is_checked(method: Method) -> bool:
+    declared = method.operation
+    asks = declared.requirements or declared.assignments or declared.answer_filter
+    return bool(asks) and not declared.checked_by_service
+
+
+def _served_read_only(method: Method, function: Function) -> Function:
+    served = method.served_read_only
     if isinstance(served, bool):
-        return function if served else _refused
-    return lambda *values: (function if served(Given(names, list(values))) else _refused)(*values)
+        return function if served else _reject
+    return lambda arguments: function(arguments) if served(arguments) else _reject(arguments)
 
 
-def _refused(*_: Any) -> Any:
-    raise PermissionDeniedError("This metastore is read-only (METASTORE_READ_ONLY): ask one that is not")
+def _reject(_: Arguments) -> Any:
+    raise PermissionDeniedError("This metastore is read-only (METASTORE_READ_ONLY). Send changes to another one.")
 
 
-def _blur(sees: Sees, error: MetastoreError, rule: Rule, given: Given) -> None:
-    """Takes out of an error the names of hidden tables, but what it repeats of the call: of a missing one it says the
-    same. What it has from the catalog goes, so that no guess, wherever it is written, is told to be right.
-    """
-    text = str(error)
-    names = {full: full.split(".") for full in _TABLE.findall(text)}
-    catalogs = _catalogs(rule, given) if names else ()
-    whole = {TableName(catalog, *name): full for catalog in catalogs for full, name in names.items()}
-    hidden = sees.hidden_tables(whole) if whole else set()
-    tables, texts = said(given) if hidden else (set(), "")
-    for table in hidden:
-        repeated = table in tables or whole[table] in texts
-        if whole[table] in error.others or not repeated:
-            text = re.sub(rf"\b{re.escape(whole[table])}\b", HIDDEN, text)
-    error.args = (text,)
+def _authorized(method: Method, authorizer: Authorizer, function: Function) -> Function:
+    declared, assign, answer_filter, missing_ok = method.operation, method.assign, method.filter, method.missing_ok
+    checks = bool(declared.requirements or assign)
 
-
-def _catalogs(rule: Rule, given: Given) -> set[str]:
-    """Returns those that a name in an error may be of: what the call is about, and the default one."""
-    about = (need for needs in rule.needs for need in needs(given))
-    named = (getattr(need, name, None) for need in about for name in ("what", "database", "table"))
-    return {DEFAULT_CATALOG} | {of.catalog for of in named if isinstance(of, TableName | DatabaseName)}
-
-
-def _guarded(rule: Rule, sees: Sees, names: tuple[str, ...], function: Function) -> Function:
-    def call(*values: Any) -> Any:
-        given = Given(names, list(values))
-        if rule.needs or rule.amend:
+    def answered(arguments: Arguments) -> Any:
+        if checks:
             try:
-                standing = sees.permit([need for needs in rule.needs for need in needs(given)])
+                grants = authorizer.check(method.requirements(arguments))
             except NotFoundError:
-                if rule.may_be_absent and rule.may_be_absent(given):
+                if missing_ok and missing_ok(arguments):
                     return None
                 raise
-            if rule.amend:
-                rule.amend(standing, given)
-                values = tuple(getattr(given, name) for name in names)
+            if assign:
+                assign(grants, arguments)
+        limit = method.take_limit(arguments)
         try:
-            answer = function(*values)
+            answer = function(arguments)
         except MetastoreError as error:
             if not error.is_denial:
-                _blur(sees, error, rule, given)
+                hide_names(authorizer, error, method, arguments)
             raise
-        if rule.shown:
-            answer = rule.shown(sees, given, answer)
-        return without_secrets(sees, rule, given, answer)
+        if answer_filter:
+            answer = answer_filter(authorizer, answer, arguments)
+        if limit is not None and limit >= 0:
+            answer = answer[:limit]
+        return without_secrets(authorizer, method, arguments, answer)
 
-    return call
+    return answered

@@ -1,1 +1,1 @@
-"""Rights: what a caller has, what a call needs, what may be seen."""
+"""Authorization: what callers were granted, what their calls require, what they may see."""

@@ -1,4 +1,4 @@
-"""The notification log as somebody sees it: numbers without a gap, and nothing of what is hidden."""
+"""The notification log as a caller sees it: events of hidden objects keep their numbers, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,47 +12,49 @@ from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 HIDDEN: Final = "HIDDEN"
-"""The type of an event that is not told: followers pass over types that they do not know."""
+"""The type of an event whose object is hidden. Clients that follow the log skip types that they do not know."""
 
 
-def seen_events(
+def visible_events(
     store: Store, rights: Authorization, event_id: int, wanted: EventFilter, limit: int | None
 ) -> list[NotificationEvent]:
-    """Returns the next events; those of what the caller does not see have a number and a time, and nothing else."""
-    seen = seen_filter(rights, wanted)
-    if seen is None:
+    """Returns the next events. Events of hidden objects have only their number and time."""
+    visible = visible_filter(rights, wanted)
+    if visible is None:
         return []
     with store.read() as work:
-        events = work.notifications.after(event_id, seen, limit)
-    return events if rights.standing().is_admin else _blanked(rights, events)
+        events = work.notifications.after(event_id, visible, limit)
+    return events if rights.grants().is_admin else _blanked(rights, events)
 
 
-def seen_filter(rights: Authorization, wanted: EventFilter) -> EventFilter | None:
-    """Returns the filter without tables that the caller does not see; None where nothing is left to ask for."""
-    if (wanted.database is None and not wanted.tables) or rights.standing().is_admin:
+def visible_filter(rights: Authorization, wanted: EventFilter) -> EventFilter | None:
+    """Returns the filter without hidden tables; None if no object is left."""
+    if (wanted.database is None and not wanted.tables) or rights.grants().is_admin:
         return wanted
     if wanted.database is None:
         return None
     home = DatabaseName(wanted.catalog or DEFAULT_CATALOG, wanted.database)
-    if not rights.seen_databases([home]):
+    if not rights.visible_databases([home]):
         return None
-    tables = rights.seen_tables(home.table(table) for table in wanted.tables)
+    tables = rights.visible_tables(home.table(table) for table in wanted.tables)
     if wanted.tables and not tables:
         return None
     return wanted._replace(catalog=home.catalog, tables=sorted(table.name for table in tables))
 
 
 def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[NotificationEvent]:
-    """Events of tables are as old as the table at most: what another one of its name was, is told to nobody."""
+    """Blanks events of hidden objects. Events that are older than a table belong to an earlier table of the same name,
+    and are blanked too.
+    """
     named = [event for event in events if event.dbName is not None]
     homes = {_database(event) for event in named}
-    whole = rights.databases_seen_through(homes)
+    whole = rights.fully_visible_databases(homes)
     elsewhere = (event for event in named if event.tableName and _database(event) not in whole)
-    tables = rights.seen_tables_since(map(_table, elsewhere))
-    databases = rights.seen_databases(homes)
-    catalogs = rights.seen_catalogs(event.catName for event in events if event.dbName is None and event.catName)
+    tables = rights.creation_times(map(_table, elsewhere))
+    databases = rights.visible_databases(homes)
+    catalogs = rights.visible_catalogs(event.catName for event in events if event.dbName is None and event.catName)
 
-    def is_seen(event: NotificationEvent) -> bool:
+    def is_visible(event: NotificationEvent) -> bool:
         if event.dbName is None:
             return event.catName is None or event.catName in catalogs
         if _database(event) in whole:
@@ -62,13 +64,13 @@ def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[Not
         since = tables.get(_table(event))
         return since is not None and event.eventTime >= since
 
-    shown = [event if is_seen(event) else _blank(event) for event in events]
-    _redact(rights, [event for event in shown if event.message and may_hold_secrets(event.message.encode())])
-    return shown
+    visible = [event if is_visible(event) else _blank(event) for event in events]
+    _redact(rights, [event for event in visible if event.message and may_hold_secrets(event.message.encode())])
+    return visible
 
 
 def _redact(rights: Authorization, events: list[NotificationEvent]) -> None:
-    """Takes secrets out of events of what the caller does not own."""
+    """Removes secrets from events of objects that the caller does not own."""
     names = [_table(event) if event.tableName else _database(event) for event in events if event.dbName]
     owned = rights.owned(names) if names else set()
     for event in events:

@@ -1,34 +1,33 @@
-"""Whether a call may happen: what it needs against what its caller has, in few statements for all needs together."""
+"""The check of one call's requirements against its caller's grants."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import (
-    AdminNeed,
-    AnyNeed,
-    DependentsNeed,
-    FunctionNeed,
-    GrantNeed,
-    Held,
-    Need,
-    Needs,
-    OwnNeed,
-    PlaceNeed,
-    PrincipalNeed,
-    RoleNeed,
-    WriteNeed,
+    Administrator,
+    DependentsPrivilege,
+    FunctionPrivilege,
+    GrantOption,
+    LocationPrivilege,
+    OwnLocks,
+    OwnTransactions,
+    PrincipalAccess,
+    RequiredPrivilege,
+    Requirement,
+    RoleAdministration,
+    WriteAccess,
 )
 from metastore.domain.privileges import (
     ADMIN,
     CallerGrants,
     CatalogName,
-    Everything,
     PrincipalKind,
     Right,
     Securable,
+    WholeMetastore,
     denied,
     may_grant,
     owns,
@@ -47,7 +46,7 @@ from metastore.errors import (
     PermissionDeniedError,
     TransactionNotFoundError,
 )
-from metastore.services.authorization.places import check_places
+from metastore.services.authorization.locations import check_locations
 from metastore.services.authorization.statistics import changes_only_statistics
 from metastore.services.files.open_writes import ended
 from metastore.services.rules.lookup import missing_database, missing_table
@@ -55,189 +54,202 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 
-Named = TableName | DatabaseName
+_Name: TypeAlias = TableName | DatabaseName
 
 
 class Permission:
-    """The needs of one call, decided one after the other."""
+    """Checks the requirements of one call in order. One statement looks up all objects that they name."""
 
-    def __init__(self, work: UnitOfWork, standing: CallerGrants, roots: Roots) -> None:
+    def __init__(self, work: UnitOfWork, grants: CallerGrants, roots: Roots) -> None:
         self._work = work
-        self._standing = standing
+        self._grants = grants
         self._roots = roots
-        self._found: dict[Named, Securable | None] = {}
+        self._securables: dict[_Name, Securable | None] = {}
 
-    def check(self, needs: Needs) -> None:
-        """Raises PermissionDeniedError, HiddenError, or NotFoundError for what is not there."""
-        if self._standing.is_admin:
+    def check(self, requirements: Sequence[Requirement]) -> None:
+        """Raises PermissionDeniedError, HiddenError for a hidden object, NotFoundError for one that does not exist."""
+        if self._grants.is_admin:
             return
-        self._look_up(_names(needs))
-        for need in needs:
-            _CHECKS[type(need)](self, need)
+        self._look_up(_names(requirements))
+        for requirement in requirements:
+            _CHECKS[type(requirement)](self, requirement)
 
-    def _look_up(self, names: Iterable[Named]) -> None:
-        new = [name for name in dict.fromkeys(names) if name not in self._found]
-        self._found |= zip(new, self._work.access.find(new, self._standing), strict=True)
+    def _look_up(self, names: Iterable[_Name]) -> None:
+        new = [name for name in dict.fromkeys(names) if name not in self._securables]
+        self._securables |= zip(new, self._work.access.find(new, self._grants), strict=True)
 
-    def _is_seen(self, name: TableName) -> bool:
-        found = self._found[name]
-        return found is not None and found.table_id is not None and sees(self._standing, found)
+    def _is_visible(self, name: TableName) -> bool:
+        table = self._securables[name]
+        return table is not None and table.table_id is not None and sees(self._grants, table)
 
-    def _seen(self, name: Named) -> Securable:
-        """Returns what was found. Raises HiddenError where it may not be seen, NotFoundError where nothing is."""
-        found = self._found[name]
-        if found is None or (isinstance(name, TableName) and found.table_id is None):
+    def _visible(self, name: _Name) -> Securable:
+        """Returns a securable. Raises HiddenError if the caller may not see it, NotFoundError if it does not exist."""
+        securable = self._securables[name]
+        if securable is None or (isinstance(name, TableName) and securable.table_id is None):
             raise _missing(name)
-        if not sees(self._standing, found):
+        if not sees(self._grants, securable):
             raise HiddenError(str(_missing(name)))
-        return found
+        return securable
 
-    def check_need(self, need: Need) -> None:
-        match need.what:
+    def check_privilege(self, required: RequiredPrivilege) -> None:
+        match required.securable:
             case CatalogName(name):
-                self._require(rights_on_catalog(self._standing, name), need.any_of, name)
-            case Everything():
-                self._require(rights_on_everything(self._standing), need.any_of, need.what)
+                self._require(rights_on_catalog(self._grants, name), required.any_of, name)
+            case WholeMetastore():
+                self._require(rights_on_everything(self._grants), required.any_of, required.securable)
             case name:
-                self.check_object(name, need)
+                self.check_object(name, required)
 
-    def check_object(self, name: Named, need: Need) -> None:
-        if need.if_missing is not None and isinstance(name, TableName) and not self._is_seen(name):
-            # As if it were missing, for all but those who may make it: to them, its name is taken.
+    def check_object(self, name: _Name, required: RequiredPrivilege) -> None:
+        if required.if_missing is not None and isinstance(name, TableName) and not self._is_visible(name):
+            # A hidden table is treated as missing, except for callers who may create it: they learn that it exists.
             self._look_up([name.parent])
-            self.check_object(name.parent, Need(name.parent, need.if_missing))
-            found = self._found[name]
-            if found is None or found.table_id is None:
+            self.check_object(name.parent, RequiredPrivilege(name.parent, required.if_missing))
+            table = self._securables[name]
+            if table is None or table.table_id is None:
                 return
-        found = self._seen(name)
-        held = rights(self._standing, found)
-        if not (need.new is not None and Right.INSERT in held and self._changes_only_statistics(name, need.new)):
-            self._require(held, need.any_of, name)
-        if owns(self._standing, found):
+        securable = self._visible(name)
+        held = rights(self._grants, securable)
+        new = required.replacement
+        if not (new is not None and Right.INSERT in held and self._changes_only_statistics(name, new)):
+            self._require(held, required.any_of, name)
+        if owns(self._grants, securable):
             return
-        is_table = found.table_id is not None
-        before = (found.owner, found.owner_kind) if is_table else (found.database_owner, found.database_owner_kind)
-        if need.owner is not None and _principal(*need.owner) != _principal(*before):
+        if securable.table_id is not None:
+            owner = securable.owner, securable.owner_kind
+        else:
+            owner = securable.database_owner, securable.database_owner_kind
+        if required.new_owner is not None and _principal(*required.new_owner) != _principal(*owner):
             raise self._denied(Right.OWNERSHIP, name)
-        _keep_owner(need.new, *before)
+        _keep_owner(new, *owner)
 
-    def _changes_only_statistics(self, name: Named, new: object) -> bool:
+    def _changes_only_statistics(self, name: _Name, new: object) -> bool:
         stored = self._work.tables.find(name) if isinstance(name, TableName) else None
         return stored is not None and isinstance(new, Table) and changes_only_statistics(stored.encoded.decode(), new)
 
-    def check_admin(self, need: AdminNeed) -> None:
-        raise self._denied(ADMIN.upper(), need.what)
+    def check_administrator(self, _: Administrator) -> None:
+        raise self._denied(ADMIN.upper(), "the metastore")
 
-    def check_places(self, need: PlaceNeed) -> None:
-        if need.locations:
-            self._look_up([need.database])
-            database = self._found[need.database]
-            is_home = database is not None and owns_database(self._standing, database)
-            check_places(self._work, self._standing, self._roots, need, is_home=is_home)
+    def check_locations(self, required: LocationPrivilege) -> None:
+        if required.locations:
+            self._look_up([required.database])
+            database = self._securables[required.database]
+            is_own = database is not None and owns_database(self._grants, database)
+            check_locations(self._work, self._grants, self._roots, required, owns_database=is_own)
 
-    def check_role(self, need: RoleNeed) -> None:
-        if need.role not in self._standing.administered:
-            raise self._denied("GRANT OPTION", f"role {need.role}")
+    def check_role(self, required: RoleAdministration) -> None:
+        if required.role not in self._grants.administered:
+            raise self._denied("GRANT OPTION", f"role {required.role}")
 
-    def check_own(self, need: OwnNeed) -> None:
-        access, me = self._work.access, self._standing.user or ""
-        if need.kind is Held.LOCK:
-            others = [number for number, user in access.owners_of_locks(need.ids).items() if user != me]
-            if others:
-                raise _hidden(LockNotFoundError(f"No such lock lockid:{min(others)}"))
-            return
-        others = [number for number, user in access.owners_of_transactions(need.ids).items() if user != me]
-        if others:
+    def check_locks(self, required: OwnLocks) -> None:
+        owners = self._work.access.owners_of_locks(required.ids)
+        if others := self._others(owners):
+            raise _hidden(LockNotFoundError(f"No such lock lockid:{min(others)}"))
+
+    def check_transactions(self, required: OwnTransactions) -> None:
+        owners = self._work.access.owners_of_transactions(required.ids)
+        if others := self._others(owners):
             raise _hidden(TransactionNotFoundError(f"No such transaction txnid:{min(others)}"))
 
-    def check_write(self, need: WriteNeed) -> None:
-        token = token_of(need.query_id)
-        table = self._work.access.table_of_token(token) if token else None
-        if table is None:
-            return  # there is no such write
-        self._look_up([table])
-        found = self._found[table]
-        if found is None or not rights(self._standing, found) & frozenset(need.any_of):
-            raise HiddenError(str(ended(need.query_id)))
+    def _others(self, owners: dict[int, str]) -> list[int]:
+        return [number for number, user in owners.items() if user != (self._grants.user or "")]
 
-    def check_dependents(self, need: DependentsNeed) -> None:
-        found = self._found.get(need.table)
-        if found is None or found.table_id is None:
-            return
-        edges = self._work.dependencies.downwards([found.table_id], transitive=True)
-        dependents = {TableName(need.table.catalog, edge.database, edge.table) for edge in edges}
-        self._look_up(dependents)
-        for name in dependents:
-            dependent = self._found[name]
-            if dependent is not None and not rights(self._standing, dependent) & frozenset(need.any_of):
-                raise self._denied(need.any_of[0], f"all that depends on {need.table.database}/{need.table.name}")
+    def check_write(self, required: WriteAccess) -> None:
+        token = token_of(required.query_id)
+        name = self._work.access.table_of_token(token) if token else None
+        if name is None:
+            return  # the service reports that there is no such write
+        self._look_up([name])
+        table = self._securables[name]
+        if table is None or not rights(self._grants, table) & frozenset(required.any_of):
+            raise HiddenError(str(ended(required.query_id)))
 
-    def check_function(self, need: FunctionNeed) -> None:
-        found = self._seen(need.database)
-        owner = self._work.access.owner_of_function(need.database, need.name)
-        if owner is not None and self._standing.is_principal(owner[1], owner[0]):
+    def check_dependents(self, required: DependentsPrivilege) -> None:
+        table = self._securables.get(required.table)
+        if table is None or table.table_id is None:
             return
-        self._require(rights(self._standing, found), need.any_of, need.database)
-        if owner is None or need.owner is None or need.owner[0] is None or owns(self._standing, found):
-            return
-        if _principal(*need.owner) != _principal(*owner):
-            raise self._denied(Right.OWNERSHIP, f"{need.database}/{need.name}")
+        edges = self._work.dependencies.downwards([table.table_id], transitive=True)
+        names = {TableName(required.table.catalog, edge.database, edge.table) for edge in edges}
+        self._look_up(names)
+        for name in names:
+            dependent = self._securables[name]
+            if dependent is not None and not rights(self._grants, dependent) & frozenset(required.any_of):
+                on = f"all that depends on {required.table.database}/{required.table.name}"
+                raise self._denied(required.any_of[0], on)
 
-    def check_grant(self, need: GrantNeed) -> None:
-        found = self._seen(need.what) if isinstance(need.what, TableName | DatabaseName) else None
-        if not may_grant(self._standing, found, need.privileges):
-            held = [privilege for privilege in need.privileges if not may_grant(self._standing, found, [privilege])]
-            raise self._denied(f"{', '.join(held)} WITH GRANT OPTION", need.what)
-
-    def check_principal(self, need: PrincipalNeed) -> None:
-        mine = need.name is None or self._standing.is_principal(need.kind, need.name)
-        if mine and self._standing.groups.issuperset(need.groups):
+    def check_function(self, required: FunctionPrivilege) -> None:
+        database = self._visible(required.database)
+        owner = self._work.access.owner_of_function(required.database, required.name)
+        if owner is not None and self._grants.is_principal(owner[1], owner[0]):
             return
-        if isinstance(need.what, TableName | DatabaseName):
-            found = self._found[need.what]
-            if found is not None and owns(self._standing, found):
+        self._require(rights(self._grants, database), required.any_of, required.database)
+        new = required.new_owner
+        if owner is None or new is None or new[0] is None or owns(self._grants, database):
+            return
+        if _principal(*new) != _principal(*owner):
+            raise self._denied(Right.OWNERSHIP, f"{required.database}/{required.name}")
+
+    def check_grant_option(self, required: GrantOption) -> None:
+        name = required.securable
+        securable = self._visible(name) if isinstance(name, TableName | DatabaseName) else None
+        if not may_grant(self._grants, securable, required.privileges):
+            missing = [
+                privilege for privilege in required.privileges if not may_grant(self._grants, securable, [privilege])
+            ]
+            raise self._denied(f"{', '.join(missing)} WITH GRANT OPTION", name)
+
+    def check_principal(self, required: PrincipalAccess) -> None:
+        is_own = required.name is None or self._grants.is_principal(required.kind, required.name)
+        if is_own and self._grants.groups.issuperset(required.groups):
+            return
+        if isinstance(required.securable, TableName | DatabaseName):
+            securable = self._securables[required.securable]
+            if securable is not None and owns(self._grants, securable):
                 return
-        raise self._denied(ADMIN.upper(), f"principal {need.name or ', '.join(need.groups)}")
+        raise self._denied(ADMIN.upper(), f"principal {required.name or ', '.join(required.groups)}")
 
-    def _require(self, held: frozenset[str], any_of: Sequence[Right], what: object) -> None:
+    def _require(self, held: frozenset[str], any_of: Sequence[Right], on: object) -> None:
         if any_of and held.isdisjoint(any_of):
-            raise self._denied(any_of[0], what)
+            raise self._denied(any_of[0], on)
 
-    def _denied(self, right: str, what: object) -> PermissionDeniedError:
-        return PermissionDeniedError(denied(self._standing.user, right, what))
+    def _denied(self, right: str, on: object) -> PermissionDeniedError:
+        return PermissionDeniedError(denied(self._grants.user, right, on))
 
 
-_CHECKS: dict[type[AnyNeed], Callable[[Permission, Any], None]] = {
-    Need: Permission.check_need,
-    AdminNeed: Permission.check_admin,
-    PlaceNeed: Permission.check_places,
-    OwnNeed: Permission.check_own,
-    WriteNeed: Permission.check_write,
-    DependentsNeed: Permission.check_dependents,
-    FunctionNeed: Permission.check_function,
-    GrantNeed: Permission.check_grant,
-    RoleNeed: Permission.check_role,
-    PrincipalNeed: Permission.check_principal,
+_CHECKS: dict[type[Requirement], Callable[[Permission, Any], None]] = {
+    RequiredPrivilege: Permission.check_privilege,
+    Administrator: Permission.check_administrator,
+    LocationPrivilege: Permission.check_locations,
+    OwnLocks: Permission.check_locks,
+    OwnTransactions: Permission.check_transactions,
+    WriteAccess: Permission.check_write,
+    DependentsPrivilege: Permission.check_dependents,
+    FunctionPrivilege: Permission.check_function,
+    GrantOption: Permission.check_grant_option,
+    RoleAdministration: Permission.check_role,
+    PrincipalAccess: Permission.check_principal,
 }
 
 
-def _names(needs: Needs) -> list[Named]:
-    """Lists what is looked up at once."""
-    found: list[Named] = []
-    for need in needs:
-        match need:
-            case Need(TableName() | DatabaseName() as what) | GrantNeed(TableName() | DatabaseName() as what):
-                found.append(what)
-            case PrincipalNeed(what=TableName() | DatabaseName() as what):
-                found.append(what)
-            case FunctionNeed():
-                found.append(need.database)
-            case DependentsNeed():
-                found.append(need.table)
-    return found
+def _names(requirements: Iterable[Requirement]) -> list[_Name]:
+    """Lists the objects that are looked up together."""
+    names: list[_Name] = []
+    for required in requirements:
+        match required:
+            case RequiredPrivilege(TableName() | DatabaseName() as name):
+                names.append(name)
+            case GrantOption(TableName() | DatabaseName() as name):
+                names.append(name)
+            case PrincipalAccess(securable=TableName() | DatabaseName() as name):
+                names.append(name)
+            case FunctionPrivilege():
+                names.append(required.database)
+            case DependentsPrivilege():
+                names.append(required.table)
+    return names
 
 
-def _missing(name: Named) -> NotFoundError:
+def _missing(name: _Name) -> NotFoundError:
     return missing_table(name) if isinstance(name, TableName) else missing_database(name)
 
 

@@ -1,4 +1,4 @@
-"""What who may only insert may change of a table: its statistics, which clients write after their rows."""
+"""Statistics of a table, which clients write after their rows: INSERT is enough to change them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from metastore.domain.names import fold
 from metastore.encoding.redaction import REDACTED
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
-# Of Hive (StatsSetupConst) and of Spark, which describe the rows and not the table.
+# Parameters of Hive (StatsSetupConst) and Spark that describe the rows and not the table.
 _STATISTICS: Final = frozenset(
     ("STATS_GENERATED", "STATS_GENERATED_VIA_STATS_TASK", "DO_NOT_UPDATE_STATS", "transient_lastDdlTime")
 )
-_SET_BY_US: Final = (
+_SET_BY_SERVER: Final = (
     "catName",
     "dbName",
     "tableName",
@@ -28,12 +28,12 @@ _SET_BY_US: Final = (
 
 
 def changes_only_statistics(old: Table, new: Table) -> bool:
-    """Tells whether a table that is sent differs in statistics alone from what is there. The unset is not compared, and
-    is then set to what is there: engines send tables that lack some of it.
+    """Tells whether two versions of a table differ only in statistics. Unset fields of `new` are not compared, because
+    engines send incomplete tables; if only statistics differ, they are set to the stored values.
     """
-    if _rest(old.parameters or {}) != _rest({**(new.parameters or {}), **_unseen(old, new)}):
+    if _rest(old.parameters or {}) != _rest({**(new.parameters or {}), **_redacted(old, new)}):
         return False
-    names = [name for name in new.__slots__ if name not in _SET_BY_US]
+    names = [name for name in new.__slots__ if name not in _SET_BY_SERVER]
     if (fold(new.dbName), fold(new.tableName)) != (old.dbName, old.tableName):
         return False
     if not all(_agrees(getattr(old, name), getattr(new, name)) for name in names):
@@ -47,10 +47,10 @@ def _rest(parameters: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in parameters.items() if name not in _STATISTICS and not is_count(name)}
 
 
-def _unseen(old: Table, new: Table) -> dict[str, str]:
-    """Returns the secrets that the caller has not seen, and leaves as they are."""
-    sent, there = new.parameters or {}, old.parameters or {}
-    return {name: there[name] for name, value in sent.items() if value == REDACTED and name in there}
+def _redacted(old: Table, new: Table) -> dict[str, str]:
+    """Returns the stored values of the secrets that the caller sends back redacted."""
+    sent, stored = new.parameters or {}, old.parameters or {}
+    return {name: stored[name] for name, value in sent.items() if value == REDACTED and name in stored}
 
 
 def _agrees(old: Any, new: Any) -> bool:

@@ -11,7 +11,7 @@ from metastore.domain.partition_names import checked_name, partition_name
 from metastore.domain.table_events import PartitionText, TableText, encoded_file
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.events import seen_events, seen_filter
+from metastore.services.authorization.events import visible_events, visible_filter
 from metastore.services.rules.events import partition_text, table_text
 from metastore.services.rules.lookup import get_table
 from metastore.storage.references import StoredTable
@@ -49,13 +49,13 @@ class NotificationService:
         Their ids have no gaps, except with a filter or if old events were deleted.
         """
         if self._rights:
-            return seen_events(self._store, self._rights, event_id, wanted, limit)
+            return visible_events(self._store, self._rights, event_id, wanted, limit)
         with self._store.read() as work:
             return work.notifications.after(event_id, wanted, limit)
 
     def count(self, after: int, up_to: int | None, wanted: EventFilter, limit: int | None) -> int:
         """Counts the events after one id and up to another; at most `limit`."""
-        if self._rights and (seen := seen_filter(self._rights, wanted)) is None:
+        if self._rights and (seen := visible_filter(self._rights, wanted)) is None:
             return 0
         wanted = seen if self._rights and seen else wanted
         with self._store.read() as work:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from thrift.Thrift import TType
 
-from metastore.protocol.methods import Method
+from metastore.operations.method import Method
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, HiveObjectType
 
 _NUMBERS = (TType.BYTE, TType.I16, TType.I32, TType.I64)

@@ -9,7 +9,7 @@ import pytest
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
-from metastore.protocol.methods import served
+from metastore.handlers.registry import served
 from tests.wire.authorization.arguments import Names, arguments_of
 from tests.wire.authorization.conftest import ADMIN
 from tests.wire.authorization.granting import GROUP, USER, grant, on_database, on_table

@@ -10,7 +10,8 @@ import pytest
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
-from metastore.protocol.methods import Method, served
+from metastore.handlers.registry import served
+from metastore.operations.method import Method
 from tests.fixtures.server import Server, connected
 from tests.wire.authorization.arguments import Names, arguments_of
 from tests.wire.authorization.conftest import ADMIN

@@ -16,8 +16,10 @@ from metastore.app import Application, make_application
 from metastore.context import Caller, caller
 from metastore.domain.read_methods import is_read
 from metastore.errors import ConfigurationError, MetastoreError
-from metastore.protocol.methods import Method, served
-from metastore.protocol.rights.declared import rules
+from metastore.handlers.registry import served
+from metastore.operations.fields import DatabaseFields, TableFields
+from metastore.operations.method import Method, methods_of
+from metastore.operations.operation import any_of, from_fields, operation, visible
 from metastore.protocol.rights.guard import Guard
 from metastore.settings import Settings
 from tests.fixtures.application import called
@@ -67,8 +69,11 @@ class speaking:  # noqa: N801 - reads as a function
 def reached(application: Application, method: Method) -> Callable[[str], bool]:
     """Tells of users whether their calls get to the handler, and whether that reads what it is asked for."""
     function: Callable[..., Any] = functools.partial(called, application, method.name)
-    if not rules()[method.name].in_service:
-        function = Guard(application._rights).guarded(method, _reached)
+    if not method.operation.checked_by_service:
+        guarded = Guard(application._rights).guarded(method, _reached)
+
+        def function(*values: Any) -> Any:
+            return guarded(method.arguments(*values))
 
     def reaches(user: str) -> bool:
         try:
@@ -113,16 +118,50 @@ def test_the_truth_is_told_of_every_method_once() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_a_method_without_a_declaration_does_not_start() -> None:
-    method = Method("new_method", "base", *_types("getName"))
-    with pytest.raises(ConfigurationError, match="No rights are declared for new_method"):
-        rules({**served(), "new_method": method})
+class Undeclared:
+    """Serves a wire method without declaring its operation."""
+
+    def get_table(self, database: str, name: str) -> None:
+        """Never called."""
 
 
-def test_a_declaration_without_its_method_does_not_start() -> None:
-    with pytest.raises(ConfigurationError, match="what is not served: getName"):
-        rules({name: method for name, method in served().items() if name != "getName"})
+def test_a_method_without_a_declaration_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"Undeclared.get_table declares no operation"):
+        methods_of("tables", Undeclared, ["get_table"])
 
 
-def _types(name: str) -> tuple[Any, Any]:
-    return served()[name].arguments, served()[name].result
+def test_a_declaration_without_its_method_is_a_configuration_error() -> None:
+    class Unknown:
+        @operation(None)
+        def get_nothing(self) -> None:
+            """Never called."""
+
+    with pytest.raises(ConfigurationError, match="get_nothing declares an operation, but the IDL has no such method"):
+        methods_of("tables", Unknown)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        operation(TableFields("dbname", "tablename")),
+        operation(TableFields("dbname", "tbl_name", "tbl_name.catName")),
+        operation(DatabaseFields("dbName"), visible),
+        operation(None, any_of()),
+        operation("dbname", from_fields(list, "dbname.0")),
+        operation("dbname", entries="names"),
+        operation("dbname", limit="limit"),
+        operation("dbname", missing_ok="ifExists"),
+        operation("dbname", answer_filter=from_fields(list, "filter")),
+        operation("dbname", assignments=from_fields(list, "owner")),
+        operation("dbname", audit_detail=from_fields(list, "parameters")),
+        operation("dbname", served_read_only=from_fields(list, "rqst")),
+    ],
+)
+def test_a_field_that_the_method_does_not_have_is_a_configuration_error(declared: Callable[[Any], Any]) -> None:
+    class Misspelled:
+        @declared
+        def get_table(self, database: str, name: str) -> None:
+            """Never called."""
+
+    with pytest.raises(ConfigurationError, match="get_table_args"):
+        methods_of("tables", Misspelled)

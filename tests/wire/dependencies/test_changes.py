@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,13 +184,12 @@ def test_a_base_is_dropped_or_depended_on(metastore_server: Server, client: Any,
 def test_the_number_of_statements_does_not_grow(database_url: str, tmp_path: Path) -> None:
     """With the number of dependent tables, of their partitions, and of base partitions."""
     application = make_application(Settings(warehouse=str(tmp_path), database_url=database_url), database_url)
-    handlers = {name: call._function for name, call in application._dispatcher._calls.items()}
 
     class Direct:
         """The handlers, called as a client's methods."""
 
         def __getattr__(self, name: str) -> Any:
-            return handlers[name]
+            return partial(application.dispatcher.call, name)
 
     def counts(client: Any, size: int) -> dict[str, int]:
         database = new_database(client)

@@ -1,4 +1,4 @@
-"""The base service that every Hive client expects beside the metastore's own."""
+"""The base service fb303, which every Hive client expects in addition to the metastore's own."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from metastore.operations.operation import administrator, operation
 from thrift_idl.gen.fb303.ttypes import fb_status
 
 
 class FacebookHandlers:
-    """Of this process. Counters count calls by method since its start."""
+    """Answers for this process. Counters count its calls by method since it started."""
 
     def __init__(self, version: str, database_answers: Callable[[], bool] = lambda: True) -> None:
         self._version = version
@@ -21,47 +22,61 @@ class FacebookHandlers:
         self._lock = threading.Lock()
 
     def count(self, method: str) -> None:
+        """Counts a call of the method."""
         with self._lock:
             self._counters[method] += 1
 
+    @operation(None, quota_exempt=True)
     def getName(self) -> str:  # noqa: N802 - the wire's names, here and below
         return "metastore"
 
+    @operation(None, quota_exempt=True)
     def getVersion(self) -> str:  # noqa: N802
         return self._version
 
+    @operation(None, quota_exempt=True)
     def getStatus(self) -> int:  # noqa: N802
-        """WARNING while the database does not answer: whoever balances load takes another server."""
+        """Returns WARNING while the database does not answer, so that load balancers choose another server."""
         return int(fb_status.ALIVE if self._database_answers() else fb_status.WARNING)
 
+    @operation(None, quota_exempt=True)
     def getStatusDetails(self) -> str:  # noqa: N802
         return "alive" if self._database_answers() else "the database does not answer"
 
+    @operation(None, administrator, quota_exempt=True)
     def getCounters(self) -> dict[str, int]:  # noqa: N802
         with self._lock:
             return dict(self._counters)
 
+    @operation(None, administrator, quota_exempt=True)
     def getCounter(self, key: str) -> int:  # noqa: N802
         with self._lock:
             return self._counters[key]
 
+    @operation(None, administrator, quota_exempt=True)
     def setOption(self, _key: str, _value: str) -> None:  # noqa: N802
         """Does nothing: there are no options."""
 
+    @operation(None, administrator, quota_exempt=True)
     def getOption(self, _key: str) -> str:  # noqa: N802
         return ""
 
+    @operation(None, administrator, quota_exempt=True)
     def getOptions(self) -> dict[str, str]:  # noqa: N802
         return {}
 
+    @operation(None, administrator, quota_exempt=True)
     def getCpuProfile(self, _seconds: int) -> str:  # noqa: N802
         return ""
 
+    @operation(None, quota_exempt=True)
     def aliveSince(self) -> int:  # noqa: N802
         return self._since
 
+    @operation(None, quota_exempt=True)
     def reinitialize(self) -> None:
-        """Does nothing: nothing is kept that could be made anew."""
+        """Does nothing: there is no state to initialize again."""
 
+    @operation(None, quota_exempt=True)
     def shutdown(self) -> None:
-        """Does nothing. Clients say it when they hang up; the server goes on."""
+        """Does nothing. Clients call it when they disconnect; the server keeps running."""

@@ -1,0 +1,33 @@
+"""The wire methods that are served: every handler in this folder that declares an operation."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from metastore import handlers
+from metastore.errors import ConfigurationError
+from metastore.operations.method import Method, idl_methods, methods_of
+
+
+@cache
+def served() -> dict[str, Method]:
+    """Returns every served method by its name.
+
+    Raises ConfigurationError for a wire method without an operation, for an unknown method or field, and for a method
+    that two classes serve.
+    """
+    methods: dict[str, Method] = {}
+    known = idl_methods()
+    for info in pkgutil.iter_modules(handlers.__path__):
+        module = import_module(f"{handlers.__name__}.{info.name}")
+        for _, handler_class in inspect.getmembers(module, inspect.isclass):
+            if handler_class.__module__ != module.__name__:
+                continue
+            found = methods_of(info.name, handler_class, known)
+            if twice := found.keys() & methods.keys():
+                raise ConfigurationError(f"{', '.join(sorted(twice))}: served by two classes of handlers")
+            methods |= found
+    return methods

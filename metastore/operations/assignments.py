@@ -1,0 +1,108 @@
+"""Fields of a call that its caller may not choose: the owner of a new object, the grantor, the holder of a lock.
+
+Administrators may set them to other names: HiveServer2 acts for its users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from metastore.domain.privileges import CallerGrants, PrincipalKind
+from thrift_idl.gen.hive_metastore.ttypes import (
+    CreateDatabaseRequest,
+    Database,
+    Function,
+    GetPartitionsPsWithAuthRequest,
+    GetProjectionsSpec,
+    LockRequest,
+    OpenTxnRequest,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    Table,
+)
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
+
+_TABLE_NAME: Final = ("catName", "dbName", "tableName")
+
+
+def set_database_owner(grants: CallerGrants, database: Database | CreateDatabaseRequest | None) -> None:
+    """Makes the caller the owner, unless the call names one of the caller's groups or roles."""
+    if database is not None and not _may_own(grants, database.ownerName, database.ownerType):
+        database.ownerName, database.ownerType = grants.user, int(PrincipalKind.USER)
+
+
+def set_function_owner(grants: CallerGrants, function: Function | None) -> None:
+    """Makes the caller the owner, unless the call names one of the caller's groups or roles."""
+    if function is not None and not _may_own(grants, function.ownerName, function.ownerType):
+        function.ownerName, function.ownerType = grants.user, int(PrincipalKind.USER)
+
+
+def set_table_owner(grants: CallerGrants, table: Table | None) -> None:
+    """Makes the caller the owner, unless the call names one of the caller's groups or roles; makes the caller the
+    grantor of the privileges that the table comes with.
+    """
+    if table is None:
+        return
+    if not _may_own(grants, table.owner, table.ownerType):
+        table.owner, table.ownerType = grants.user, int(PrincipalKind.USER)
+    if (privileges := table.privileges) is not None:
+        for by_principal in (privileges.userPrivileges, privileges.groupPrivileges, privileges.rolePrivileges):
+            for infos in (by_principal or {}).values():
+                _set_grantors(grants, infos or ())
+
+
+def set_dependent_owner(grants: CallerGrants, request: CreateDependentTableRequest | None) -> None:
+    """Makes the caller the owner of a dependent table."""
+    if request is not None and not _may_own(grants, request.owner, None):
+        request.owner = grants.user
+
+
+def set_user(grants: CallerGrants, request: LockRequest | OpenTxnRequest | None) -> None:
+    """Makes the caller the holder of a lock or transaction."""
+    if request is not None and not (grants.is_admin and request.user):
+        request.user = grants.user or ""
+
+
+def set_viewer(grants: CallerGrants, request: GetPartitionsPsWithAuthRequest | None) -> None:
+    """Asks for the caller's own privileges, whichever user and groups the request names."""
+    if request is None or grants.is_admin:
+        return
+    if request.userName is not None:
+        request.userName = grants.user
+    request.groupNames = _own_groups(grants, request.groupNames)
+
+
+def set_viewer_arguments(grants: CallerGrants, arguments: Any) -> None:
+    """As `set_viewer`, for the arguments of get_*_with_auth, whose classes have no common base."""
+    if grants.is_admin:
+        return
+    if arguments.user_name is not None:
+        arguments.user_name = grants.user
+    arguments.group_names = _own_groups(grants, arguments.group_names)
+
+
+def set_grantor(grants: CallerGrants, bag: PrivilegeBag | None) -> None:
+    """Makes the caller the grantor of the privileges."""
+    privileges = (bag.privileges if bag else None) or ()
+    _set_grantors(grants, (privilege.grantInfo for privilege in privileges if privilege is not None))
+
+
+def add_table_names(_: CallerGrants, projection: GetProjectionsSpec | None) -> None:
+    """Adds the names of tables to a projection, because the answer is filtered by them."""
+    if projection is not None and projection.fieldList:
+        projection.fieldList = [*projection.fieldList, *_TABLE_NAME]
+
+
+def _may_own(grants: CallerGrants, owner: str | None, kind: int | None) -> bool:
+    return bool(owner) and (grants.is_admin or grants.is_principal(kind, owner))
+
+
+def _own_groups(grants: CallerGrants, groups: Iterable[str] | None) -> list[str] | None:
+    return [group for group in groups or () if grants.is_principal(int(PrincipalKind.GROUP), group)] or None
+
+
+def _set_grantors(grants: CallerGrants, infos: Iterable[PrivilegeGrantInfo | None]) -> None:
+    for info in infos:
+        if info is not None and not (grants.is_admin and info.grantor):
+            info.grantor, info.grantorType = grants.user, int(PrincipalKind.USER)

@@ -1,0 +1,329 @@
+"""Requirements that follow from the structs of a call: databases, tables, partitions, functions, constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from metastore.domain.names import DatabaseName, TableName, database_name, fold, full_name, table_name
+from metastore.domain.permissions import (
+    Administrator,
+    DependentsPrivilege,
+    FunctionPrivilege,
+    LocationPrivilege,
+    RequiredPrivilege,
+    Requirement,
+)
+from metastore.domain.privileges import CatalogName, Right
+from metastore.domain.renaming import replaces
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    CreateDatabaseRequest,
+    CreationMetadata,
+    Database,
+    EnvironmentContext,
+    Function,
+    Index,
+    Partition,
+    PartitionSpec,
+    SQLCheckConstraint,
+    SQLDefaultConstraint,
+    SQLForeignKey,
+    SQLNotNullConstraint,
+    SQLPrimaryKey,
+    SQLUniqueConstraint,
+    StorageDescriptor,
+    Table,
+)
+
+Requirements: TypeAlias = Iterator[Requirement]
+Constraint: TypeAlias = (
+    SQLPrimaryKey | SQLUniqueConstraint | SQLNotNullConstraint | SQLDefaultConstraint | SQLCheckConstraint
+)
+
+
+# Databases
+
+
+def new_database(database: Database | CreateDatabaseRequest) -> Requirements:
+    """CREATE on the catalog, and the right to its locations."""
+    given = database.databaseName if isinstance(database, CreateDatabaseRequest) else database.name
+    name = database_name(given, database.catalogName)
+    yield RequiredPrivilege(CatalogName(name.catalog), (Right.CREATE,))
+    yield LocationPrivilege(name, None, _set(database.locationUri, database.managedLocationUri))
+
+
+def altered_database(name: str | None, new: Database | None) -> Requirements:
+    """ALTER; ownership if the owner changes; the right to new locations."""
+    if new is None:
+        yield RequiredPrivilege(database_name(name), (Right.ALTER,))
+        return
+    database = database_name(name, new.catalogName)
+    owner = (new.ownerName, new.ownerType) if new.ownerName else None
+    yield RequiredPrivilege(database, (Right.ALTER,), owner, replacement=new)
+    yield LocationPrivilege(database, None, _set(new.locationUri, new.managedLocationUri))
+
+
+# Tables
+
+
+def new_table(table: Table | None) -> Requirements:
+    """CREATE on the database, the right to its locations, and SELECT on the sources of a materialized view."""
+    if table is None:
+        return
+    database = database_name(table.dbName, table.catName)
+    yield RequiredPrivilege(database, (Right.CREATE,))
+    yield LocationPrivilege(database, database.table(fold(table.tableName)), _locations([table.sd]))
+    yield from materialized_view_sources(table.creationMetadata, database)
+
+
+def altered_table(name: TableName, new: Table | None) -> Requirements:
+    """ALTER; ownership if the owner changes; the right to new locations. To move the table to another database,
+    ownership of the table and CREATE there: the owner of that database gets all rights on the table.
+    """
+    owner = (new.owner, new.ownerType) if new is not None and new.owner else None
+    yield RequiredPrivilege(name, (Right.ALTER,), owner, replacement=new)
+    if new is None:
+        return
+    yield LocationPrivilege(name.parent, name, _locations([new.sd]))
+    database = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
+    if database != name.parent:
+        yield RequiredPrivilege(name, (Right.OWNERSHIP,))
+        yield RequiredPrivilege(database, (Right.CREATE,))
+    yield LocationPrivilege(database, database.table(fold(new.tableName) or name.name), ())
+
+
+def altered_or_replaced_table(name: TableName, new: Table | None, context: EnvironmentContext | None) -> Requirements:
+    """As `altered_table`, and DROP on the table that a rename replaces, if the context asks for that."""
+    yield from altered_table(name, new)
+    if new is None or context is None or not replaces(context.properties or {}):
+        return
+    database = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
+    if (replaced := database.table(fold(new.tableName) or name.name)) != name:
+        yield RequiredPrivilege(replaced, (Right.DROP,))
+
+
+def drop_dependents(name: TableName) -> Requirements:
+    """DROP on every dependent table, because a cascading drop drops them too."""
+    yield DependentsPrivilege(name, (Right.DROP,))
+
+
+def materialized_view_sources(metadata: CreationMetadata | None, database: DatabaseName) -> Requirements:
+    """SELECT on the source tables of a materialized view of the database."""
+    if metadata is None:
+        return
+    catalog = metadata.catName or database.catalog
+    for source in metadata.sourceTables or ():
+        if source is not None and source.table is not None:
+            name = table_name(source.table.dbName, source.table.tableName, source.table.catName or catalog)
+            yield RequiredPrivilege(name, (Right.SELECT,))
+    for text in metadata.tablesUsed or ():  # [catalog.][database.]table
+        parts = (text or "").split(".")
+        full = (catalog, metadata.dbName or database.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
+        yield RequiredPrivilege(table_name(full[1], full[2], full[0]), (Right.SELECT,))
+
+
+def visible_tables(names: Iterable[str] | None) -> Requirements:
+    """Visibility of tables that are written `database.table`."""
+    return (RequiredPrivilege(full_name(name)) for name in names or ())
+
+
+# Constraints
+
+
+def new_constraints(constraints: Iterable[Constraint | None] | None) -> Requirements:
+    """ALTER on the table of each constraint."""
+    for constraint in constraints or ():
+        if constraint is not None:
+            table = table_name(constraint.table_db, constraint.table_name, constraint.catName)
+            yield RequiredPrivilege(table, (Right.ALTER,))
+
+
+def new_foreign_keys(keys: Sequence[SQLForeignKey | None] | None) -> Requirements:
+    """ALTER on the table of each foreign key, SELECT on the table that it references."""
+    for key in keys or ():
+        if key is not None:
+            yield RequiredPrivilege(table_name(key.fktable_db, key.fktable_name, key.catName), (Right.ALTER,))
+    yield from referenced_tables(keys)
+
+
+def referenced_tables(keys: Iterable[SQLForeignKey | None] | None) -> Requirements:
+    """SELECT on the tables that foreign keys reference."""
+    for key in keys or ():
+        if key is not None and key.pktable_name is not None:
+            yield RequiredPrivilege(table_name(key.pktable_db, key.pktable_name, key.catName), (Right.SELECT,))
+
+
+# Indexes
+
+
+def new_index(index: Index | None) -> Requirements:
+    """ALTER on the table of the index."""
+    if index is not None:
+        yield RequiredPrivilege(table_name(index.dbName, index.origTableName), (Right.ALTER,))
+
+
+def altered_index(table: TableName, new: Index | None) -> Requirements:
+    """ALTER on the table, and visibility of the tables that the new index names: otherwise the answer would tell
+    whether they exist.
+    """
+    yield RequiredPrivilege(table, (Right.ALTER,))
+    if new is not None:
+        yield RequiredPrivilege(table_name(new.dbName, new.origTableName))
+        yield RequiredPrivilege(full_name(new.indexTableName, new.dbName))
+
+
+# Partitions
+
+
+def partition_location(table: TableName, partition: Partition | None) -> Requirements:
+    """The right to the location of a new or altered partition."""
+    return partition_locations(table, [partition])
+
+
+def partition_locations(table: TableName, partitions: Iterable[Partition | None] | None) -> Requirements:
+    """The right to the locations of new or altered partitions."""
+    if locations := _locations(partition.sd for partition in partitions or () if partition is not None):
+        yield LocationPrivilege(table.parent, table, locations)
+
+
+def new_partitions(partitions: Iterable[Partition | None] | None) -> Requirements:
+    """INSERT or ALTER on the tables that the partitions name, and the right to their locations."""
+    by_table: dict[TableName, list[Partition]] = {}
+    for partition in partitions or ():
+        if partition is not None:
+            name = table_name(partition.dbName, partition.tableName, partition.catName)
+            by_table.setdefault(name, []).append(partition)
+    for table in by_table:
+        yield RequiredPrivilege(table, (Right.INSERT, Right.ALTER))
+    for table, added in by_table.items():
+        yield from partition_locations(table, added)
+
+
+def partition_specs(specs: Iterable[PartitionSpec] | None) -> Requirements:
+    """INSERT on the tables of partition specs, and the right to their locations."""
+    for spec in specs or ():
+        table = table_name(spec.dbName, spec.tableName, spec.catName)
+        locations = [spec.rootPath]
+        if (shared := spec.sharedSDPartitionSpec) is not None:
+            root = shared.sd.location if shared.sd else ""
+            relative = [partition.relativePath for partition in shared.partitions or ()]
+            locations += [root, *(f"{root or ''}{path or ''}" for path in relative)]
+        listed = (spec.partitionList.partitions or ()) if spec.partitionList is not None else ()
+        yield RequiredPrivilege(table, (Right.INSERT,))
+        descriptors = _locations(partition.sd for partition in listed)
+        yield LocationPrivilege(table.parent, table, _set(*locations, *descriptors))
+
+
+def exchanged_partitions(source: TableName, target: TableName) -> Requirements:
+    """SELECT and DELETE on the source, as in Hive, because its rows become the target's; INSERT on the target."""
+    yield RequiredPrivilege(source, (Right.SELECT,))
+    yield RequiredPrivilege(source, (Right.DELETE,))
+    yield RequiredPrivilege(target, (Right.INSERT,))
+
+
+# Column statistics
+
+
+def column_statistics(statistics: ColumnStatistics | None) -> Requirements:
+    """INSERT or ALTER on the table that the statistics describe."""
+    return column_statistics_list([statistics])
+
+
+def column_statistics_list(statistics: Iterable[ColumnStatistics | None] | None) -> Requirements:
+    """INSERT or ALTER on the tables that the statistics describe."""
+    described = [entry.statsDesc for entry in statistics or () if entry is not None and entry.statsDesc is not None]
+    names = dict.fromkeys(table_name(desc.dbName, desc.tableName, desc.catName) for desc in described)
+    return (RequiredPrivilege(name, (Right.INSERT, Right.ALTER)) for name in names)
+
+
+# Functions
+
+
+def new_function(function: Function) -> Requirements:
+    """CREATE on the database, and the right to the locations of the function's resources."""
+    database = database_name(function.dbName, function.catName)
+    yield RequiredPrivilege(database, (Right.CREATE,))
+    yield LocationPrivilege(database, None, _resources(function))
+
+
+def altered_function(database: str | None, name: str | None, new: Function | None) -> Requirements:
+    """Ownership, or ALTER on the database. To move the function, also DROP there and CREATE on the new database."""
+    home = database_name(database)
+    owner = (new.ownerName, new.ownerType) if new else None
+    yield FunctionPrivilege(home, fold(name), (Right.ALTER,), owner)
+    if new is not None:
+        target = DatabaseName(home.catalog, database_name(new.dbName or database).name)
+        yield LocationPrivilege(target, None, _resources(new))
+        if target != home:
+            yield FunctionPrivilege(home, fold(name), (Right.DROP,))
+            yield RequiredPrivilege(target, (Right.CREATE,))
+
+
+def dropped_function(database: str | None, name: str | None) -> Requirements:
+    """Ownership, or DROP on the database."""
+    yield FunctionPrivilege(database_name(database), fold(name), (Right.DROP,))
+
+
+# Cleaning and undrop
+
+
+def cleaned(table: TableName) -> Requirements:
+    """ALTER on a table, or on a database if no table is named; an administrator if neither is."""
+    if table.name:
+        yield RequiredPrivilege(table, (Right.ALTER,))
+    elif table.database:
+        yield RequiredPrivilege(table.parent, (Right.ALTER,))
+    else:
+        yield Administrator()
+
+
+def dropped_objects(database: DatabaseName) -> Requirements:
+    """ALTER on the database whose dropped objects are listed; an administrator for those of all databases."""
+    yield RequiredPrivilege(database, (Right.ALTER,)) if database.name else Administrator()
+
+
+def undropped(table: TableName, new_name: str | None) -> Requirements:
+    """CREATE on the catalog for a database; INSERT on a table whose partitions come back; CREATE on its database for
+    the table itself, and for a new name.
+    """
+    if not table.name:
+        yield RequiredPrivilege(CatalogName(table.catalog), (Right.CREATE,))
+        return
+    yield RequiredPrivilege(table, (Right.INSERT,), if_missing=(Right.CREATE,))
+    if new_name:
+        yield RequiredPrivilege(table.parent, (Right.CREATE,))
+
+
+# Dependent tables
+
+
+def dependent_table(table: TableName, base: TableName) -> Requirements:
+    """CREATE on the database of a new dependent table, and SELECT on its base."""
+    yield RequiredPrivilege(table.parent, (Right.CREATE,))
+    yield LocationPrivilege(table.parent, table, ())
+    yield RequiredPrivilege(base, (Right.SELECT,))
+
+
+def changed_dependency(table: TableName, base: TableName) -> Requirements:
+    """ALTER on the dependent table, and SELECT on its new base."""
+    yield RequiredPrivilege(table, (Right.ALTER,))
+    yield RequiredPrivilege(base, (Right.SELECT,))
+
+
+def _resources(function: Function) -> tuple[str, ...]:
+    return _set(*(resource.uri for resource in function.resourceUris or () if resource is not None))
+
+
+def _locations(descriptors: Iterable[StorageDescriptor | None]) -> tuple[str, ...]:
+    locations: list[str | None] = []
+    for descriptor in descriptors:
+        if descriptor is not None:
+            locations.append(descriptor.location)
+            if descriptor.skewedInfo:
+                locations += (descriptor.skewedInfo.skewedColValueLocationMaps or {}).values()
+    return _set(*locations)
+
+
+def _set(*texts: str | None) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)

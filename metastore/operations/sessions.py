@@ -1,0 +1,168 @@
+"""Requirements for what clients hold and grant: locks, transactions, writes, privileges, roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
+
+from metastore.domain.lock_rules import LockType
+from metastore.domain.names import DatabaseName, TableName, database_name, fold, split_database, table_name
+from metastore.domain.permissions import (
+    GrantOption,
+    LocationPrivilege,
+    OwnLocks,
+    OwnTransactions,
+    PrincipalAccess,
+    RequiredPrivilege,
+    Requirement,
+    RoleAdministration,
+    WriteAccess,
+)
+from metastore.domain.privileges import WHOLE_METASTORE, Right, WholeMetastore
+from metastore.domain.transactions import Operation, TransactionType
+from thrift_idl.gen.hive_metastore.ttypes import (
+    HiveObjectRef,
+    HiveObjectType,
+    LockRequest,
+    OpenTxnRequest,
+    PrivilegeBag,
+)
+from thrift_idl.gen.metastore.ttypes import PublishMode, PublishRequest, ScanRequest
+
+Requirements: TypeAlias = Iterator[Requirement]
+
+_WRITES: Final = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
+_WRITING: Final = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.DROP)
+_LONGEST_RANGE: Final = 100_000  # transactions of one heartbeat
+
+
+# Locks and transactions
+
+
+def lockable(request: LockRequest) -> Requirements:
+    """Visibility of what is locked for reading; a right to write to, or to create, what is locked otherwise."""
+    for component in request.component or ():
+        if component is None or not split_database(component.dbname)[1]:
+            continue
+        name = table_name(component.dbname, component.tablename)
+        any_of = () if component.type == LockType.SHARED_READ else (*_WRITING, Right.CREATE)
+        if name.name:
+            yield RequiredPrivilege(name, any_of, if_missing=(Right.CREATE,))
+        else:
+            yield RequiredPrivilege(name.parent, any_of)
+    if request.txnid:
+        yield OwnTransactions((request.txnid,))
+
+
+def locks_to_read(request: LockRequest) -> bool:
+    """Tells whether a request only locks what it reads. Hive locks what it inserts into with the same type of lock, and
+    tells them apart by the operation.
+    """
+    return all(
+        component is None or (component.type == LockType.SHARED_READ and component.operationType not in _WRITES)
+        for component in request.component or ()
+    )
+
+
+def opens_to_read(request: OpenTxnRequest) -> bool:
+    """Tells whether readers make such a request. Hive 3 and Trino send no type."""
+    return request.txn_type in (None, TransactionType.DEFAULT, TransactionType.READ_ONLY)
+
+
+def own_locks(lock: int | None) -> Requirements:
+    """The caller acquired the lock."""
+    if lock:
+        yield OwnLocks((lock,))
+
+
+def own_transactions(transaction: int | None) -> Requirements:
+    """The caller opened the transaction."""
+    if transaction:
+        yield OwnTransactions((transaction,))
+
+
+def own_transaction_list(transactions: Iterable[int | None] | None) -> Requirements:
+    """The caller opened the transactions."""
+    yield OwnTransactions(tuple(number for number in transactions or () if number))
+
+
+def own_transaction_range(first: int | None, last: int | None) -> Requirements:
+    """The caller opened the transactions. The service rejects a range that is too long or malformed."""
+    if first is not None and last is not None and 0 <= last - first < _LONGEST_RANGE:
+        yield OwnTransactions(tuple(number for number in range(first, last + 1) if number))
+
+
+# Scans and writes
+
+
+def scanned_table(scan: ScanRequest | None) -> Requirements:
+    """SELECT on the table of a scan."""
+    if scan is not None:
+        yield RequiredPrivilege(table_name(scan.dbName, scan.tableName, scan.catName), (Right.SELECT,))
+
+
+def own_write(query_id: str | None) -> Requirements:
+    """INSERT on the table that the write writes to."""
+    yield WriteAccess(query_id or "", (Right.INSERT,))
+
+
+def publication(request: PublishRequest) -> Requirements:
+    """INSERT on the table, DELETE if partitions are overwritten, and the right to the published locations."""
+    name = table_name(request.dbName, request.tableName, request.catName)
+    partitions = [partition for partition in request.partitions or () if partition is not None]
+    yield RequiredPrivilege(name, (Right.INSERT,))
+    if any(partition.mode == PublishMode.OVERWRITE for partition in partitions):
+        yield RequiredPrivilege(name, (Right.DELETE,))
+    locations = [partition.location for partition in partitions]
+    for partition in partitions:
+        locations += [skewed.location for skewed in partition.skewedLocations or () if skewed is not None]
+    yield LocationPrivilege(name.parent, name, tuple(location for location in locations if location))
+
+
+def publications(requests: Iterable[PublishRequest] | None) -> Requirements:
+    """As `publication`, for several tables."""
+    for request in requests or ():
+        yield from publication(request)
+
+
+# Privileges and roles
+
+
+def securable(ref: HiveObjectRef) -> TableName | DatabaseName | WholeMetastore:
+    """Returns the object of a privilege; the table of a privilege on a column or partition."""
+    database = database_name(ref.dbName, ref.catName)
+    if ref.objectType in (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN):
+        return database.table(fold(ref.objectName))
+    return database if ref.objectType == HiveObjectType.DATABASE else WHOLE_METASTORE
+
+
+def ownership_of(ref: HiveObjectRef) -> Requirements:
+    """Ownership of the object."""
+    yield RequiredPrivilege(securable(ref), (Right.OWNERSHIP,))
+
+
+def grantable(bag: PrivilegeBag | None) -> Requirements:
+    """The right to grant each privilege of the bag."""
+    for privilege in (bag.privileges if bag else None) or ():
+        if privilege is not None and privilege.hiveObject is not None:
+            texts = (privilege.grantInfo.privilege or "").split(",") if privilege.grantInfo else ()
+            names = tuple(text.strip() for text in texts if text.strip())
+            yield GrantOption(securable(privilege.hiveObject), names)
+
+
+def role_administration(role: str | None) -> Requirements:
+    """The right to grant the role."""
+    yield RoleAdministration(role or "")
+
+
+def principal(name: str | None, kind: int | None) -> Requirements:
+    """The caller is the principal, or one of its members."""
+    yield PrincipalAccess(name, kind)
+
+
+def principals_on(ref: HiveObjectRef | None, user: str | None, groups: Iterable[str] | None) -> Requirements:
+    """The object is visible, and the caller is the user and a member of the groups, or owns the object."""
+    on = securable(ref) if ref is not None else None
+    if isinstance(on, TableName | DatabaseName):
+        yield RequiredPrivilege(on)
+    yield PrincipalAccess(user, None, tuple(groups or ()), on)

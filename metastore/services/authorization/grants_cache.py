@@ -1,0 +1,105 @@
+"""The cache of callers' grants. Each call reads the version of all grants, alone or with the object that it is about,
+and reloads the caller's grants if the version changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from metastore.context import Caller, caller
+from metastore.domain.privileges import ADMIN, PART, PUBLIC, Admins, CallerGrants, Securable, owns_all, sees
+from metastore.errors import UnavailableError
+from metastore.storage.cache import Cache
+from metastore.storage.unit_of_work import UnitOfWork
+
+_CACHE_BYTES: Final = 16 * 2**20
+_MOST_DECISIONS: Final = 10_000  # for each caller
+_UNKNOWN: Final = Caller(peer="")
+
+
+class Decision(NamedTuple):
+    """Whether the caller may see a table, and whether its secrets."""
+
+    is_visible: bool
+    is_owned: bool
+
+
+class CachedGrants:
+    """The grants of a caller, of one version, and the decisions about tables that follow from them."""
+
+    __slots__ = ("_decisions", "grants", "groups", "user")
+
+    def __init__(self, user: str | None, groups: tuple[str, ...], grants: CallerGrants) -> None:
+        self.user = user
+        self.groups = groups
+        self.grants = grants
+        self._decisions: dict[Securable, Decision] = {}
+
+    def known_decision(self, table: Securable) -> Decision | None:
+        """Returns the decision about a table, if there is one."""
+        return self._decisions.get(table)
+
+    def decide(self, table: Securable, granted: Collection[str]) -> Decision:
+        """Decides about a table. `granted`: the caller's privileges on it."""
+        whole = table._replace(granted=granted)
+        decision = Decision(sees(self.grants, whole), owns_all(self.grants, whole))
+        if PART not in granted:  # dropping a partition removes its privileges without a new version
+            if len(self._decisions) >= _MOST_DECISIONS:
+                self._decisions.clear()
+            self._decisions[table] = decision
+        return decision
+
+
+class GrantsCache:
+    """The grants of the callers of a process. `admins`: the administrators that the settings name."""
+
+    def __init__(self, admins: Admins) -> None:
+        self._admins = admins
+        self._cache: Cache[tuple[str | None, tuple[str, ...]], CachedGrants] = Cache(_CACHE_BYTES)
+
+    def cached(self, work: UnitOfWork) -> CachedGrants:
+        """Returns the caller's grants, which may be out of date."""
+        current = caller.get() or _UNKNOWN
+        key = current.user, tuple(current.groups)
+        grants = current.grants_cache
+        if isinstance(grants, CachedGrants) and (grants.user, grants.groups) == key:
+            return grants
+        grants = current.grants_cache = self._cache.get(key) or self._read(work, key)
+        return grants
+
+    def current(self, work: UnitOfWork) -> CallerGrants:
+        """Returns the caller's grants, of the current version."""
+        cached = self.cached(work)
+        if not cached.grants.is_admin:
+            version = work.access.version()
+            while cached.grants.version < version:
+                cached = self.reloaded(work)
+        return cached.grants
+
+    def reloaded(self, work: UnitOfWork) -> CachedGrants:
+        """Returns newer grants of the caller, from the cache if another call has loaded them."""
+        current = caller.get() or _UNKNOWN
+        key = current.user, tuple(current.groups)
+        shared = self._cache.get(key)
+        if shared is not None and shared is not current.grants_cache:
+            current.grants_cache = shared
+            return shared
+        grants = current.grants_cache = self._read(work, key)
+        return grants
+
+    def _read(self, work: UnitOfWork, key: tuple[str | None, tuple[str, ...]]) -> CachedGrants:
+        user, groups = key
+        if self._admins.include(user, groups):
+            grants = CallerGrants(user, frozenset(groups), frozenset((ADMIN, PUBLIC)), is_admin=True)
+        else:
+            grants = work.access.caller_grants(user, groups)
+        cached = CachedGrants(user, groups, grants)
+        size = 1000 + 100 * (len(groups) + len(grants.roles) + len(grants.databases) + len(grants.locations))
+        self._cache.put(key, cached, size)
+        return cached
+
+
+def unsettled() -> UnavailableError:
+    """Returns the error of a call during which privileges kept changing."""
+    return UnavailableError("Privileges change faster than they can be read; try again")

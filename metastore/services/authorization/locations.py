@@ -1,0 +1,98 @@
+"""Locations that a caller may register: its own, and those below the locations on which LOCATION is granted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from metastore.domain.names import DatabaseName
+from metastore.domain.permissions import LocationPrivilege
+from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right, denied
+from metastore.errors import PermissionDeniedError
+from metastore.services.rules.databases import DEFAULT_DATABASE
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.roots import Roots
+
+
+def check_locations(
+    work: UnitOfWork, grants: CallerGrants, roots: Roots, required: LocationPrivilege, *, owns_database: bool
+) -> None:
+    """Raises PermissionDeniedError for a location that the caller may not register.
+
+    Allowed are locations below those on which LOCATION is granted, the table's own and those of its partitions, and
+    locations below the database's that no other object uses. Owners of the database may use any location below it.
+    """
+    if ANY_LOCATION in grants.locations:
+        return
+    asked = roots.canonical(paths.absolute(required.locations))
+    granted = roots.canonical(grants.locations).values()
+    # The canonical location → the location as it was sent.
+    left = {location: text for text, location in asked.items() if not _is_in(location, granted)}
+    if not left:
+        return
+    own, table_id = _own(work, required)
+    own_locations = roots.canonical(own).values()
+    left = {location: text for location, text in left.items() if not _is_in(location, own_locations)}
+    kept = work.access.used_locations(table_id, list(left.values())) if table_id is not None and left else set()
+    left = {location: text for location, text in left.items() if text not in kept}
+    database = roots.canonical(_of_database(work, required.database)).values() if required.table is not None else []
+    if owns_database and required.database.name != DEFAULT_DATABASE:  # all other databases are below its location
+        left = {
+            location: text
+            for location, text in left.items()
+            if not any(paths.is_below(location, above) for above in database)
+        }
+    unused = _unused(work, left, database, table_id)
+    rejected = next((text for location, text in left.items() if location not in unused), None)
+    if rejected is not None:
+        raise PermissionDeniedError(denied(grants.user, Right.LOCATION, rejected))
+
+
+def _own(work: UnitOfWork, required: LocationPrivilege) -> tuple[list[str], int | None]:
+    """Returns a table's location and ID; for an object of a database, the database's location, or its default one if it
+    does not exist.
+    """
+    if required.table is None:
+        locations = _of_database(work, required.database)
+        catalog = work.catalogs.find(required.database.catalog)
+        if catalog and not locations:
+            locations = [paths.database_location(catalog.locationUri, required.database.name)]
+        return locations, None
+    reference = work.tables.reference(required.table)
+    if reference is None:
+        return [], None
+    return [reference.location] if reference.location else [], reference.id
+
+
+def _of_database(work: UnitOfWork, database: DatabaseName) -> list[str]:
+    stored = work.databases.find(database)
+    return [stored.encoded.decode().locationUri] if stored else []
+
+
+def _unused(work: UnitOfWork, locations: Iterable[str], database: Collection[str], table_id: int | None) -> set[str]:
+    """Returns the locations below the database's that no other table or database uses, nor one above or below them."""
+    inside = {
+        location: _between(location, above)
+        for location in locations
+        for above in database
+        if paths.is_below(location, above)
+    }
+    if not inside:
+        return set()
+    asked = {text for location, ancestors in inside.items() for text in (location, *ancestors)}
+    uses = work.locations.others(asked, table_id or 0, None)
+    return {
+        location
+        for location, ancestors in inside.items()
+        if uses.get(paths.canonical(location), UNUSED) == UNUSED
+        and not any(uses.get(paths.canonical(text), UNUSED).itself for text in ancestors)
+    }
+
+
+def _between(location: str, above: str) -> list[str]:
+    return [ancestor for ancestor in paths.ancestors(location) if paths.is_below(ancestor, above)]
+
+
+def _is_in(location: str, others: Iterable[str]) -> bool:
+    return any(location == other or paths.is_below(location, other) for other in others)
