@@ -132,7 +132,7 @@ def test_what_is_missing_is_named(hive_client: Any, new_role: Callable[[], str])
     with pytest.raises(MetaException, match="Role nope does not exist"):
         hive_client.grant_role(role, "nope", ROLE, None, None, False)
     for principal, kind in ((None, USER), ("", USER), ("bob", None)):
-        with pytest.raises(MetaException, match="granted to nobody"):
+        with pytest.raises(MetaException, match="set the name and the type of the principal"):
             hive_client.grant_role(role, principal, kind, None, None, False)
 
 

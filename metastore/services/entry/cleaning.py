@@ -79,7 +79,7 @@ class CleaningService(FileService):
         entries = []
         for operation in self._journal.overdue_removals(table_ids):
             files = self._warehouse.files(operation.location)
-            failed = {} if dry_run else self._journal.carry_out([operation.id], mine=False)
+            failed = {} if dry_run else self._journal.carry_out([operation.id], planned_here=False)
             location = operation.origin or operation.location
             error = next((failure.error for failure in failed.values()), None)
             entries.append(cleaned(location, operation.reason, None, files, error))

@@ -102,8 +102,8 @@ class ColumnStatisticsWriteService(ClockedService):
                 existing = _lock(work, stored.ref, names)
             owners = [TABLE_ITSELF] if itself else [one.id for one in existing.values()]
             if not work.column_statistics.delete(stored.ref.id, owners, columns, engine) and columns is not None:
-                of = f"db={table.database} table={table.name} col={','.join(columns)}"
-                raise NotFoundError(f"Column stats doesn't exist for {of}")
+                target = f"db={table.database} table={table.name} col={','.join(columns)}"
+                raise NotFoundError(f"Column stats doesn't exist for {target}")
             struct = stored.encoded.decode()
             if itself and _changed(struct, without_accurate(struct.parameters, columns)):
                 work.tables.update(stored.ref.id, stored.ref.database_id, struct)

@@ -40,7 +40,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 _DEFAULT_POOL: Final = "default"
 _ABORTED: Final = "Compaction aborted by request"
 
-# Columns of SHOW COMPACTIONS … ORDER BY: Hive's clients send those of Hive's own table.
+# Columns of SHOW COMPACTIONS … ORDER BY: Hive's clients send the column names of Hive's own schema.
 _ORDER_COLUMNS: Final = {
     "id": "id",
     "database": "database",

@@ -30,7 +30,7 @@ class ConstraintService(Service):
         """
         owners = {owner_of(constraint) for constraint in constraints}
         if len(owners) != 1:
-            raise InvalidInputError(f"One call adds constraints to one table, but these name {len(owners)}")
+            raise InvalidInputError(f"A call adds constraints of one table, but these are of {len(owners)} tables")
         table = owners.pop()
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="change")
@@ -61,7 +61,7 @@ class ConstraintService(Service):
         Each table is (database, table); None for any. Raises InvalidInputError if neither table is named.
         """
         if parent[1] is None and child[1] is None:
-            raise InvalidInputError("Foreign keys need the name of the parent table or of the foreign table")
+            raise InvalidInputError("Cannot list foreign keys: name the parent table or the foreign table")
         condition = pointing_to(*parent) & of_table(*child)
         with self._store.read() as work:
             return work.constraints.select(catalog, condition, SQLForeignKey)[0]

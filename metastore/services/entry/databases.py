@@ -16,7 +16,7 @@ from metastore.services.files.planning import plan_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_catalog, get_database, missing_database, required, taken
-from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, places_of_table, spared
+from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, locations_of_table, spared
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.databases import StoredDatabase
 from metastore.storage.repositories.drops import DATABASE
@@ -130,7 +130,7 @@ class DatabaseService(ChangingService):
             check_unprotected(table.encoded.decode())
             data = data_of(work, table) if delete_data else []
             (purged if purge else removed).extend(data)
-            kept += [] if data else places_of_table(work, table)
+            kept += [] if data else locations_of_table(work, table)
             drop_table(work, table, None if purge else drop_id)
         if drop_id is not None:
             work.drops.keep_database(drop_id, stored.id)

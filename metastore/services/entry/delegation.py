@@ -73,10 +73,10 @@ class DelegationService:
         """Renews a token. Returns its expiry, in ms since 1970. Raises InvalidOperationError for other callers."""
         user, identifier = _by_kerberos().user, _identifier(text)
         with self._store.transaction() as work:
-            found = required(work.issued_tokens.find(identifier), NotFoundError("Renewal request for unknown token"))
-            if not found.renewer or _short(found.renewer) != user:
-                raise InvalidOperationError(f"{user} tries to renew a token with renewer {found.renewer}")
-            if not found.alive:
+            token = required(work.issued_tokens.find(identifier), NotFoundError("Renewal request for unknown token"))
+            if not token.renewer or _short(token.renewer) != user:
+                raise InvalidOperationError(f"{user} tries to renew a token with renewer {token.renewer}")
+            if not token.alive:
                 raise InvalidOperationError(f"{user} tries to renew an expired token")
             return work.issued_tokens.renew(identifier, self._renew_interval)
 
@@ -84,22 +84,22 @@ class DelegationService:
         """Cancels a token. Raises InvalidOperationError unless called by its owner or its renewer."""
         user, identifier = _by_kerberos().user, _identifier(text)
         with self._store.transaction() as work:
-            found = required(work.issued_tokens.find(identifier), NotFoundError("Token not found"))
-            if user not in (found.owner, _short(found.renewer)):
+            token = required(work.issued_tokens.find(identifier), NotFoundError("Token not found"))
+            if user not in (token.owner, _short(token.renewer)):
                 raise InvalidOperationError(f"{user} is not authorized to cancel the token")
             work.issued_tokens.delete(identifier)
 
     def secret(self, identifier: bytes) -> tuple[bytes, Identity]:
         """Returns the secret and the identity of a token. Raises AuthenticationFailedError."""
         with self._store.read() as work:
-            found = work.issued_tokens.find(identifier)
-        if found is None:
+            token = work.issued_tokens.find(identifier)
+        if token is None:
             raise AuthenticationFailedError(
                 "DIGEST-MD5: IO error acquiring password: the token can't be found: cancelled, or forged"
             )
-        if not found.alive:
+        if not token.alive:
             raise AuthenticationFailedError("DIGEST-MD5: IO error acquiring password: the token is expired")
-        return found.secret, Identity(found.owner, TOKEN, found.real_user or None)
+        return token.secret, Identity(token.owner, TOKEN, token.real_user or None)
 
 
 def _by_kerberos() -> Caller:

@@ -55,12 +55,12 @@ class DependencyService(ClockedService):
             with self._store.transaction() as work:
                 if if_not_exists and work.tables.reference(dependent) is not None:
                     return
-                of = get_table(work, base, lock="share")
-                struct = _dependent(dependent, of, keys, parameters, owner)
+                base_table = get_table(work, base, lock="share")
+                struct = _dependent(dependent, base_table, keys, parameters, owner)
                 struct = prepare(struct, dependent.parent, self._clock())
                 table_id = work.tables.insert(get_home(work, dependent.parent).id, struct)
                 work.record(table_events.create_table(table_text(struct)))
-                work.dependencies.set_base(table_id, of.ref.id)
+                work.dependencies.set_base(table_id, base_table.ref.id)
                 rewrite(work, [table_id])
         except AlreadyExistsError:
             if not if_not_exists:
@@ -76,19 +76,19 @@ class DependencyService(ClockedService):
         """
         with self._store.transaction() as work:
             work.dependencies.serialise()
-            of = get_table(work, base, lock="share")
+            base_table = get_table(work, base, lock="share")
             stored = get_table(work, dependent)
             work.dependencies.lock([stored.ref.id])
             stored = get_table(work, dependent)
             table = stored.encoded.decode()
             if not is_dependent(table):
                 raise InvalidOperationError(f"{dependent} is not a dependent table")
-            _check_base(work, stored, table, of)
+            _check_base(work, stored, table, base_table)
             if partitions is None:
-                work.dependencies.set_base(stored.ref.id, of.ref.id)
+                work.dependencies.set_base(stored.ref.id, base_table.ref.id)
             else:
-                work.dependencies.add_base(stored.ref.id, of.ref.id, current=False)
-                self._republish(work, stored, table, of.ref, partitions)
+                work.dependencies.add_base(stored.ref.id, base_table.ref.id, current=False)
+                self._republish(work, stored, table, base_table.ref, partitions)
             rewrite(work, [stored.ref.id])
 
     def _republish(
@@ -100,7 +100,7 @@ class DependencyService(ClockedService):
         if missing := sorted(set(names) - {partition.name for partition in existing}):
             raise InvalidOperationError(f"{stored.ref.name} has no partition {missing[0]}: add it first")
         bases = work.dependencies.bases_of([partition.id for partition in existing])
-        known = {of.ref.id: str(of.ref.name) for of in work.tables.find_ids(sorted(set(bases.values())))}
+        known = {one.ref.id: str(one.ref.name) for one in work.tables.find_ids(sorted(set(bases.values())))}
         before = befores([one._replace(partition=_with_base(one, known[bases[one.id]])) for one in existing])
         work.partitions_write.update(stored.ref, as_changed(existing))
         work.dependencies.publish(stored.ref, base.id, [partition.id for partition in existing])
@@ -170,12 +170,12 @@ def _with_base(stored: StoredPartition, base: str) -> Partition:
 
 
 def _check_base(work: UnitOfWork, dependent: StoredTable, table: Table, base: StoredTable) -> None:
-    name, of, struct = str(dependent.ref.name), str(base.ref.name), base.encoded.decode()
+    name, base_name, struct = str(dependent.ref.name), str(base.ref.name), base.encoded.decode()
     upstream = work.dependencies.upwards([base.ref.id], transitive=True)
-    check_no_cycle(name, of, [f"{edge.base_database}.{edge.base_table}" for edge in upstream])
+    check_no_cycle(name, base_name, [f"{edge.base_database}.{edge.base_table}" for edge in upstream])
     keys = [(key.name, key.type) for key in table.partitionKeys]
-    inherit_keys(name, keys, of, columns_of(struct.partitionKeys))
-    check_columns(name, columns_of(table.sd.cols), of, columns_of(struct.sd.cols))
+    inherit_keys(name, keys, base_name, columns_of(struct.partitionKeys))
+    check_columns(name, columns_of(table.sd.cols), base_name, columns_of(struct.sd.cols))
 
 
 def _spec(table: TableRef, values: Sequence[str]) -> Spec:

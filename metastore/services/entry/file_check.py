@@ -11,9 +11,9 @@ from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import with_subdirectories
 from metastore.services.files.retired import is_visible
 from metastore.services.files.usage import unused
-from metastore.services.rules.locations import places_of
+from metastore.services.rules.locations import locations_of
 from metastore.services.rules.lookup import ids_within
-from metastore.services.rules.skew_places import has_directories
+from metastore.services.rules.skew_directories import has_directories
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
@@ -81,7 +81,7 @@ class FileCheckService(FileService):
         if is_view(struct) or not struct.sd.location:
             return []
         with self._store.read() as work:
-            locations = [*places_of(struct.sd), *work.partitions.locations(stored.ref)]
+            locations = [*locations_of(struct.sd), *work.partitions.locations(stored.ref)]
         return self._warehouse.roots.within(dict.fromkeys(locations))
 
     def _confirmed(self, walk: _Walk, stored: StoredTable, *, repair: bool) -> list[FileProblem]:

@@ -66,10 +66,10 @@ class FunctionService(ClockedService):
         with self._store.read() as work:
             return work.functions.names(database, pattern)
 
-    def select(self, of: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
+    def select(self, scope: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
         """Lists the functions of a database or (a name) of a catalog."""
         with self._store.read() as work:
-            return work.functions.select(of, pattern)
+            return work.functions.select(scope, pattern)
 
 
 def _prepared(function: Function, database: DatabaseName) -> Function:

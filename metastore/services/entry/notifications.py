@@ -43,23 +43,23 @@ class NotificationService:
         with self._store.read() as work:
             return work.notifications.last()
 
-    def after(self, event_id: int, wanted: EventFilter, limit: int | None) -> list[NotificationEvent]:
+    def after(self, event_id: int, criteria: EventFilter, limit: int | None) -> list[NotificationEvent]:
         """Returns the events after `event_id`, as many as one reply holds.
 
         Their ids have no gaps, except with a filter or if old events were deleted.
         """
         if self._rights:
-            return visible_events(self._store, self._rights, event_id, wanted, limit)
+            return visible_events(self._store, self._rights, event_id, criteria, limit)
         with self._store.read() as work:
-            return work.notifications.after(event_id, wanted, limit)
+            return work.notifications.after(event_id, criteria, limit)
 
-    def count(self, after: int, up_to: int | None, wanted: EventFilter, limit: int | None) -> int:
+    def count(self, after: int, up_to: int | None, criteria: EventFilter, limit: int | None) -> int:
         """Counts the events after one id and up to another; at most `limit`."""
-        if self._rights and (seen := visible_filter(self._rights, wanted)) is None:
+        if self._rights and (visible := visible_filter(self._rights, criteria)) is None:
             return 0
-        wanted = seen if self._rights and seen else wanted
+        criteria = visible if self._rights and visible else criteria
         with self._store.read() as work:
-            count = work.notifications.count(after, up_to, wanted)
+            count = work.notifications.count(after, up_to, criteria)
         return count if limit is None else min(count, limit)
 
     def fire(

@@ -16,10 +16,10 @@ from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.moves import Move, follow, relocate
-from metastore.services.files.open_writes import follow_directory
+from metastore.services.files.open_writes import move_registered_directory
 from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.rules.events import alter_partitions, befores, table_text
-from metastore.services.rules.locations import admit_descriptors, places_of
+from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table, required, taken
 from metastore.services.rules.partitions import (
     PartitionRules,
@@ -50,7 +50,7 @@ class _Change(NamedTuple):
     @property
     def relocates(self) -> bool:
         """Tells whether the partition, or one of its skewed values, has another location."""
-        return places_of(self.new.partition.sd) != places_of(self.old.partition.sd)
+        return locations_of(self.new.partition.sd) != locations_of(self.old.partition.sd)
 
 
 class PartitionAlterService(ChangingService):
@@ -105,9 +105,9 @@ class PartitionAlterService(ChangingService):
         return changes
 
     def _admit_locations(self, table: Table, changes: Sequence[_Change]) -> list[str]:
-        """Checks changed locations. Returns those of partitions that no partition of the call had before."""
+        """Checks changed locations. Returns the new ones that no partition of the call had before."""
         relocated = [change.new.partition.sd for change in changes if change.relocates]
-        known = {text for change in changes for text in places_of(change.old.partition.sd)} if relocated else set()
+        known = {text for change in changes for text in locations_of(change.old.partition.sd)} if relocated else set()
         admit_descriptors(self._warehouse.roots, table, relocated, known)
         return [sd.location for sd in relocated if sd.location and sd.location not in known]
 
@@ -138,7 +138,7 @@ class PartitionAlterService(ChangingService):
                     rules.check_owner(new)
                     old = _lock_one(work, stored, rules.name(values))
                     old_texts = befores([old])
-                    kept = places_of(old.partition.sd)
+                    kept = locations_of(old.partition.sd)
                     changed = self._successor(rules, old, new, rules.name(new.values))
                     move = self._move(work, stored, rules.table, old, changed)
                     admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
@@ -148,7 +148,7 @@ class PartitionAlterService(ChangingService):
                     work.record(*alter_partitions(table_text(rules.table), old_texts, [changed]))
                     follow_renamed(work, stored, rules.table, changed)
                     if move:
-                        follow_directory(work, stored.ref.id, move.source, move.target)
+                        move_registered_directory(work, stored.ref.id, move.source, move.target)
                     moves = [move] if move else []
                     operations = plan_moves(work, attempt, moves, stored.ref.id, rules.table.sd.location)
         self._journal.carry_out(operations)

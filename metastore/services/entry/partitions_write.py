@@ -21,8 +21,8 @@ from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor, updates_statistics
-from metastore.services.rules.skew_places import find_places, lacks_places
-from metastore.services.rules.table_data import check_unprotected, owns_data, places_of_partition
+from metastore.services.rules.skew_directories import lacks_locations, register_directories
+from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS
@@ -79,7 +79,7 @@ class PartitionWriteService(ChangingService):
             uncounted = [partition for partition in added if not has_statistics(partition.parameters)]
             uncounted = directories.existed_before(uncounted)
             fill_statistics(uncounted, count(uncounted, self._warehouse))
-        find_places(directories.existed_before(filter(lacks_places, added)), self._warehouse)
+        register_directories(directories.existed_before(filter(lacks_locations, added)), self._warehouse)
 
     def _insert(self, work: UnitOfWork, stored: StoredTable, adding: Sequence[NamedPartition]) -> None:
         """Stores partitions with their events and those of dependent tables."""
@@ -163,7 +163,7 @@ class PartitionWriteService(ChangingService):
         """Plans the removal of the partitions' files, and of replaced files at their default locations."""
         partitions, root = dropped.encoded.decode(), root_of(stored)
         table_location = stored.encoded.decode().sd.location
-        locations = [text for one in partitions for text in places_of_partition(one, table_location)]
+        locations = [text for one in partitions for text in locations_of_partition(one, table_location)]
         replaced = replaced_at_defaults(work, stored, dropped.names)
         operations = plan_removal(work, self._warehouse, replaced, table_id=stored.ref.id, root=root)
         return operations + plan_removal(

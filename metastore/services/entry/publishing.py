@@ -17,9 +17,9 @@ from metastore.services.cascade.dependencies import check_writable
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.planning import check_unblocked
-from metastore.services.files.retirement import replaced_places, retire
+from metastore.services.files.retirement import replaced_locations, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
-from metastore.services.rules.locations import admit_descriptors, places_of
+from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.tables import DDL_TIME
@@ -106,7 +106,7 @@ class PublishingService(ChangingService):
         names = [rules.name(entry.values) for entry in entries]
         existing = {one.name: one for one in work.partitions.select_stored(stored.ref, named(names), lock=True)}
         before = befores(list(existing.values()))
-        kept = {text for partition in existing.values() for text in places_of(partition.partition.sd)}
+        kept = {text for partition in existing.values() for text in locations_of(partition.partition.sd)}
         replaced: list[str] = []
         overwritten: list[int] = []
         published: list[NamedPartition] = []
@@ -116,7 +116,7 @@ class PublishingService(ChangingService):
             published.append(self._published(rules, entry, old))
             if old and _replaces(entry):
                 overwritten.append(old.id)
-                replaced += replaced_places(old.partition.sd, published[-1].partition.sd)
+                replaced += replaced_locations(old.partition.sd, published[-1].partition.sd)
         check_distinct(published)
         admit_descriptors(self._warehouse.roots, table, [partition.partition.sd for partition in published], kept)
         new = sorted(partition.name for partition in published if partition.id is None)
@@ -161,12 +161,12 @@ class PublishingService(ChangingService):
             table.parameters |= entry.parameters or {}
             _set_location(table.sd, entry)
             work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
-        admit_descriptors(self._warehouse.roots, table, [table.sd], places_of(old))
+        admit_descriptors(self._warehouse.roots, table, [table.sd], locations_of(old))
         table.parameters[DDL_TIME] = str(self._clock())
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         after = table_text(table)
         work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
-        replaced = replaced_places(old, table.sd) if _replaces(entry) else []
+        replaced = replaced_locations(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced), drop_id
 
 

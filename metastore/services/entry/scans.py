@@ -64,7 +64,7 @@ class ScanService(Service):
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a predicate selects from partitions with one descriptor. `skew`: None without list bucketing."""
+    """The selection of a predicate from partitions with one descriptor. `skew`: None without list bucketing."""
 
     skew: Skew | None
     kept: frozenset[tuple[str, ...]]

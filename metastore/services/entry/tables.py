@@ -22,7 +22,7 @@ from metastore.services.rules.lookup import get_home, get_table, taken
 from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.replaced_rows import check_newest
-from metastore.services.rules.skew_places import find_places, lacks_places
+from metastore.services.rules.skew_directories import lacks_locations, register_directories
 from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
 from metastore.services.rules.transactional import check_new
 from metastore.services.service import Clock
@@ -103,7 +103,8 @@ class TableService(ChangingService):
         check_newest(tables, self._warehouse)
         if counting:
             fill_statistics(tables, count(tables, self._warehouse))
-        find_places([table for table in tables if not table.partitionKeys and lacks_places(table)], self._warehouse)
+        unpartitioned = (table for table in tables if not table.partitionKeys)
+        register_directories(filter(lacks_locations, unpartitioned), self._warehouse)
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:
         """Returns the table as `create` would store it. Raises InvalidObjectError, InvalidInputError."""

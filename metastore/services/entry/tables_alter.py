@@ -22,7 +22,7 @@ from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
-from metastore.services.files.open_writes import follow_move, rewrite_partitions
+from metastore.services.files.open_writes import move_registered, rewrite_partitions
 from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
@@ -233,7 +233,7 @@ def _default_location(work: UnitOfWork, table: Table) -> str:
 def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Move | None, *, cascade: bool) -> None:
     """Passes the change on to partitions, writes and dropped partitions: locations, columns and types of keys."""
     if move:
-        follow_move(work, table.id, move.source, move.target)
+        move_registered(work, table.id, move.source, move.target)
     if cascade and new.partitionKeys and _columns(old.sd) != _columns(new.sd):
         keep_fresh(work, table)
         work.partitions_write.change_columns(table, new.sd)

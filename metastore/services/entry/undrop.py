@@ -14,12 +14,12 @@ from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import forget_by_name, restore_by_name
 from metastore.services.files.change_loop import Attempt, FileService
 from metastore.services.files.moves import Move, follow, relocate
-from metastore.services.files.open_writes import follow_move, rewrite_partitions
+from metastore.services.files.open_writes import move_registered, rewrite_partitions
 from metastore.services.files.planning import check_available, plan_restore
 from metastore.services.files.restore import moves_since, restore_contents, restore_target
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import required
-from metastore.services.rules.table_data import data_of, places_of_partition
+from metastore.services.rules.table_data import data_of, locations_of_partition
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop
 from metastore.storage.repositories.partitions import named
@@ -213,7 +213,7 @@ class UndropService(FileService):
         for move in moves:
             self._warehouse.roots.require([move.target])
             relocate(table.sd, move)
-            follow_move(work, stored.ref.id, move.source, move.target)
+            move_registered(work, stored.ref.id, move.source, move.target)
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         if moves:
             rewrite_partitions(work, stored.ref, None, moves)
@@ -236,7 +236,7 @@ class UndropService(FileService):
         if names is not None:
             partitions = work.partitions.select_stored(live.ref, named(names))
             root = str(table.sd.location)
-            included = [text for one in partitions for text in places_of_partition(one.partition, root)]
+            included = [text for one in partitions for text in locations_of_partition(one.partition, root)]
         operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), live.ref.id)
         if names is None or not work.drops.update_remaining(drop.id):
             work.drops.finish(drop.id)

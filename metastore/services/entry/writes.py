@@ -38,7 +38,7 @@ class WriteService(Service):
     def renew(
         self, query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[tuple[str, str]]
     ) -> list[bool]:
-        """Renews the write's lease and registers what it is about to do. The call may be repeated.
+        """Renews the write's lease and registers its next files and renames. The call may be repeated.
 
         `locations`: directories that the write wants for itself. `shared`: directories where others have files, too.
         `renames`: (source, target). Returns, for each of `locations`, whether it belongs to the write now.

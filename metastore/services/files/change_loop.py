@@ -128,7 +128,7 @@ class FileService(Service):
                         sleep(_PAUSE)
 
     def _check_targets(self, moves: Sequence[Move]) -> None:
-        """Raises InvalidOperationError if a target exists, or lies in another file system than its source."""
+        """Raises InvalidOperationError if a target exists, or is in another file system than its source."""
         for source, target in moves:
             if not paths.on_one_file_system(source, target):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")

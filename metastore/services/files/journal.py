@@ -124,8 +124,8 @@ class Journal:
             yield work
             directories.confirm(work)
 
-    def carry_out(self, ids: Sequence[int], *, mine: bool = True) -> dict[int, Failure]:
-        """Carries out operations after the commit that planned them. `mine`: this call has planned them.
+    def carry_out(self, ids: Sequence[int], *, planned_here: bool = True) -> dict[int, Failure]:
+        """Carries out operations after the commit that planned them. `planned_here`: this call has planned them.
 
         Failures are logged and retried in the background, because the call itself has succeeded. Returns them by id
         (0: all operations).
@@ -135,7 +135,7 @@ class Journal:
             return {}
         try:
             self._step("committed")
-            claimed = self._repeatable(lambda work: self._claim(work, ids, mine=mine))
+            claimed = self._repeatable(lambda work: self._claim(work, ids, planned_here=planned_here))
             self._step("claimed")
             with self._lease_renewed([operation.id for operation in claimed]):
                 done = self._run(claimed, failed)
@@ -150,8 +150,8 @@ class Journal:
         # has those, whichever server comes first takes the rest.
         unclaimed = [number for number in ids if number not in {operation.id for operation in claimed}]
         if done and unclaimed:
-            return failed | self.carry_out(unclaimed, mine=mine)
-        if mine and unclaimed:
+            return failed | self.carry_out(unclaimed, planned_here=planned_here)
+        if planned_here and unclaimed:
             self._repeatable(lambda work: work.file_operations.release_leases(unclaimed))
         return failed
 
@@ -180,7 +180,7 @@ class Journal:
         }
         if not_undone:
             self._repeatable(lambda work: work.file_operations.finish([], not_undone))
-        self.carry_out([operation.id for operation in overdue if operation.kind != "make"], mine=False)
+        self.carry_out([operation.id for operation in overdue if operation.kind != "make"], planned_here=False)
 
     def renew(self) -> None:
         """Renews the leases of this process. A timer calls it, so that slow file systems do not lose operations."""
@@ -195,7 +195,7 @@ class Journal:
         """
         pause = _PAUSE
         while True:
-            failed = self.carry_out(ids, mine=False)
+            failed = self.carry_out(ids, planned_here=False)
             with self._store.read() as work:
                 left = work.file_operations.read(ids)
             # Finished moves, and files that are in the trash, block nothing.
@@ -214,9 +214,9 @@ class Journal:
         """Removes directories that are empty and unused."""
         self._undo(0, locations)
 
-    def _claim(self, work: UnitOfWork, ids: Sequence[int], *, mine: bool) -> list[FileOperation]:
+    def _claim(self, work: UnitOfWork, ids: Sequence[int], *, planned_here: bool) -> list[FileOperation]:
         """Claims operations for this process. Removals of locations that are used again, or of roots, are dropped."""
-        claimed = work.file_operations.claim(ids, own=mine)
+        claimed = work.file_operations.claim(ids, own=planned_here)
         removals = [
             operation
             for operation in claimed

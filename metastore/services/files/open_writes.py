@@ -23,14 +23,14 @@ def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> Non
         raise ended(query_id, f" to {stored.ref.name}")
 
 
-def follow_move(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
+def move_registered(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
     """Moves the registered locations of a table's writes and retired locations with the table's directory."""
     work.writes.add_root(table_id, paths.canonical(target))
-    follow_directory(work, table_id, source, target)
+    move_registered_directory(work, table_id, source, target)
 
 
-def follow_directory(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
-    """Does the same as `follow_move` for a directory of a partition."""
+def move_registered_directory(work: UnitOfWork, table_id: int, source: str, target: str) -> None:
+    """Does the same as `move_registered` for a directory of a partition."""
     old, new = paths.canonical(source), paths.canonical(target)
     work.writes.move(table_id, old, new)
     work.retired_locations.move(table_id, old, new)

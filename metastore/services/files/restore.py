@@ -11,8 +11,8 @@ from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.planning import check_unblocked, plan_restore
-from metastore.services.files.retirement import replaced_places, retire
-from metastore.services.rules.locations import places_of
+from metastore.services.files.retirement import replaced_locations, retire
+from metastore.services.rules.locations import locations_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
 from metastore.storage.repositories.partitions import identified
@@ -66,7 +66,7 @@ def restore_contents(
     changes = _restore_objects(work, drop, live, names, moves)
     operations = []
     if drop.kind == TRUNCATED:
-        locations = [text for change in changes for text in places_of(change.restored)]
+        locations = [text for change in changes for text in locations_of(change.restored)]
         operations = plan_restore(work, attempt, drop.id, restore_target(locations, moves), live.ref.id)
     else:
         _swap_retired(work, warehouse, live, changes)
@@ -126,12 +126,12 @@ def _swap_retired(work: UnitOfWork, warehouse: Warehouse, live: StoredTable, cha
 
     Raises InvalidOperationError if one of those was cleaned already.
     """
-    restored = [text for change in changes for text in replaced_places(change.restored, change.replaced)]
+    restored = [text for change in changes for text in replaced_locations(change.restored, change.replaced)]
     needed = {paths.canonical(text) for text in warehouse.roots.within(restored)}
     cleaned = needed - set(work.retired_locations.forget(list(needed)))
     if cleaned:
         raise InvalidOperationError(f"The overwrite of {live.ref.name} cannot be undone: {min(cleaned)} was cleaned")
-    replaced = [text for change in changes for text in replaced_places(change.replaced, change.restored)]
-    current = [text for change in changes for text in places_of(change.restored)]
+    replaced = [text for change in changes for text in replaced_locations(change.replaced, change.restored)]
+    current = [text for change in changes for text in locations_of(change.restored)]
     retire(work, live, "", replaced, current, warehouse.roots)
     check_unblocked(work, current)

@@ -23,7 +23,7 @@ _BATCH: Final = 20  # locations of a table that are listed, then removed, togeth
 
 
 class Removal(NamedTuple):
-    """What is removed of a location: the `whole`, or some `entries` of it. `left`: the number of files that stay."""
+    """The removal of a `whole` location, or of some `entries` of it. `left`: the number of files that stay."""
 
     whole: bool
     entries: list[str]

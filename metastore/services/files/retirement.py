@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from metastore.domain.skew_directories import default_directory
 from metastore.services.files.open_writes import root_of
-from metastore.services.rules.locations import places_of
+from metastore.services.rules.locations import locations_of
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.retired_locations import REPLACED
@@ -16,10 +16,10 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 
-def replaced_places(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
+def replaced_locations(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
     """Returns the directories of the old data that hold none of the new data."""
-    current = [*places_of(new), *_default_directory(new)]
-    candidates = places_of(old)
+    current = [*locations_of(new), *_default_directory(new)]
+    candidates = locations_of(old)
     if not any(paths.is_below(text, old.location) for text in current if old.location):
         # Nothing of the new data is below the old directory: it is retired as a whole.
         candidates = [text for text in candidates if text == old.location or not paths.is_below(text, old.location)]

@@ -45,8 +45,8 @@ def _object(partition: NamedPartition, commons: dict[tuple[bytes, bool], str]) -
     sd, shape = partition.partition.sd, _shape(partition)
     if shape not in commons:
         commons[shape] = _common(sd)
-    places = encode_fields(sd, ("location", "skewedInfo") if shape[1] else ("location",))
-    return encode_json(partition.partition, sd=f"{{{','.join([commons[shape], *places])}}}")
+    locations = encode_fields(sd, ("location", "skewedInfo") if shape[1] else ("location",))
+    return encode_json(partition.partition, sd=f"{{{','.join([commons[shape], *locations])}}}")
 
 
 def _shape(partition: NamedPartition) -> tuple[bytes, bool]:

@@ -43,10 +43,10 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
     """
     _check_name(fold(index.indexName))
     check_described(index)
-    of, holder = of_index(index), holder_of_index(index)
-    if len(work.indexes.select(of, fold(index.indexName))):
-        raise AlreadyExistsError(f"Index already exists: {fold(index.indexName)} of {of}")
-    required(work.tables.reference(of), InvalidObjectError(_NO_TABLE))
+    indexed, holder = of_index(index), holder_of_index(index)
+    if len(work.indexes.select(indexed, fold(index.indexName))):
+        raise AlreadyExistsError(f"Index already exists: {fold(index.indexName)} of {indexed}")
+    required(work.tables.reference(indexed), InvalidObjectError(_NO_TABLE))
     if holder != TableName.of(table):  # before the next check: it must not tell whether other tables exist
         raise InvalidObjectError(
             f"Underlying index table does not exist for the given index: it names {holder}, the table is {table.dbName}"
@@ -64,13 +64,13 @@ def check_described(index: Index) -> None:
 
 def add_index(work: UnitOfWork, table_id: int, index: Index) -> None:
     """Stores an index, held by the table of this id, and its event. Raises AlreadyExistsError, InvalidObjectError."""
-    of = required(work.tables.find(of_index(index), lock="change"), InvalidObjectError(_NO_TABLE))
+    indexed = required(work.tables.find(of_index(index), lock="change"), InvalidObjectError(_NO_TABLE))
     stored = copy.deepcopy(index)
     stored.indexName, stored.sd = fold(index.indexName), complete(stored.sd)
     stored.createTime, stored.lastAccessTime = index.createTime or 0, index.lastAccessTime or 0
     stored.deferredRebuild = bool(index.deferredRebuild)
-    work.indexes.insert(of.ref.id, table_id, stored)
-    work.record(events.create_index(of.ref.name.parent, encode_json(index)))
+    work.indexes.insert(indexed.ref.id, table_id, stored)
+    work.record(events.create_index(indexed.ref.name.parent, encode_json(index)))
 
 
 def check_no_index(held: list[IndexRef]) -> None:

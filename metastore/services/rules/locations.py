@@ -19,7 +19,7 @@ def admit_table(roots: Roots, table: Table, old: Table | None = None) -> None:
     if not is_view(table) and table.sd.location:
         if paths.is_root(table.sd.location):
             raise InvalidObjectError(f"{table.tableName} location must not be root path")
-        kept = places_of(old.sd) if old and is_managed(table) <= is_managed(old) else []
+        kept = locations_of(old.sd) if old and is_managed(table) <= is_managed(old) else []
         admit_descriptors(roots, table, [table.sd], kept)
         table.sd.location = paths.normalise(table.sd.location)
 
@@ -28,7 +28,7 @@ def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescripto
     """Checks the locations of a table or its partitions, except `kept` ones. Raises InvalidInputError."""
     inside, managed = f"{table.sd.location}/", is_managed(table)
     for sd in new:
-        for text in places_of(sd):
+        for text in locations_of(sd):
             # The table's own location is permitted, and so is everything below it.
             is_apart = "/.." in text or paths.TRASH in text or not text.startswith(inside)
             if is_apart and text not in kept:
@@ -36,8 +36,8 @@ def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescripto
                 roots.admit(paths.require_not_root(text), managed=managed and text == sd.location)
 
 
-def places_of(sd: StorageDescriptor) -> list[str]:
-    """Returns the location and those of skewed values, except texts that are no absolute path."""
+def locations_of(sd: StorageDescriptor) -> list[str]:
+    """Returns the location and the skewed locations, except texts that are no absolute path."""
     own, skewed = [sd.location] if sd.location else [], sd.skewedInfo.skewedColValueLocationMaps
     return [*own, *paths.absolute(skewed.values())] if skewed else own
 

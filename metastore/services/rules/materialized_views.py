@@ -45,7 +45,7 @@ def check_no_views(work: UnitOfWork, table: TableRef) -> None:
 
 
 def _split(names: Iterable[str], view: CreationMetadata) -> Iterable[tuple[str | None, ...]]:
-    """Splits names written catalog.database.table, database.table or table: what is missing is the view's."""
+    """Splits names of the forms catalog.database.table, database.table or table. Missing parts are the view's."""
     for name in names:
         parts = (name or "").split(".")
         yield (view.catName, view.dbName)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]

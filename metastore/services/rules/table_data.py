@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import PROTECTED
 from metastore.errors import InvalidOperationError
-from metastore.services.rules.locations import is_managed, places_of
+from metastore.services.rules.locations import is_managed, locations_of
 from metastore.services.rules.tables import is_true, is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
@@ -24,7 +24,7 @@ def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
     if not owns_data(struct):
         return []
     own = paths.without_version(struct.sd.location)
-    return [own, *(text for text in places_of_table(work, table)[1:] if not paths.is_below(text, own))]
+    return [own, *(text for text in locations_of_table(work, table)[1:] if not paths.is_below(text, own))]
 
 
 def owns_data(table: Table) -> bool:
@@ -63,14 +63,14 @@ def keep_protected(old: Table, new: Table) -> None:
         new.parameters.setdefault(PROTECTED, old.parameters[PROTECTED])
 
 
-def places_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:
+def locations_of_table(work: UnitOfWork, table: StoredTable) -> list[str]:
     """Returns the locations of a table, its partitions and their skewed values; the table's first."""
     own = table.encoded.decode().sd.location
     return [*([own] if own else []), *paths.absolute(work.partitions.locations(table.ref))]
 
 
-def places_of_partition(partition: Partition, root: str) -> list[str]:
-    """Returns the directory of a partition, and those of its skewed values elsewhere.
+def locations_of_partition(partition: Partition, root: str) -> list[str]:
+    """Returns the directory of a partition, and its skewed locations outside of it.
 
     Of an archived partition (Hive's ALTER TABLE … ARCHIVE), the original directory if it is below the table's, `root`.
     """
@@ -81,8 +81,8 @@ def places_of_partition(partition: Partition, root: str) -> list[str]:
 
 
 def directories(sd: StorageDescriptor) -> list[str]:
-    """Returns the directory, and those of skewed values elsewhere."""
-    locations = places_of(sd)
+    """Returns the directory, and skewed locations outside of it."""
+    locations = locations_of(sd)
     return [*locations[:1], *(text for text in locations[1:] if not paths.is_within(text, locations[0]))]
 
 

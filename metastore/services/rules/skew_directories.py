@@ -15,12 +15,12 @@ def has_directories(sd: StorageDescriptor) -> bool:
     return bool(sd.storedAsSubDirectories and sd.skewedInfo.skewedColNames)
 
 
-def lacks_places(owner: Table | Partition) -> bool:
+def lacks_locations(owner: Table | Partition) -> bool:
     """Tells whether skewed values may have directories, but the client names none."""
     return has_directories(owner.sd) and not owner.sd.skewedInfo.skewedColValueLocationMaps
 
 
-def find_places(owners: Iterable[Table | Partition], warehouse: Warehouse) -> None:
+def register_directories(owners: Iterable[Table | Partition], warehouse: Warehouse) -> None:
     """Registers the existing directories of declared values. Scans find rows of a value only if it is registered.
 
     Scans always read directories of other values (`services.entry.scans`). Locations outside of the roots are ignored.
