@@ -1,4 +1,4 @@
-"""Who somebody has proved to be: what those who ask for the proof give to those who act on it."""
+"""The result of authentication, shared by the code that verifies credentials and the code that uses identities."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Final, Protocol
 
 CERTIFICATE: Final = "tls-certificate"
 KERBEROS: Final = "kerberos"
-TOKEN: Final = "token"  # noqa: S105 - a method's name
-PASSWORD: Final = "password"  # noqa: S105 - a method's name
+TOKEN: Final = "token"  # noqa: S105 - the name of a method
+PASSWORD: Final = "password"  # noqa: S105 - the name of a method
 JWT: Final = "jwt"
 METHODS: Final = (CERTIFICATE, KERBEROS, TOKEN, PASSWORD, JWT)
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A name, the method (of METHODS) that proved it, and who acts for it, where that is somebody else."""
+    """An authenticated user. `method`: one of METHODS. `real_user`: the proxy user who acts for `user`, if any."""
 
     user: str
     method: str
@@ -23,25 +23,28 @@ class Identity:
 
 
 class AuthenticationFailedError(Exception):
-    """Somebody does not come in. The text is told to the client: it says what to do, and holds no secret."""
+    """Authentication failed. The text is sent to the client: it says what to do and contains no secret."""
 
 
 class Mechanism(Protocol):
-    """One client's authentication by a SASL mechanism, seen from the server. Its steps may take their time."""
+    """The server side of one SASL exchange."""
 
     @property
     def identity(self) -> Identity | None:
-        """Who it is, once that is proved."""
+        """The authenticated user; None until the exchange is complete."""
 
     @property
     def protects(self) -> bool:
-        """Whether what follows is wrapped."""
+        """Whether messages after the exchange are passed through `wrap` and `unwrap`."""
 
     def step(self, response: bytes) -> bytes:
-        """Takes what the client says; returns what to answer. Raises AuthenticationFailedError."""
+        """Processes a response of the client and returns the next challenge. May block.
+
+        Raises AuthenticationFailedError.
+        """
 
     def wrap(self, data: bytes) -> bytes:
-        """Protects what is sent."""
+        """Signs or encrypts data to be sent."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """Verifies and decodes one protected piece. Raises AuthenticationFailedError if it is not intact."""
+        """Verifies or decrypts received data. Raises AuthenticationFailedError if it was modified."""

@@ -1,1 +1,1 @@
-"""Who comes in: what listeners ask, and how each method of authentication is proved."""
+"""Authentication: which methods each listener accepts, and how each method verifies a user."""

@@ -1,4 +1,4 @@
-"""Who knows the users: the methods of authentication that the settings name, put together."""
+"""Verifies credentials with the authentication methods of the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metastore.security.listener_settings import listeners
 from metastore.security.passwords import Check, PasswordFile, Plain
 from metastore.settings import Settings
 
-Begin = Callable[[frozenset[str], bool], Mechanism]
+StartMechanism = Callable[[frozenset[str], bool], Mechanism]
 """Starts a SASL mechanism. Arguments: the listener's methods; whether the connection is encrypted."""
 
 
@@ -26,7 +26,7 @@ class Authenticator:
     def __init__(
         self,
         certificates: Certificates,
-        mechanisms: Mapping[str, tuple[frozenset[str], Begin]],
+        mechanisms: Mapping[str, tuple[frozenset[str], StartMechanism]],
         bearer: Callable[[str], Identity] | None = None,
         *,
         without_tls: bool = False,
@@ -37,8 +37,8 @@ class Authenticator:
         self._without_tls = without_tls
 
     def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
-        """Begins one. Raises AuthenticationFailedError with Hive's text where it is not offered."""
-        offered = {text: begin for text, (theirs, begin) in self._mechanisms.items() if theirs & methods}
+        """Starts a SASL mechanism. Raises AuthenticationFailedError, with Hive's text, if it is not offered."""
+        offered = {key: start for key, (enabled_by, start) in self._mechanisms.items() if enabled_by & methods}
         if name not in offered:
             names = ", ".join(sorted(offered)) or "none"
             raise AuthenticationFailedError(
@@ -48,27 +48,27 @@ class Authenticator:
         return offered[name](methods, encrypted)
 
     def certificate(self, certificate: dict[str, Any]) -> Identity:
-        """Raises AuthenticationFailedError."""
+        """Returns the user of a client certificate. Raises AuthenticationFailedError."""
         return self._certificates.identity(certificate)
 
     def bearer(self, token: str, *, encrypted: bool) -> Identity:
-        """Raises AuthenticationFailedError."""
+        """Verifies a JWT and returns its user. Raises AuthenticationFailedError."""
         if self._bearer is None:
-            raise AuthenticationFailedError("This metastore takes no JWT: METASTORE_AUTHENTICATION does not name jwt")
+            raise AuthenticationFailedError("This metastore accepts no JWT: METASTORE_AUTHENTICATION lacks jwt")
         if not (encrypted or self._without_tls):
             raise AuthenticationFailedError(
-                "This metastore takes JWTs over https only (METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)"
+                "This metastore accepts JWTs over https only (METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)"
             )
         return self._bearer(token)
 
 
 def make_authenticator(settings: Settings, secret: Secret) -> Authenticator:
-    """Returns what the settings ask for. `secret`: of a delegation token's identifier. Raises ConfigurationError."""
+    """Returns the authenticator of these settings. `secret` looks up delegation tokens. Raises ConfigurationError."""
     methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
-    mechanisms: dict[str, tuple[frozenset[str], Begin]] = {}
+    mechanisms: dict[str, tuple[frozenset[str], StartMechanism]] = {}
     if KERBEROS in methods:
         kerberos = Kerberos(settings.kerberos_keytab, settings.kerberos_auth_to_local, settings.kerberos_protection)
-        mechanisms["GSSAPI"] = frozenset((KERBEROS,)), lambda _methods, _encrypted: kerberos.begin()
+        mechanisms["GSSAPI"] = frozenset((KERBEROS,)), lambda _methods, _encrypted: kerberos.start()
     if TOKEN in methods:
         mechanisms["DIGEST-MD5"] = frozenset((TOKEN,)), lambda _methods, _encrypted: DigestMd5(secret)
     tokens = None
@@ -80,9 +80,9 @@ def make_authenticator(settings: Settings, secret: Secret) -> Authenticator:
         checks[PASSWORD] += _password_checks(settings)
     if methods & checks.keys():
 
-        def plain(allowed: frozenset[str], encrypted: bool) -> Mechanism:
-            chosen = [check for method in (JWT, PASSWORD) if method in allowed for check in checks[method]]
-            return Plain(chosen, encrypted=encrypted, without_tls=settings.allow_password_without_tls)
+        def plain(accepted: frozenset[str], encrypted: bool) -> Mechanism:
+            enabled = [check for method in (JWT, PASSWORD) if method in accepted for check in checks[method]]
+            return Plain(enabled, encrypted=encrypted, without_tls=settings.allow_password_without_tls)
 
         mechanisms["PLAIN"] = frozenset(checks), plain
     return Authenticator(
@@ -94,7 +94,7 @@ def make_authenticator(settings: Settings, secret: Secret) -> Authenticator:
 
 
 def directory(settings: Settings) -> Directory:
-    """Returns the directory that the settings name. Raises ConfigurationError."""
+    """Returns the LDAP directory of the settings. Raises ConfigurationError."""
     return Directory(
         settings.ldap_url,
         settings.ldap_user_dn,
@@ -108,10 +108,10 @@ def _password_checks(settings: Settings) -> list[Check]:
     checks: list[Check] = []
     if settings.password_file:
         file = PasswordFile(settings.password_file)
-        file.users()  # now, not when somebody comes
+        file.users()  # reports an unreadable file at start, not at the first login
         checks.append(file.check)
     if settings.ldap_url:
         checks.append(directory(settings).check)
     if not checks:
-        raise ConfigurationError("authentication by password needs password_file, or ldap_url")
+        raise ConfigurationError("authentication by password needs password_file or ldap_url")
     return checks

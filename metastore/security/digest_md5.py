@@ -1,4 +1,4 @@
-"""SASL DIGEST-MD5 (RFC 2831) with quality auth, by which delegation tokens are shown."""
+"""SASL DIGEST-MD5 (RFC 2831), quality of protection auth: the mechanism for delegation tokens."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Final
 from metastore.identity import AuthenticationFailedError, Identity
 
 REALM: Final = "default"
-# Nothing that has matched is given back: else somebody who is not known could have it tried for minutes.
+# Possessive quantifiers: with backtracking, an unauthenticated client could keep the match busy for minutes.
 _DIRECTIVE: Final = re.compile(r'\s*+([a-zA-Z-]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^,\s"]*+))\s*+(?:,|$)')
 
 Secret = Callable[[bytes], tuple[bytes, Identity]]
-"""The secret (`secret_of`) behind an identifier, and whose token it is. Raises AuthenticationFailedError."""
+"""Takes a token's identifier; returns its secret (`secret_of`) and owner. Raises AuthenticationFailedError."""
 
 
 def secret_of(identifier: bytes, password: bytes) -> bytes:
-    """Returns what is kept of a token's password: MD5(user:realm:password), with which it can be checked."""
+    """Returns the stored secret of a token, MD5(user:realm:password). It verifies the password, and can replace it."""
     user, text = base64.b64encode(identifier).decode(), base64.b64encode(password).decode()
     return hashlib.md5(f"{user}:{REALM}:{text}".encode(), usedforsecurity=False).digest()
 
 
 class DigestMd5:
-    """One client's exchange. What follows is not protected by it."""
+    """One exchange. It does not protect later messages."""
 
     protects = False
 
@@ -39,50 +39,50 @@ class DigestMd5:
         self._challenged = False
 
     def step(self, response: bytes) -> bytes:
-        """Raises AuthenticationFailedError."""
+        """Sends the challenge, then verifies the response (`Mechanism.step`)."""
         if not self._challenged:
             self._challenged = True
             return f'realm="{REALM}",nonce="{self._nonce}",charset=utf-8,algorithm=md5-sess,qop="auth"'.encode()
-        said = _directives(response)
-        self._check(said)
+        fields = _directives(response)
+        self._check(fields)
         try:
-            identifier = base64.b64decode(said["username"], validate=True)
+            identifier = base64.b64decode(fields["username"], validate=True)
         except (binascii.Error, ValueError):
-            raise AuthenticationFailedError("DIGEST-MD5: the user name is no token's identifier") from None
+            raise AuthenticationFailedError("DIGEST-MD5: the user name is not the identifier of a token") from None
         secret, identity = self._secret(identifier)
-        expected = self._response(secret, said, f"AUTHENTICATE:{said['digest-uri']}")
-        if not hmac.compare_digest(expected, said["response"].lower()):
+        expected = self._response(secret, fields, f"AUTHENTICATE:{fields['digest-uri']}")
+        if not hmac.compare_digest(expected, fields["response"].lower()):
             raise AuthenticationFailedError("DIGEST-MD5: digest response format violation. Mismatched response.")
-        if said.get("authzid", "") not in ("", said["username"], identity.user):
+        if fields.get("authzid", "") not in ("", fields["username"], identity.user):
             raise AuthenticationFailedError(
-                f"{identity.user} may not come in as somebody else: leave the authorization id empty"
+                f"{identity.user} cannot log in as another user: leave the authorization id empty"
             )
         self.identity = identity
-        return f"rspauth={self._response(secret, said, ':' + said['digest-uri'])}".encode()
+        return f"rspauth={self._response(secret, fields, ':' + fields['digest-uri'])}".encode()
 
     def wrap(self, data: bytes) -> bytes:
         return data
 
     unwrap = wrap
 
-    def _check(self, said: dict[str, str]) -> None:
+    def _check(self, fields: dict[str, str]) -> None:
         for name in ("username", "nonce", "nc", "cnonce", "digest-uri", "response"):
-            if name not in said:
+            if name not in fields:
                 raise AuthenticationFailedError(f"DIGEST-MD5: the response has no {name}")
-        if said["nonce"] != self._nonce or said["nc"] != "00000001" or said.get("realm", "") != REALM:
-            raise AuthenticationFailedError("DIGEST-MD5: the response is not to this challenge")
-        if said.get("qop", "auth") != "auth":
+        if fields["nonce"] != self._nonce or fields["nc"] != "00000001" or fields.get("realm", "") != REALM:
+            raise AuthenticationFailedError("DIGEST-MD5: the response does not match this challenge")
+        if fields.get("qop", "auth") != "auth":
             raise AuthenticationFailedError(
                 "No common protection layer between client and server: tokens have qop=auth"
             )
-        if not said["response"].isascii():
-            raise AuthenticationFailedError("DIGEST-MD5: the response is no digest")
+        if not fields["response"].isascii():
+            raise AuthenticationFailedError("DIGEST-MD5: the response is not a digest")
 
-    def _response(self, secret: bytes, said: dict[str, str], a2: str) -> str:
-        a1 = secret + f":{said['nonce']}:{said['cnonce']}".encode()
-        if said.get("authzid"):
-            a1 += f":{said['authzid']}".encode()
-        middle = f"{said['nonce']}:{said['nc']}:{said['cnonce']}:auth"
+    def _response(self, secret: bytes, fields: dict[str, str], a2: str) -> str:
+        a1 = secret + f":{fields['nonce']}:{fields['cnonce']}".encode()
+        if fields.get("authzid"):
+            a1 += f":{fields['authzid']}".encode()
+        middle = f"{fields['nonce']}:{fields['nc']}:{fields['cnonce']}:auth"
         return _hex(f"{_hex(a1)}:{middle}:{_hex(a2.encode())}".encode())
 
 
@@ -91,18 +91,18 @@ def _hex(data: bytes) -> str:
 
 
 def _directives(response: bytes) -> dict[str, str]:
-    """Raises AuthenticationFailedError for what is no list of directives, or has one twice."""
+    """Parses a list of directives. Raises AuthenticationFailedError if it is malformed or repeats one."""
     try:
         text = response.decode()
     except UnicodeDecodeError:
         raise AuthenticationFailedError("DIGEST-MD5: the response is not UTF-8") from None
-    found: dict[str, str] = {}
-    at = 0
-    while at < len(text):
-        match = _DIRECTIVE.match(text, at)
-        if not match or match[1].lower() in found:
+    directives: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        match = _DIRECTIVE.match(text, position)
+        if not match or match[1].lower() in directives:
             raise AuthenticationFailedError("DIGEST-MD5: the response is malformed")
         quoted = match[2]
-        found[match[1].lower()] = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else match[3]
-        at = match.end()
-    return found
+        directives[match[1].lower()] = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else match[3]
+        position = match.end()
+    return directives

@@ -1,4 +1,4 @@
-"""Groups of users whose names are proved: of a file, of the system, or of a directory."""
+"""Groups of authenticated users, from a file, the operating system or LDAP."""
 
 from __future__ import annotations
 
@@ -18,80 +18,80 @@ from metastore.settings import Settings
 
 log = logging.getLogger("metastore.security")
 
-_SECONDS_KEPT: Final = 60.0
-_MOST_KEPT: Final = 10_000  # users
+_CACHE_SECONDS: Final = 60.0
+_MAX_CACHED: Final = 10_000  # users
 
 
 class Groups:
-    """What METASTORE_GROUP_MAPPING names: none, system, ldap, or a file with lines `group: user, user`."""
+    """The source of groups in METASTORE_GROUP_MAPPING: none, system, ldap, or a file with lines `group: user, user`."""
 
     def __init__(self, settings: Settings) -> None:
         """Raises ConfigurationError."""
-        self._kept: dict[str, tuple[float, list[str]]] = {}
+        self._cache: dict[str, tuple[float, list[str]]] = {}
         self._look_up: Callable[[str], list[str]]
         if settings.group_mapping == "none":
             self._look_up = lambda _: []
         elif settings.group_mapping == "system":
-            self._look_up = _of_system
+            self._look_up = _system_groups
         elif settings.group_mapping == "ldap":
             self._look_up = directory(settings).groups
         else:
-            self._look_up = _GroupFile(Path(settings.group_mapping).expanduser()).of
+            self._look_up = _GroupFile(Path(settings.group_mapping).expanduser()).groups_of
 
     def of(self, user: str) -> list[str]:
-        """Returns the names of the user's groups, not older than a minute. May take its time."""
+        """Lists the names of the user's groups, cached for a minute. May block."""
         now = time.monotonic()
-        since, found = self._kept.get(user, (float("-inf"), []))
-        if now - since > _SECONDS_KEPT:
+        since, names = self._cache.get(user, (float("-inf"), []))
+        if now - since > _CACHE_SECONDS:
             try:
-                found = self._look_up(user)
-            except ConfigurationError as error:  # it was sound at the start
-                log.error("%s has no groups: %s", user, error)
-                found = []
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[user] = now, found
-        return list(found)
+                names = self._look_up(user)
+            except ConfigurationError as error:  # the file was valid at the start
+                log.error("user %s has no groups for now: %s", user, error)
+                names = []
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            self._cache[user] = now, names
+        return list(names)
 
 
 class _GroupFile:
-    """Read again when it changes."""
+    """A file of groups, reloaded when it changes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._seen: tuple[int, int] | None = None
+        self._loaded: tuple[int, int] | None = None
         self._groups: dict[str, list[str]] = {}
-        self.of("")
+        self.groups_of("")
 
-    def of(self, user: str) -> list[str]:
-        """Raises ConfigurationError where the file cannot be read."""
+    def groups_of(self, user: str) -> list[str]:
+        """Lists the user's groups. Raises ConfigurationError if the file is not readable."""
         try:
             state = self._path.stat()
             with self._lock:
-                if self._seen != (state.st_mtime_ns, state.st_ino):
-                    self._groups = _parsed(self._path, self._path.read_text())
-                    self._seen = state.st_mtime_ns, state.st_ino
+                if self._loaded != (state.st_mtime_ns, state.st_ino):
+                    self._groups = _parse(self._path, self._path.read_text())
+                    self._loaded = state.st_mtime_ns, state.st_ino
                 return self._groups.get(user, [])
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"file of groups {self._path} cannot be read: {error}") from error
+            raise ConfigurationError(f"group file {self._path} cannot be read: {error}") from error
 
 
-def _parsed(path: Path, text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _parse(path: Path, text: str) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         group, colon, users = line.partition(":")
         if not colon or not group.strip():
-            raise ConfigurationError(f"{path}:{number} is no line of groups; write  group: user, user")
+            raise ConfigurationError(f"{path}:{number} is not a line of a group file; write  group: user, user")
         for user in filter(None, (part.strip() for part in users.split(","))):
-            found.setdefault(user, []).append(group.strip())
-    return found
+            groups.setdefault(user, []).append(group.strip())
+    return groups
 
 
-def _of_system(user: str) -> list[str]:
-    """Lists them as `id -Gn`; none for a user that the system does not know."""
+def _system_groups(user: str) -> list[str]:
+    """Lists the groups as `id -Gn` does; none if the system does not know the user."""
     try:
         numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""JWTs: their signature by key sets that are fetched anew, their issuer, audience and times."""
+"""JWT verification: signature by key sets that are fetched periodically, issuer, audience and times."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from metastore.identity import JWT, AuthenticationFailedError, Identity
 log = logging.getLogger("metastore.security")
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Asymmetric ones: with a shared secret, whoever can check could sign."""
-_LEEWAY: Final = 30  # seconds that clocks may differ
-_LIFETIME: Final = 300  # seconds after which a key set is fetched again; an unknown key has it fetched at once
-_SECONDS_BETWEEN_FETCHES: Final = 10.0  # for keys that are not known: anybody may name some
-_TIMEOUT: Final = 10
+"""Asymmetric algorithms only: with a shared secret, each server that verifies tokens could also issue them."""
+_LEEWAY: Final = 30  # seconds of clock difference
+_LIFETIME: Final = 300  # seconds until a key set is fetched again; an unknown key id triggers a fetch at once
+_FETCH_INTERVAL: Final = 10.0  # seconds between fetches for unknown key ids, which any client can invent
+_TIMEOUT: Final = 10  # seconds for one fetch
 
 
 class JsonWebTokens:
-    """Checks tokens. `keys`: URLs or files of key sets (RFC 7517), with commas between. Needs the package PyJWT."""
+    """Verifies tokens. `keys`: URLs or files of key sets (RFC 7517), separated by commas. Needs the package PyJWT."""
 
     def __init__(self, keys: str, issuer: str, audience: str, claim: str) -> None:
-        """`claim` names the user. Raises ConfigurationError."""
+        """`claim` contains the user name. Raises ConfigurationError."""
         try:
             import jwt
         except ImportError:
@@ -57,40 +57,40 @@ class JsonWebTokens:
             ) from error
         user = claims[self._claim]
         if not isinstance(user, str) or not user:
-            raise AuthenticationFailedError(f"Authentication error: the JWT's claim {self._claim} names nobody")
+            raise AuthenticationFailedError(f"Authentication error: the JWT's claim {self._claim} names no user")
         return Identity(user, JWT)
 
     def check(self, _user: str, password: str) -> Identity | None:
-        """Returns the same of a token that comes as a password; none: it is no token."""
+        """Verifies a token that is sent as a password. Returns None if the password is not a token."""
         return self.identity(password) if password.count(".") == 2 and password.startswith("ey") else None
 
     def _key(self, token: str) -> Any:
-        """Returns the key that a token names. A set that cannot be fetched is passed over, if another has the key."""
+        """Returns the key of the token's key id. A set that cannot be fetched is skipped if another one has the key."""
         name = self._jwt.get_unverified_header(token).get("kid")
-        last: Exception = self._jwt.PyJWKClientError("no key set has it")
+        last_error: Exception = self._jwt.PyJWKClientError("no key set has it")
         for key_set in self._sets:
             try:
-                found = key_set.find(name)
+                key = key_set.find(name)
             except self._jwt.PyJWKClientConnectionError as error:
-                log.warning("the key set %s cannot be fetched: %s", key_set.place, error)
-                last = error
+                log.warning("the key set %s cannot be fetched: %s", key_set.location, error)
+                last_error = error
             else:
-                if found is not None:
-                    return found.key
-        raise last
+                if key is not None:
+                    return key.key
+        raise last_error
 
 
 class _KeySet:
     """One key set, at a URL or in a file."""
 
-    def __init__(self, jwt: Any, place: str) -> None:
+    def __init__(self, jwt: Any, location: str) -> None:
         """Raises ConfigurationError."""
-        self.place = place
-        self._asked = float("-inf")  # when the set was last fetched for a key that it had not
+        self.location = location
+        self._refreshed = float("-inf")  # when the set was last fetched for an unknown key id
         self._keys: Callable[[bool], list[Any]]
-        url = urlsplit(place)
+        url = urlsplit(location)
         if url.scheme == "https" or (url.scheme == "http" and url.hostname in ("localhost", "127.0.0.1", "::1")):
-            self._keys = jwt.PyJWKClient(place, lifespan=_LIFETIME, timeout=_TIMEOUT).get_signing_keys
+            self._keys = jwt.PyJWKClient(location, lifespan=_LIFETIME, timeout=_TIMEOUT).get_signing_keys
         elif url.scheme in ("", "file"):
             self._keys = partial(_read_keys, jwt, Path(url.path).expanduser())
             try:
@@ -99,24 +99,23 @@ class _KeySet:
                 raise ConfigurationError(f"jwt_keys: {error}") from error
         else:
             raise ConfigurationError(
-                f"jwt_keys has {place}, but must be https or a file: keys must not be changed on their way"
+                f"jwt_keys: {location} must be an https URL or a file: an attacker could replace keys on the way"
             )
 
     def find(self, name: str | None) -> Any:
-        """Returns the key of that name; none: there is none. Keys that are not known have the set fetched, but not
-        often."""
-        found = self._named(name, refresh=False)
-        if found is None and time.monotonic() - self._asked > _SECONDS_BETWEEN_FETCHES:
-            self._asked = time.monotonic()
-            found = self._named(name, refresh=True)
-        return found
+        """Returns the key with this id, or None. An unknown id triggers a fetch, at most every ten seconds."""
+        key = self._named(name, refresh=False)
+        if key is None and time.monotonic() - self._refreshed > _FETCH_INTERVAL:
+            self._refreshed = time.monotonic()
+            key = self._named(name, refresh=True)
+        return key
 
     def _named(self, name: str | None, *, refresh: bool) -> Any:
         return next((key for key in self._keys(refresh) if key.key_id == name), None)
 
 
 def _read_keys(jwt: Any, path: Path, _refresh: bool) -> list[Any]:
-    """Returns the keys of a file, as it is now."""
+    """Reads the keys of a file."""
     try:
         return list(jwt.PyJWKSet.from_json(path.read_text()).keys)
     except (OSError, ValueError) as error:
@@ -124,7 +123,7 @@ def _read_keys(jwt: Any, path: Path, _refresh: bool) -> list[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Returns what was wrong, in words that hold nothing of the token."""
+    """Describes the error without any part of the token."""
     texts = {
         "ExpiredSignatureError": "it has expired",
         "ImmatureSignatureError": "it is not valid yet",

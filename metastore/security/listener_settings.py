@@ -1,4 +1,4 @@
-"""What is listened on, and what each listener asks: the settings that belong together, looked at before the start."""
+"""Settings of the listeners: parsed and validated before the server starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metastore.errors import ConfigurationError
 from metastore.identity import CERTIFICATE, METHODS, PASSWORD
 from metastore.settings import Settings
 
-_OWN: Final = ("tls", "authentication", "tls_client_certificates")
+_OVERRIDABLE: Final = ("tls", "authentication", "tls_client_certificates")
 _TLS: Final = ("off", "allowed", "required")
 _CERTIFICATES: Final = ("off", "optional", "required")
 NONE: Final = "none"
@@ -20,7 +20,7 @@ NONE: Final = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class ListenerSettings:
-    """An address, and what is asked there."""
+    """The settings of one listening address."""
 
     host: str
     port: int
@@ -30,7 +30,7 @@ class ListenerSettings:
 
     @property
     def exposed(self) -> bool:
-        """Whether other machines reach it."""
+        """Whether other hosts can connect."""
         try:
             return not ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -38,39 +38,37 @@ class ListenerSettings:
 
 
 def listeners(settings: Settings) -> tuple[ListenerSettings, ...]:
-    """Returns the listeners of METASTORE_LISTENERS, else the one of METASTORE_HOST and METASTORE_PORT. Raises
-    ConfigurationError.
+    """Returns the listeners of METASTORE_LISTENERS, or else of METASTORE_HOST and METASTORE_PORT.
 
-    One is `host:port`, with settings of its own behind a question mark: `127.0.0.1:9084?tls=off&authentication=none`.
+    A listener is `host:port`; options after `?` override settings: `127.0.0.1:9084?tls=off&authentication=none`.
+    Raises ConfigurationError.
     """
     texts = settings.listeners.split() or [f"{_bracketed(settings.host)}:{settings.port}"]
-    found = tuple(_listener(settings, text) for text in texts)
-    for listener in found:
+    parsed = tuple(_listener(settings, text) for text in texts)
+    for listener in parsed:
         _check(settings, listener)
-    return found
+    return parsed
 
 
-def warnings(found: tuple[ListenerSettings, ...]) -> Iterator[str]:
-    """Returns what an administrator should hear of before anybody comes."""
-    for listener in found:
-        where = f"{_bracketed(listener.host)}:{listener.port}"
+def warnings(configured: tuple[ListenerSettings, ...]) -> Iterator[str]:
+    """Yields warnings about insecure listeners."""
+    for listener in configured:
+        address = f"{_bracketed(listener.host)}:{listener.port}"
         if listener.exposed and not listener.authentication:
-            yield (
-                f"{where} can be reached from other machines and asks nobody who they are: set METASTORE_AUTHENTICATION"
-            )
+            yield (f"{address} can be reached from other hosts without authentication: set METASTORE_AUTHENTICATION")
         elif listener.exposed and listener.tls != "required":
-            yield f"{where} can be reached without encryption: METASTORE_TLS={listener.tls}"
+            yield f"{address} can be reached without encryption: METASTORE_TLS={listener.tls}"
 
 
 def methods(text: str) -> frozenset[str]:
-    """Returns the methods of METASTORE_AUTHENTICATION: none, or some with commas between. Raises ConfigurationError."""
-    named = {part.strip() for part in text.split(",") if part.strip()}
-    unknown = named - {NONE, *METHODS}
-    if unknown or (NONE in named and len(named) > 1):
+    """Parses METASTORE_AUTHENTICATION: none, or methods separated by commas. Raises ConfigurationError."""
+    names = {part.strip() for part in text.split(",") if part.strip()}
+    unknown = names - {NONE, *METHODS}
+    if unknown or (NONE in names and len(names) > 1):
         raise ConfigurationError(
-            f"authentication is {text!r}, but must be none, or some of {', '.join(METHODS)} with commas between"
+            f"authentication {text!r} must be none, or some of {', '.join(METHODS)}, separated by commas"
         )
-    return frozenset(named - {NONE})
+    return frozenset(names - {NONE})
 
 
 def _listener(settings: Settings, text: str) -> ListenerSettings:
@@ -81,13 +79,13 @@ def _listener(settings: Settings, text: str) -> ListenerSettings:
     except ValueError:
         host = port = None
     if not host or port is None or url.path or "@" in address:
-        raise ConfigurationError(f"listeners: {text!r} is no address; write host:port, or host:port?tls=off")
-    own = {name.replace("-", "_"): value for name, value in parse_qsl(query, keep_blank_values=True)}
-    if unknown := set(own) - set(_OWN):
+        raise ConfigurationError(f"listeners: {text!r} is not an address; write host:port, or host:port?tls=off")
+    options = {name.replace("-", "_"): value for name, value in parse_qsl(query, keep_blank_values=True)}
+    if unknown := set(options) - set(_OVERRIDABLE):
         raise ConfigurationError(
-            f"listeners: a listener has no setting {', '.join(sorted(unknown))}; it may have {', '.join(_OWN)}"
+            f"listeners: a listener has no setting {', '.join(sorted(unknown))}; it can have {', '.join(_OVERRIDABLE)}"
         )
-    values = {name: own.get(name, getattr(settings, name)) for name in _OWN}
+    values = {name: options.get(name, getattr(settings, name)) for name in _OVERRIDABLE}
     return ListenerSettings(
         host=host,
         port=port,
@@ -100,21 +98,21 @@ def _listener(settings: Settings, text: str) -> ListenerSettings:
 def _check(settings: Settings, listener: ListenerSettings) -> None:
     certificates = listener.tls_client_certificates
     if listener.tls != "off" and settings.tls_certificate is None:
-        raise ConfigurationError(f"tls is {listener.tls}, which needs the server's certificate: set tls_certificate")
+        raise ConfigurationError(f"tls={listener.tls} needs tls_certificate, the server's certificate")
     if certificates != "off" and (listener.tls == "off" or settings.tls_client_ca is None):
-        raise ConfigurationError(f"tls_client_certificates is {certificates}, which needs tls, and tls_client_ca")
+        raise ConfigurationError(f"tls_client_certificates={certificates} needs tls and tls_client_ca")
     if CERTIFICATE in listener.authentication and certificates == "off":
         raise ConfigurationError(f"authentication by {CERTIFICATE} needs tls_client_certificates=optional or required")
     if PASSWORD in listener.authentication and listener.tls == "off" and not settings.allow_password_without_tls:
         raise ConfigurationError(
-            "authentication by password needs tls=allowed or required; passwords in plain text are taken only with "
+            "authentication by password needs tls=allowed or required; passwords in plain text are accepted only with "
             "allow_password_without_tls=true"
         )
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
-        raise ConfigurationError(f"{name} is {value!r}, but must be {', '.join(allowed[:-1])} or {allowed[-1]}")
+        raise ConfigurationError(f"{name} {value!r} must be {', '.join(allowed[:-1])} or {allowed[-1]}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Passwords: SASL PLAIN, checked against a file of hashes, a directory (LDAP), or as a JWT."""
+"""Passwords: SASL PLAIN, verified with a file of hashes, LDAP, or as a JWT."""
 
 from __future__ import annotations
 
@@ -21,56 +21,54 @@ from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
 log = logging.getLogger("metastore.security")
 
 _SCHEME: Final = "scrypt"
-_COST, _BLOCK, _PARALLEL = 2**14, 8, 1  # 16 MiB and some 40 ms (RFC 7914's parameters N, r, p)
-_AT_ONCE: Final = 4  # that are checked in a process: anybody may ask for one, and each takes its 16 MiB
+_COST, _BLOCK, _PARALLEL = 2**14, 8, 1  # N, r and p of RFC 7914: 16 MiB and about 40 ms
+_MAX_CONCURRENT: Final = 4  # hashes computed at once in a process: any client can cause one, of 16 MiB each
 _SALT: Final = 16  # bytes
-_LONGEST: Final = 8 * 1024  # bytes of a name or password: a JWT is about one kilobyte
+_MAX_LENGTH: Final = 8 * 1024  # bytes of a name or password: a JWT is about one kilobyte
 WRONG: Final = "Error validating the login: the user is unknown or the password is wrong"
 
 Check = Callable[[str, str], Identity | None]
-"""Who has this name and this password; none: nobody. Raises AuthenticationFailedError, with what may be told."""
+"""Takes name and password; returns the user, or None if they are wrong. Raises AuthenticationFailedError."""
 
 
 class Plain:
-    """SASL PLAIN (RFC 4616), as Hive's server takes it: the authorization id may be left out."""
+    """SASL PLAIN (RFC 4616). As in Hive, the authorization id may be missing."""
 
     protects = False
 
     def __init__(self, checks: Sequence[Check], *, encrypted: bool, without_tls: bool) -> None:
-        """Raises AuthenticationFailedError where the connection is not encrypted and must be."""
+        """Raises AuthenticationFailedError if the connection must be encrypted and is not."""
         if not (encrypted or without_tls):
             raise AuthenticationFailedError(
-                "This metastore takes passwords over TLS only: set hive.metastore.use.SSL=true "
+                "This metastore accepts passwords over TLS only: set hive.metastore.use.SSL=true "
                 "(METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)"
             )
         self.identity: Identity | None = None
         self._checks = checks
 
     def step(self, response: bytes) -> bytes:
-        """Raises AuthenticationFailedError."""
+        """Verifies the password (`Mechanism.step`)."""
         try:
             fields = response.decode().split("\0")
         except UnicodeDecodeError:
             raise AuthenticationFailedError("SASL PLAIN: the message is not UTF-8") from None
-        if len(response) > _LONGEST or len(fields) not in (2, 3):
+        if len(response) > _MAX_LENGTH or len(fields) not in (2, 3):
             raise AuthenticationFailedError("SASL PLAIN: the message is not [authzid] NUL user NUL password")
-        for_whom, user, password = ["", *fields][-3:]
+        authorization_id, user, password = ["", *fields][-3:]
         if not user or not password:
-            raise AuthenticationFailedError("SASL PLAIN: no user or no password is given")
+            raise AuthenticationFailedError("SASL PLAIN: user or password is missing")
         for check in self._checks:
             try:
-                found = check(user, password)
+                identity = check(user, password)
             except ConfigurationError as error:
                 log.error("%s", error)
-                raise AuthenticationFailedError(
-                    "This metastore cannot check passwords now: its log says why"
-                ) from error
-            if found:
-                if for_whom not in ("", user, found.user):
+                raise AuthenticationFailedError("This metastore cannot check passwords now; see its log") from error
+            if identity:
+                if authorization_id not in ("", user, identity.user):
                     raise AuthenticationFailedError(
-                        f"{found.user} may not come in as {for_whom}: leave the authorization id empty"
+                        f"{identity.user} cannot log in as {authorization_id}: leave the authorization id empty"
                     )
-                self.identity = found
+                self.identity = identity
                 return b""
         raise AuthenticationFailedError(WRONG)
 
@@ -81,31 +79,31 @@ class Plain:
 
 
 class PasswordFile:
-    """Users and hashes of their passwords, a line each: `name:scrypt$N$r$p$salt$hash`. Read again when it changes."""
+    """A file of users and password hashes, one line each: `name:scrypt$N$r$p$salt$hash`. Reloaded when it changes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._turns = threading.BoundedSemaphore(_AT_ONCE)
-        self._seen: tuple[int, int] | None = None
+        self._hashing = threading.BoundedSemaphore(_MAX_CONCURRENT)
+        self._loaded: tuple[int, int] | None = None
         self._users: dict[str, str] = {}
-        self._nobodys = hashed(secrets.token_hex(16))
+        self._dummy = hashed(secrets.token_hex(16))
 
     def check(self, user: str, password: str) -> Identity | None:
-        """Takes as long for users that are not there."""
-        stored = self.users().get(user, self._nobodys)
-        with self._turns:
-            fits = matches(stored, password)
-        return Identity(user, PASSWORD) if fits and stored is not self._nobodys else None
+        """Verifies a password. Takes as long for an unknown user, so that the time does not tell who exists."""
+        stored = self.users().get(user, self._dummy)
+        with self._hashing:
+            correct = matches(stored, password)
+        return Identity(user, PASSWORD) if correct and stored is not self._dummy else None
 
     def users(self) -> dict[str, str]:
-        """Hashes by name. Raises ConfigurationError where the file cannot be read."""
+        """Returns hashes by user. Raises ConfigurationError if the file is not readable."""
         try:
             state = self._path.stat()
             with self._lock:
-                if self._seen != (state.st_mtime_ns, state.st_ino):
-                    self._users = dict(_parsed(self._path, self._path.read_text()))
-                    self._seen = state.st_mtime_ns, state.st_ino
+                if self._loaded != (state.st_mtime_ns, state.st_ino):
+                    self._users = dict(_parse(self._path, self._path.read_text()))
+                    self._loaded = state.st_mtime_ns, state.st_ino
                 return self._users
         except FileNotFoundError:
             return {}
@@ -113,47 +111,47 @@ class PasswordFile:
             raise ConfigurationError(f"password file {self._path} cannot be read: {error}") from error
 
     def add(self, user: str, password: str) -> bool:
-        """Gives a user a password; returns false where it had one. Raises InvalidInputError, ConfigurationError."""
+        """Sets a user's password. Returns whether the user is new. Raises InvalidInputError, ConfigurationError."""
         if not user or not password or any(c in user for c in ":\n\r\0") or "\0" in password:
-            raise InvalidInputError("a user has a name without colons and line ends, and a password")
-        with self._changed() as users:
+            raise InvalidInputError("a user needs a name without colons and line breaks, and a password")
+        with self._modify() as users:
             new = user not in users
             users[user] = hashed(password)
         return new
 
     def remove(self, user: str) -> None:
-        """Raises NotFoundError, ConfigurationError."""
-        with self._changed() as users:
+        """Removes a user. Raises NotFoundError, ConfigurationError."""
+        with self._modify() as users:
             if users.pop(user, None) is None:
-                raise NotFoundError(f"there is no user {user} in {self._path}")
+                raise NotFoundError(f"user {user} does not exist in {self._path}")
 
     @contextmanager
-    def _changed(self) -> Iterator[dict[str, str]]:
-        """Yields the users; what they are then is written, whole or not at all. Others that change them wait."""
+    def _modify(self) -> Iterator[dict[str, str]]:
+        """Yields the users for modification, then writes them atomically. Concurrent changes wait."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._successor() as (file, successor):
+            with self._new_file() as (file, new_path):
                 users = dict(self.users())
                 yield users
-                file.truncate()  # somebody may have died at it
+                file.truncate()  # an earlier process may have died while it wrote
                 file.writelines(f"{user}:{stored}\n" for user, stored in sorted(users.items()))
                 file.flush()
                 if self._path.exists():
-                    before = self._path.stat()
-                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
-                    os.fchmod(file.fileno(), before.st_mode & 0o777)
+                    old = self._path.stat()
+                    os.fchown(file.fileno(), old.st_uid, old.st_gid)
+                    os.fchmod(file.fileno(), old.st_mode & 0o777)
                 os.fsync(file.fileno())
-                successor.replace(self._path)
+                new_path.replace(self._path)
         except OSError as error:
             raise ConfigurationError(f"password file {self._path} cannot be written: {error}") from error
 
     @contextmanager
-    def _successor(self) -> Iterator[tuple[TextIO, Path]]:
-        """Yields the file, for its owner alone, that is to take the place of this one; who has it open is alone."""
+    def _new_file(self) -> Iterator[tuple[TextIO, Path]]:
+        """Yields the locked file that will replace this one, readable by its owner only."""
         path = self._path.with_name(f".{self._path.name}.new")
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-            with open(descriptor, "r+") as file:  # noqa: PTH123 - it is open already
+            with open(descriptor, "r+") as file:  # noqa: PTH123 - os.open sets the mode
                 fcntl.flock(file, fcntl.LOCK_EX)
                 if _is_at(path, descriptor):
                     try:
@@ -162,27 +160,27 @@ class PasswordFile:
                         path.unlink()
                         raise
                     return
-            # Who was waited for has put it in its place, or given up: the next one is another file.
+            # The process that held the lock has renamed or removed this file: open the next one.
 
 
 def hashed(password: str) -> str:
-    """Returns a password as it is kept."""
+    """Returns the hash of a password in the format of the file."""
     salt = secrets.token_bytes(_SALT)
     key = hashlib.scrypt(password.encode(), salt=salt, n=_COST, r=_BLOCK, p=_PARALLEL)
     return "$".join((_SCHEME, str(_COST), str(_BLOCK), str(_PARALLEL), _text(salt), _text(key)))
 
 
 def matches(stored: str, password: str) -> bool:
-    """Tells whether that is the password of which this was kept."""
+    """Returns whether a password matches a stored hash."""
     _, cost, block, parallel, salt, key = stored.split("$")
-    found = hashlib.scrypt(
+    computed = hashlib.scrypt(
         password.encode(), salt=base64.b64decode(salt), n=int(cost), r=int(block), p=int(parallel), maxmem=2**27
     )
-    return hmac.compare_digest(found, base64.b64decode(key))
+    return hmac.compare_digest(computed, base64.b64decode(key))
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Tells whether the file that is open still has this name."""
+    """Returns whether the open file still has this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -193,13 +191,11 @@ def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _parsed(path: Path, text: str) -> Iterator[tuple[str, str]]:
+def _parse(path: Path, text: str) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         user, colon, stored = line.rpartition(":")
         if not colon or not stored.startswith(f"{_SCHEME}$") or stored.count("$") != 5:
-            raise ConfigurationError(
-                f"{path}:{number} is no line of a password file; write it with  metastore users add"
-            )
+            raise ConfigurationError(f"{path}:{number} is not a line of a password file; use  metastore users add")
         yield user, stored

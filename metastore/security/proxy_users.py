@@ -1,4 +1,4 @@
-"""Who may act for whom: engines that serve many users (Hadoop's hadoop.proxyuser.*)."""
+"""Proxy users: engines that act for other users, as with Hadoop's hadoop.proxyuser.*."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 class _Rule:
     users: frozenset[str]
     groups: frozenset[str]
-    networks: tuple[_Network, ...] | None  # none: any address
+    networks: tuple[_Network, ...] | None  # None: any address
 
 
 class ProxyUsers:
     """The rules of METASTORE_PROXY_USERS: `trino?users=*&hosts=10.0.0.0/8 kyuubi?groups=analysts`.
 
-    `users` or `groups` must name whom the proxy acts for, `*` is anybody; `hosts` are the addresses and networks it
-    comes from, any where they are not given.
+    `users` or `groups` list the users whom the proxy user may impersonate, `*` means all. `hosts` are the addresses and
+    networks from which it may connect; all if missing.
     """
 
     def __init__(self, text: str, groups_of: Callable[[str], list[str]]) -> None:
@@ -35,13 +35,13 @@ class ProxyUsers:
         self._rules = dict(_rule(part) for part in text.split())
 
     def has(self, user: str) -> bool:
-        """Tells whether the user acts for others at all."""
+        """Returns whether the user is a proxy user."""
         return user in self._rules
 
     def may_act(self, user: str, other: str, peer: str) -> bool:
-        """Tells whether `user` may act for `other`, from `peer` ("host:port"). May take its time."""
+        """Returns whether `user` may act for `other` from `peer` ("host:port"). May block on a group lookup."""
         rule = self._rules.get(user)
-        if rule is None or not other or not _within(rule.networks, peer):
+        if rule is None or not other or not _contains(rule.networks, peer):
             return False
         if _ANY in rule.users or other in rule.users or _ANY in rule.groups:
             return True
@@ -50,24 +50,24 @@ class ProxyUsers:
 
 def _rule(text: str) -> tuple[str, _Rule]:
     user, _, query = text.partition("?")
-    given = dict(parse_qsl(query, keep_blank_values=True))
-    if not user or set(given) - set(_KEYS) or not {"users", "groups"} & set(given):
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    if not user or set(options) - set(_KEYS) or not {"users", "groups"} & set(options):
         raise ConfigurationError(
-            f"proxy_users: {text!r} is no rule; write who?users=a,b&groups=c&hosts=10.0.0.0/8, with users or groups"
+            f"proxy_users: {text!r} is not a rule; write name?users=a,b&groups=c&hosts=10.0.0.0/8, with users or groups"
         )
-    hosts = given.get("hosts", _ANY)
+    hosts = options.get("hosts", _ANY)
     try:
         networks = None if hosts == _ANY else tuple(ipaddress.ip_network(part) for part in hosts.split(","))
     except ValueError as error:
         raise ConfigurationError(f"proxy_users: {text!r}: {error}; hosts are addresses or networks") from error
-    return user, _Rule(_names(given.get("users")), _names(given.get("groups")), networks)
+    return user, _Rule(_names(options.get("users")), _names(options.get("groups")), networks)
 
 
 def _names(text: str | None) -> frozenset[str]:
     return frozenset(filter(None, (text or "").split(",")))
 
 
-def _within(networks: tuple[_Network, ...] | None, peer: str) -> bool:
+def _contains(networks: tuple[_Network, ...] | None, peer: str) -> bool:
     if networks is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Where an unframed message ends: found while it arrives, each byte looked at about once, nothing of it kept."""
+"""Finds the end of an unframed message while it arrives. Each byte is looked at about once, and none is copied."""
 
 from __future__ import annotations
 
@@ -13,60 +13,60 @@ from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTra
 from metastore.transport.buffers import FRAME_HEADER, IncompleteError
 from metastore.transport.wire_format import WireFormat, too_deep
 
-_DEPTH: Final = 64  # levels, as the C decoder has it
-_WORTH_SKIPPING: Final = 64  # bytes; of fewer, the C decoder is not called
+_MAX_DEPTH: Final = 64  # levels, as in the C decoder
+_MIN_SKIP: Final = 64  # bytes; for fewer, calling the C decoder is not worth it
 
 _STRICT: Final = b"\x80\x01"
 _COMPACT: Final = b"\x82"
 
-_FIELDS: Final = -1  # in place of a type: the fields of a struct, to its end
+_FIELDS: Final = -1  # instead of a Thrift type: the remaining fields of a struct
 
 _Value = list[Any]
-"""A type of the wire, and how many values of it are still to come; of a map's entries, the types of key and value
-behind them; of fields, the bytes that were there when they were last tried to be skipped."""
+"""[type, number of values still to come]. For a map, the types of its keys and values follow. For _FIELDS, the size of
+the store follows when skipping them was last tried."""
 
 
 class MessageScanner:
-    """Follows one message through the bytes that have arrived.
+    """Parses the structure of one message incrementally.
 
-    Structs are skipped by Thrift's C decoder where all of them is there; where the bytes end inside of one, it is taken
-    apart here, so that the next time goes on from that place: a stack has the values that are still to come.
+    Thrift's C decoder skips structs that have arrived whole. If the bytes end inside a struct, its fields are parsed
+    here. A stack holds the values that are still to come, so that parsing continues there when more bytes arrive.
     """
 
     def __init__(self, wire_format: WireFormat, start: int) -> None:
         self._read: _Binary = _Compact() if wire_format.compact else _Binary()
-        self._skipping = _Skipping()
-        self._skipper = wire_format.protocol(self._skipping, 2**31 - 1, 2**31 - 1)
+        self._window = _Window()
+        self._skipper = wire_format.protocol(self._window, 2**31 - 1, 2**31 - 1)
         self._at = start
         self._header: int | None = None
         self._stack: list[_Value] = []
 
     def head(self, store: BytesIO, size: int) -> int | None:
-        """Returns where the arguments begin; None: that has not arrived. Raises TProtocolException."""
-        kept = store.tell()
+        """Returns where the arguments begin, or None if the head is incomplete. Raises TProtocolException."""
+        position = store.tell()
         try:
-            return self._at if self._begun(store, size) else None
+            return self._at if self._read_head(store, size) else None
         finally:
-            store.seek(kept)
+            store.seek(position)
 
     def find(self, store: BytesIO, size: int) -> int | None:
-        """Returns the end of the message in `store`, of which `size` bytes are there; None where it has not arrived.
+        """Returns the end of the message in `store`, which has `size` bytes, or None if the message is incomplete.
 
-        Raises TProtocolException for bytes that are no message.
+        Raises TProtocolException if the bytes are not a Thrift message.
         """
-        kept = store.tell()
+        position = store.tell()
         try:
-            if self._header is None and not self._begun(store, size):
+            if self._header is None and not self._read_head(store, size):
                 return None
             while self._stack:
                 if not self._advance(store, size):
                     return None
             return self._at
         finally:
-            store.seek(kept)
+            store.seek(position)
 
-    def _begun(self, store: BytesIO, size: int) -> bool:
-        self._skipping.show(store, self._at)
+    def _read_head(self, store: BytesIO, size: int) -> bool:
+        self._window.show(store, self._at)
         try:
             self._skipper.readMessageBegin()
         except IncompleteError:
@@ -76,12 +76,12 @@ class MessageScanner:
         return self._at <= size
 
     def _advance(self, store: BytesIO, size: int) -> bool:
-        """Goes on in the innermost value. False: its bytes have not arrived."""
+        """Continues with the innermost value. Returns False if its bytes have not arrived."""
         value = self._stack[-1]
         if not value[1]:
             self._stack.pop()
         elif value[0] == _FIELDS:
-            return self._rest(store, size, value) or self._field(store)
+            return self._skip_fields(store, size, value) or self._field(store)
         elif value[0] == TType.STRUCT:
             value[1] -= self._skip(store, size, value[1])
             if value[1]:
@@ -95,8 +95,8 @@ class MessageScanner:
             return self._values(store, size, value)
         return True
 
-    def _rest(self, store: BytesIO, size: int, fields: _Value) -> bool:
-        """Skips the rest of the innermost struct, if all of it is there. Tried once for each arrival of bytes."""
+    def _skip_fields(self, store: BytesIO, size: int, fields: _Value) -> bool:
+        """Skips the remaining fields of the innermost struct if all have arrived. Tried once per arrival of bytes."""
         if fields[2] == size:
             return False
         fields[2] = size
@@ -106,11 +106,11 @@ class MessageScanner:
         return True
 
     def _skip(self, store: BytesIO, size: int, count: int) -> int:
-        """Skips structs, or the rest of one; returns how many of the `count` were there whole."""
+        """Skips up to `count` structs, or the rest of one. Returns how many of them have arrived whole."""
         skipped = 0
-        self._skipping.show(store, self._at)
+        self._window.show(store, self._at)
         with suppress(IncompleteError):
-            while skipped < count and size - self._at >= _WORTH_SKIPPING:
+            while skipped < count and size - self._at >= _MIN_SKIP:
                 self._skipper.skip(TType.STRUCT)
                 self._at = store.tell()
                 skipped += 1
@@ -129,13 +129,13 @@ class MessageScanner:
         return True
 
     def _values(self, store: BytesIO, size: int, value: _Value) -> bool:
-        """Reads over values of one type; of containers, over their head."""
+        """Skips values of one type; of a container, its head only."""
         kind, count = value
         fixed = self._read.sizes.get(kind)
         if fixed is not None:
-            there = min(count, (size - self._at) // fixed) if fixed else count
-            self._at += there * fixed
-            value[1] -= there
+            available = min(count, (size - self._at) // fixed) if fixed else count
+            self._at += available * fixed
+            value[1] -= available
             return not value[1]
         store.seek(self._at)
         if kind in (TType.LIST, TType.SET, TType.MAP):
@@ -156,13 +156,13 @@ class MessageScanner:
         return True
 
     def _push(self, value: _Value) -> None:
-        if len(self._stack) > 2 * _DEPTH:
+        if len(self._stack) > 2 * _MAX_DEPTH:
             raise too_deep()
         self._stack.append(value)
 
 
-class _Skipping(TTransportBase, CReadableTransport):  # type: ignore[misc]
-    """What has arrived, for the C decoder, which shall not wait for more."""
+class _Window(TTransportBase, CReadableTransport):  # type: ignore[misc]
+    """Shows the store to the C decoder, and raises IncompleteError at its end."""
 
     def __init__(self) -> None:
         self._store = BytesIO()
@@ -187,7 +187,7 @@ class _Skipping(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
 
 class _Binary:
-    """Heads of values in the binary protocol; None where one has not arrived as a whole."""
+    """Reads heads of values in the binary protocol. Methods return None if a head is incomplete."""
 
     sizes: ClassVar[dict[int, int]] = {
         TType.BOOL: 1,
@@ -221,11 +221,11 @@ class _Binary:
 
 
 class _Compact(_Binary):
-    """The same in the compact protocol, whose types become those of the binary one."""
+    """Reads heads of values in the compact protocol. Types are converted to those of the binary protocol."""
 
     sizes: ClassVar[dict[int, int]] = {TType.BOOL: 1, TType.BYTE: 1, TType.DOUBLE: 8, TType.VOID: 0}
     _types: ClassVar[dict[int, int]] = {
-        1: TType.VOID,  # a boolean field is its head
+        1: TType.VOID,  # the head of a boolean field holds the value
         2: TType.VOID,
         3: TType.BYTE,
         4: TType.I16,
@@ -245,7 +245,7 @@ class _Compact(_Binary):
             return None
         if head == b"\x00":
             return int(TType.STOP)
-        if not head[0] >> 4 and _varint(store) is None:  # its number, where it is not the one before and a little
+        if not head[0] >> 4 and _varint(store) is None:  # the field id follows if the delta is 0
             return None
         return self._type(head[0] & 15)
 
@@ -269,7 +269,7 @@ class _Compact(_Binary):
         return None if _varint(store) is None else 0
 
     def _element(self, kind: int) -> int:
-        """Finds the end of a value in a container, where a boolean is a byte."""
+        """Returns the type of a container's elements: a boolean is one byte there."""
         return int(TType.BOOL) if kind in (1, 2) else self._type(kind)
 
     def _type(self, kind: int) -> int:
@@ -298,21 +298,21 @@ def _varint(store: BytesIO) -> int | None:
 
 
 def method_name(first: bytes) -> bytes:
-    """Returns a method's name, where the first bytes of a message show it without being decoded; for estimates."""
-    if first[:2] == _STRICT:  # most are, and each call is asked
+    """Returns the method's name from the first bytes of a message, without decoding it. Used for estimates only."""
+    if first[:2] == _STRICT:  # the common case
         return first[8 : 8 + int.from_bytes(first[4:8], "big")]
-    name, end, _ = _places(first)
-    return first[name:end]
+    start, end, _ = _locate_name(first)
+    return first[start:end]
 
 
 def first_arguments(first: bytes) -> bytes:
-    """Returns the method's name and what follows its sequence number, of the same; what is alike asks for the same."""
-    name, end, arguments = _places(first)
-    return first[name:end] + first[arguments:] if name else b""
+    """Returns the method's name and the bytes behind the sequence number: equal bytes mean similar calls."""
+    start, end, arguments = _locate_name(first)
+    return first[start:end] + first[arguments:] if start else b""
 
 
-def _places(first: bytes) -> tuple[int, int, int]:
-    """Returns where a method's name begins and ends, and where its arguments begin; three times 0: nobody knows."""
+def _locate_name(first: bytes) -> tuple[int, int, int]:
+    """Returns the start and the end of the method's name and the start of the arguments; zeros if they are unknown."""
     is_framed = first[:1] < b"\x80" and (first[4:6] == _STRICT or first[4:5] == _COMPACT)
     start = FRAME_HEADER.size if is_framed else 0
     if first[start : start + 2] == _STRICT:
@@ -322,8 +322,8 @@ def _places(first: bytes) -> tuple[int, int, int]:
         return 0, 0, 0
     store = BytesIO(first)
     store.seek(start + 2)
-    with suppress(TProtocolException):  # which who reads the message will find
-        _varint(store)  # the sequence number; behind one that is not there yet, there is no length either
+    with suppress(TProtocolException):  # decoding the message reports it
+        _varint(store)  # the sequence number; if it is incomplete, so is the length
         if (size := _varint(store)) is not None:
             return store.tell(), store.tell() + size, store.tell() + size
     return 0, 0, 0

@@ -1,4 +1,4 @@
-"""The parent of all processes: starts workers and background, replaces the dead, ends them all in order."""
+"""The parent process: starts workers and background processes, replaces them when they die, and stops them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from metastore.transport.worker import CANNOT_START, GRACE, run_worker, stop_lis
 logger = logging.getLogger("metastore.transport")
 
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_EARLY: Final = 5.0  # seconds; a process that lives no longer, or never gets ready, has died at once
-_FIRST_PAUSE: Final = 0.1  # seconds before the second start after deaths at once; the first start comes at once
-_LOOK: Final = 1.0  # seconds between two looks at who gives no sign of life
-_LONGEST_PAUSE: Final = 1.6  # short, so that all are back soon after what killed them has passed
+_EARLY_DEATH: Final = 5.0  # seconds; a process that dies before, or is never ready, counts as an early death
+_MIN_BACKOFF: Final = 0.1  # seconds before the second restart after early deaths; the first is immediate
+_CHECK_INTERVAL: Final = 1.0  # seconds between two checks of heartbeats
+_MAX_BACKOFF: Final = 1.6  # seconds; short, so that all processes are back soon after the cause has gone
 
 
 @dataclass(frozen=True)
 class BackgroundProcess:
-    """A process beside the workers: `run(lifeline)` returns the exit status, soon after `lifeline` can be read."""
+    """A process in addition to the workers. `run(lifeline)` must return its exit status when `lifeline` is readable."""
 
     name: str
     run: Callable[[int], int]
@@ -46,33 +46,32 @@ class _Process:
     run: Callable[[int, int], int]  # lifeline, report → exit status
     worker: bool
     pid: int = 0
-    report: int = -1  # reading end of a pipe: a byte says "ready", or "alive"; its end "dead"; -1: not running
-    born: float = 0.0
+    report: int = -1  # reading end of a pipe: a byte means "ready" or "alive", its end "dead"; -1: not running
+    started: float = 0.0
     ready: bool = False
-    silent: int = 0  # looks since its last byte, all of them since it was ready
-    due: float = 0.0  # when it is to be started; of no meaning while it runs
-    deaths: int = 0  # at once, in a row
-    bury: Callable[[], object] = lambda: None  # what is to be done when it has died
+    missed: int = 0  # heartbeat checks since the last byte
+    start_at: float = 0.0  # when it is to be started, unless it is running
+    early_deaths: int = 0  # in a row
+    on_death: Callable[[], object] = lambda: None
 
-    def buried(self) -> float:
-        """Notes its death; returns the seconds until another one is to start."""
-        self.bury()
+    def died(self) -> float:
+        """Records the death. Returns the seconds until the restart."""
+        self.on_death()
         now = time.monotonic()
-        early = not self.ready or now - self.born < _EARLY
-        pause = min(_FIRST_PAUSE * 2 ** (self.deaths - 1), _LONGEST_PAUSE) if early and self.deaths else 0.0
-        self.deaths = self.deaths + 1 if early else 0
-        self.report, self.ready, self.silent, self.due = -1, False, 0, now + pause
+        early = not self.ready or now - self.started < _EARLY_DEATH
+        pause = min(_MIN_BACKOFF * 2 ** (self.early_deaths - 1), _MAX_BACKOFF) if early and self.early_deaths else 0.0
+        self.early_deaths = self.early_deaths + 1 if early else 0
+        self.report, self.ready, self.missed, self.start_at = -1, False, 0, now + pause
         return pause
 
 
 class Supervisor:
-    """Keeps `options.workers` processes, and the background, alive until a signal ends them.
+    """Keeps the workers and background processes running until a signal stops them.
 
-    A process that dies is replaced, the later the more often it dies at once, and no other is ended for it. A worker
-    that hangs is killed: its clients would wait for ever. Only where
-    no worker has ever been ready and one says that it cannot start, all end: then a setting is wrong.
-    The process must have one thread and no database connection when this starts: the workers are forked from it.
-    `ready` is called once, when all workers are.
+    A process that dies is restarted, with a growing delay after early deaths; the others continue. A worker without a
+    heartbeat is killed: its clients would wait for ever. If a worker reports that it cannot start before all workers
+    have been ready once, a setting is wrong, and the server stops. `ready` is called once, when all workers are ready.
+    This process must have one thread and no database connection, because the workers are forked from it.
     """
 
     def __init__(
@@ -88,38 +87,36 @@ class Supervisor:
         self._lifeline, self._lifeline_end = os.pipe()
         self._selector = selectors.DefaultSelector()
 
-        balance = ConnectionCounts(options.workers)
+        counts = ConnectionCounts(options.workers)
 
         def run(worker: int, lifeline: int, report: int) -> int:
             make = partial(make_application, worker)
-            return run_worker(options, sockets, lifeline, report, make, balance.turn_of(worker))
+            return run_worker(options, sockets, lifeline, report, make, counts.turn_of(worker))
 
         self._processes = [
-            _Process("worker", partial(run, number), worker=True, bury=partial(balance.remove, number))
+            _Process("worker", partial(run, number), worker=True, on_death=partial(counts.remove, number))
             for number in range(options.workers)
         ]
-        for background_process in background:
-            self._processes.append(
-                _Process(background_process.name, _without_report(background_process.run), worker=False)
-            )
+        for each in background:
+            self._processes.append(_Process(each.name, _without_report(each.run), worker=False))
         self._draining = False
         self._status = 0
-        self._most_silent = options.hung_after / _LOOK
-        self._most_silent_draining = self._most_silent + (options.drain_timeout + GRACE) / _LOOK
-        self._looked = time.monotonic()
+        self._max_missed = options.hung_after / _CHECK_INTERVAL
+        self._max_missed_draining = self._max_missed + (options.drain_timeout + GRACE) / _CHECK_INTERVAL
+        self._checked = time.monotonic()
 
     def run(self) -> int:
-        """Runs until the last process has ended; returns the exit status: 0 when no call was cut."""
+        """Runs until the last process has ended. Returns the exit status: 0 if no call was cut."""
         with _stop_signals() as signals:
             try:
                 self._selector.register(signals, selectors.EVENT_READ)
-                while self._start_what_is_due() or self._running():
-                    for key, _ in self._selector.select(self._patience()):
+                while self._start_due() or self._running():
+                    for key, _ in self._selector.select(self._select_timeout()):
                         if key.fileobj is signals:
                             self._stop(signals.recv(1)[0])
                         else:
-                            self._hear(next(process for process in self._running() if process.report == key.fd))
-                    self._look()
+                            self._read_report(next(process for process in self._running() if process.report == key.fd))
+                    self._check_heartbeats()
             finally:
                 self._drain()
                 os.close(self._lifeline)
@@ -129,31 +126,34 @@ class Supervisor:
     def _running(self) -> list[_Process]:
         return [process for process in self._processes if process.report >= 0]
 
-    def _start_what_is_due(self) -> bool:
-        """Starts what is to run and does not; true where there is anything that is to run."""
+    def _start_due(self) -> bool:
+        """Starts the processes whose restart is due. Returns False while draining: nothing is started then."""
         if self._draining:
             return False
         now = time.monotonic()
         for process in self._processes:
-            if process.report < 0 and process.due <= now:
+            if process.report < 0 and process.start_at <= now:
                 self._start(process)
         return True
 
-    def _patience(self) -> float:
-        """Seconds until something is to be started, or workers are to be looked at."""
-        waiting = [] if self._draining else [process.due for process in self._processes if process.report < 0]
-        return max(0.0, min([*waiting, self._looked + _LOOK]) - time.monotonic())
+    def _select_timeout(self) -> float:
+        """Returns the seconds until the next restart or heartbeat check."""
+        waiting = [] if self._draining else [process.start_at for process in self._processes if process.report < 0]
+        return max(0.0, min([*waiting, self._checked + _CHECK_INTERVAL]) - time.monotonic())
 
-    def _look(self) -> None:
-        """Kills workers that hang. Looks are counted, not seconds: while all were stopped, nobody looked."""
-        if time.monotonic() < self._looked + _LOOK:
+    def _check_heartbeats(self) -> None:
+        """Kills workers without a heartbeat.
+
+        Checks are counted, not seconds: if the whole process group was suspended, no worker is at fault.
+        """
+        if time.monotonic() < self._checked + _CHECK_INTERVAL:
             return
-        self._looked = time.monotonic()
-        most = self._most_silent_draining if self._draining else self._most_silent
+        self._checked = time.monotonic()
+        limit = self._max_missed_draining if self._draining else self._max_missed
         for process in self._running():
-            process.silent += process.worker and process.ready
-            if process.silent > most:
-                logger.warning("worker %d gives no sign of life: it is killed", process.pid)
+            process.missed += process.worker and process.ready
+            if process.missed > limit:
+                logger.warning("worker %d has no heartbeat and is killed", process.pid)
                 self._kill([process])
 
     def _start(self, process: _Process) -> None:
@@ -164,61 +164,61 @@ class Supervisor:
         try:
             pid = os.fork()
             if not pid:
-                self._become(process, report_end)
+                self._run_child(process, report_end)
         except OSError as error:
-            logger.warning("a %s could not be started, it is tried again: %s", process.name, error.strerror)
+            logger.warning("%s could not be started, retrying: %s", process.name, error.strerror)
             os.close(report)
-            process.due = time.monotonic() + _LONGEST_PAUSE
+            process.start_at = time.monotonic() + _MAX_BACKOFF
             return
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             os.close(report_end)
-        process.pid, process.report, process.born = pid, report, time.monotonic()
+        process.pid, process.report, process.started = pid, report, time.monotonic()
         self._selector.register(report, selectors.EVENT_READ)
 
-    def _become(self, process: _Process, report: int) -> NoReturn:
+    def _run_child(self, process: _Process, report: int) -> NoReturn:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            for number in _STOP_SIGNALS:  # a terminal sends them to all processes: the supervisor decides
+            for number in _STOP_SIGNALS:  # a terminal signals the whole group: only the supervisor reacts
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             self._selector.close()
-            for unrelated in (self._lifeline_end, *(running.report for running in self._running())):
-                os.close(unrelated)
+            for descriptor in (self._lifeline_end, *(running.report for running in self._running())):
+                os.close(descriptor)
             status = process.run(self._lifeline, report)
-        except BaseException:
-            logger.exception("a %s failed", process.name)
+        except BaseException:  # the child must never return into the supervisor's code
+            logger.exception("%s failed", process.name)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
 
-    def _hear(self, process: _Process) -> None:
+    def _read_report(self, process: _Process) -> None:
         if not os.read(process.report, 1):
-            self._bury(process)
+            self._reap(process)
             return
-        process.ready, process.silent = True, 0
+        process.ready, process.missed = True, 0
         if self._ready and not self._draining and all(running.ready for running in self._processes if running.worker):
             self._ready()
             self._ready = None
 
-    def _bury(self, process: _Process) -> None:
+    def _reap(self, process: _Process) -> None:
         self._selector.unregister(process.report)
         os.close(process.report)
         code = os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
-        how = f"{process.name} {process.pid} ended with " + (f"signal {-code}" if code < 0 else f"status {code}")
-        was_ready, pause = process.ready, process.buried()
+        ended = f"{process.name} {process.pid} ended with " + (f"signal {-code}" if code < 0 else f"status {code}")
+        was_ready, pause = process.ready, process.died()
         if self._draining:
             if code and was_ready:
-                logger.warning("%s instead of draining", how)
+                logger.warning("%s instead of draining", ended)
                 self._status = 1
         elif self._ready and code == CANNOT_START:
-            logger.error("giving up: %s before all were ready", how)
+            logger.error("giving up: %s before all were ready", ended)
             self._status = 1
             self._drain()
         else:
-            logger.warning("%s; another one starts%s", how, f" in {pause:g} s" if pause else "")
+            logger.warning("%s; it is restarted%s", ended, f" in {pause:g} s" if pause else "")
 
     def _stop(self, number: int) -> None:
         if number not in _STOP_SIGNALS:
@@ -231,7 +231,7 @@ class Supervisor:
             self._drain()
 
     def _drain(self) -> None:
-        """Has all processes end in order: the end of their lifeline tells them."""
+        """Stops listening and closes the lifeline, which tells all processes to end."""
         if self._draining:
             return
         self._draining = True
@@ -251,14 +251,14 @@ def _without_report(run: Callable[[int], int]) -> Callable[[int, int], int]:
 
 @contextlib.contextmanager
 def _stop_signals() -> Iterator[socket.socket]:
-    """Returns a socket from which the numbers of signals can be read, instead of anything being interrupted by them."""
+    """Yields a socket that receives the numbers of stop signals. Their handlers do nothing else."""
     reader, writer = socket.socketpair()
     with reader, writer:
         writer.settimeout(0)
         wakeup = signal.set_wakeup_fd(writer.fileno())
-        ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else set()  # as by nohup
-        heard = set(_STOP_SIGNALS) - ignored
-        handlers = {number: signal.signal(number, lambda *_: None) for number in heard}
+        ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else set()  # nohup ignores it
+        handled = set(_STOP_SIGNALS) - ignored
+        handlers = {number: signal.signal(number, lambda *_: None) for number in handled}
         try:
             yield reader
         finally:

@@ -1,4 +1,4 @@
-"""The forms in which Thrift messages come: strict and old binary, compact, each with frames or without."""
+"""Thrift wire formats: strict and old binary, and compact; each framed or unframed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from thrift.transport.TTransport import TTransportBase, TTransportException
 
 _Decode: TypeAlias = Callable[[Any, Any, Any], Any]  # target, protocol, type arguments
 
-PEEKED: Final = 6  # bytes that tell every wire format; the smallest message has more
-_DEPTH: Final = 64  # levels that the C decoder goes down
-_NEGATIVE: Final = "negative length"  # behind this, the C decoder's complaint has the limit, not the length
-_MAX_NAME: Final = 256  # a method's name, in bytes and in characters
+PEEKED: Final = 6  # bytes that identify the wire format; the smallest message has more
+_DEPTH: Final = 64  # levels of nesting that the C decoder allows
+_NEGATIVE: Final = "negative length"  # the C decoder adds the limit to this text, which would mislead
+_MAX_NAME: Final = 256  # bytes, and characters, of a method's name
 _STRICT: Final = b"\x80\x01"
 _HEAD: Final = struct.Struct("!Ii")  # version and TMessageType; length of the method's name
 _SEQUENCE: Final = struct.Struct("!i")
 _VERSION: Final = 0x80010000
 _COMPACT: Final = 0x82
-_STRANGERS: Final = {
+_OTHER_PROTOCOLS: Final = {
     b"GET ": "HTTP",
     b"POST": "HTTP",
     b"HEAD": "HTTP",
@@ -36,7 +36,7 @@ _STRANGERS: Final = {
 
 @dataclass(frozen=True)
 class WireFormat:
-    """How one client dresses its messages, for as long as the connection lasts."""
+    """The wire format of one connection."""
 
     framed: bool
     compact: bool = False
@@ -44,11 +44,11 @@ class WireFormat:
 
     @property
     def name(self) -> str:
-        """Of those that differ in more than the head of a message."""
+        """The name for metrics and logs. Strict and old binary have the same: only their message heads differ."""
         return ("framed " if self.framed else "") + ("compact" if self.compact else "binary")
 
     def protocol(self, transport: TTransportBase, max_string: int, max_container: int) -> TProtocolBase:
-        """Returns the protocol that reads or writes over `transport`, within limits in bytes and elements."""
+        """Returns a protocol on `transport`. Limits: bytes of a string, elements of a container."""
         limits = {"string_length_limit": max_string, "container_length_limit": max_container}
         if self.compact:
             return CompactProtocol(transport, **limits)
@@ -59,8 +59,8 @@ def detect(first: bytes) -> WireFormat:
     """Returns the wire format of a connection that begins with `first` (PEEKED bytes).
 
     The rule is Thrift's (THeaderTransport, TBinaryProtocol.readMessageBegin): a strict binary message begins with
-    80 01, a compact one with 82; anything else is the length of a frame or, in the binary protocol before
-    versions, of the method's name. Raises TProtocolException when it is neither.
+    80 01, a compact one with 82. Anything else is the length of a frame or, in the old binary protocol, of the
+    method's name. Raises TProtocolException if it is neither.
     """
     if first.startswith(_STRICT):
         return WireFormat(framed=False)
@@ -73,22 +73,22 @@ def detect(first: bytes) -> WireFormat:
         return WireFormat(framed=True, compact=True)
     if 0 < int.from_bytes(first[:4], "big") <= _MAX_NAME:
         return WireFormat(framed=False, strict=False)
-    stranger = next((f" ({name})" for start, name in _STRANGERS.items() if first.startswith(start)), "")
-    raise TProtocolException(TProtocolException.BAD_VERSION, f"not Thrift{stranger}: it begins with {first!r}")
+    protocol = next((f" ({name})" for start, name in _OTHER_PROTOCOLS.items() if first.startswith(start)), "")
+    raise TProtocolException(TProtocolException.BAD_VERSION, f"not Thrift{protocol}: it begins with {first!r}")
 
 
 class SkippedStruct:
-    """Decoded instead of what is skipped: it has no fields."""
+    """The target for skipped structs: it has no fields, so the decoder skips all of them."""
 
 
-def _sound(decode: _Decode) -> _Decode:
-    """Returns the C decoder, with every complaint of it as the one exception that says: these bytes are wrong."""
+def _uniform_errors(decode: _Decode) -> _Decode:
+    """Wraps the C decoder: each of its errors about malformed bytes becomes a TProtocolException."""
 
-    def decode_or_refuse(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
+    def decode_with_uniform_errors(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
         try:
             return decode(target, protocol, type_arguments)
         except OverflowError as error:
-            text = f"malformed message: {_size_named(protocol, str(error))}"
+            text = f"malformed message: {_describe_size(protocol, str(error))}"
             raise TProtocolException(TProtocolException.SIZE_LIMIT, text) from error
         except (TypeError, ValueError, SystemError) as error:
             raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: {error}") from error
@@ -97,35 +97,33 @@ def _sound(decode: _Decode) -> _Decode:
                 raise
             raise too_deep() from error
 
-    return decode_or_refuse
+    return decode_with_uniform_errors
 
 
-def _size_named(protocol: TProtocolBase, text: str) -> str:
-    """Returns the decoder's complaint of a size, with what the limit in it is of, as its value tells."""
+def _describe_size(protocol: TProtocolBase, text: str) -> str:
+    """Adds to the decoder's error about a size which limit it has exceeded, judging by the limit's value."""
     if text.startswith(_NEGATIVE):
         return _NEGATIVE
     if not text.startswith("size exceeded"):
         return text
     if text.endswith(f": {protocol.container_length_limit}"):
-        return f"{text} elements of a container, which has no more of them than bytes (METASTORE_MAX_CONTAINER_LENGTH)"
+        return f"{text} elements of a container, at most one per byte (METASTORE_MAX_CONTAINER_LENGTH)"
     return f"{text} bytes of a text (METASTORE_MAX_MESSAGE_BYTES)"
 
 
 def too_deep() -> TProtocolException:
-    """Returns what is raised for a value in a value in a value, too often."""
+    """Returns the error for values that are nested too deeply."""
     text = f"malformed message: recursion depth of more than {_DEPTH} levels"
     return TProtocolException(TProtocolException.DEPTH_LIMIT, text)
 
 
-def _forgiving(decode: _Decode) -> _Decode:
-    """Returns a sound decoder that, where no more is wrong than the type of something, reads over the message all the
-    same.
+def _skipping_wrong_types(decode: _Decode) -> _Decode:
+    """Wraps a decoder: a message with a list or map of other elements than the IDL says is skipped.
 
-    It raises TApplicationException then (a list or map of other elements than the IDL says), and the next message
-    can be read.
+    The decoder then raises TApplicationException, the call is answered with it, and the connection continues.
     """
 
-    def decode_or_read_over(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
+    def decode_or_skip(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
         protocol.trans.mark()
         try:
             return decode(target, protocol, type_arguments)
@@ -136,22 +134,22 @@ def _forgiving(decode: _Decode) -> _Decode:
             decode(SkippedStruct(), protocol, [SkippedStruct, ()])
             raise TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error.__cause__)) from error
         finally:
-            protocol.trans.mark()  # what lies before it may be forgotten
+            protocol.trans.mark()  # bytes before the mark can be removed
 
-    return decode_or_read_over
+    return decode_or_skip
 
 
-_decode_binary: Final = _sound(fastbinary.decode_binary)
-_decode_compact: Final = _sound(fastbinary.decode_compact)
+_decode_binary: Final = _uniform_errors(fastbinary.decode_binary)
+_decode_compact: Final = _uniform_errors(fastbinary.decode_compact)
 
 
 class _Guarded(TProtocolBase):  # type: ignore[misc]
-    """What both protocols add to Thrift's: bounded names, skipping in C, one exception for malformed bytes."""
+    """Adds to Thrift's protocols: limited names, skipping in C, one exception for malformed bytes."""
 
     string_length_limit: int
 
     def readMessageBegin(self) -> tuple[str, int, int]:  # noqa: N802 - Thrift's name
-        """(method's name, TMessageType, sequence number). Raises TProtocolException."""
+        """Returns the method's name, the TMessageType and the sequence number. Raises TProtocolException."""
         try:
             name, kind, sequence = self._read_head()
         except ValueError as error:
@@ -161,7 +159,7 @@ class _Guarded(TProtocolBase):  # type: ignore[misc]
         return name, kind, sequence
 
     def _read_head(self) -> tuple[str, int, int]:
-        """Refuses a name before it has arrived that is too long: it would be kept, and decoded."""
+        """Rejects a name that is too long before it has arrived: it would be buffered and decoded."""
         limit, self.string_length_limit = self.string_length_limit, _MAX_NAME
         try:
             head: tuple[str, int, int] = super().readMessageBegin()
@@ -175,9 +173,9 @@ class _Guarded(TProtocolBase):  # type: ignore[misc]
         return head
 
     def skip(self, ttype: int, max_depth: int = 64) -> None:
-        """Reads over a value. A struct (the arguments of a method that is not served) at the C decoder's speed."""
+        """Skips a value; a struct, such as the arguments of an unsupported method, in C."""
         if ttype == TType.STRUCT:
-            self._read_over(SkippedStruct(), self, [SkippedStruct, ()])
+            self._skip_struct(SkippedStruct(), self, [SkippedStruct, ()])
         else:
             super().skip(ttype, max_depth)
 
@@ -187,10 +185,10 @@ class BinaryProtocol(_Guarded, TBinaryProtocolAccelerated):  # type: ignore[misc
 
     def __init__(self, transport: TTransportBase, **options: Any) -> None:
         super().__init__(transport, fallback=False, **options)
-        self._read_over, self._fast_decode = _decode_binary, _forgiving(_decode_binary)
+        self._skip_struct, self._fast_decode = _decode_binary, _skipping_wrong_types(_decode_binary)
 
     def _read_head(self) -> tuple[str, int, int]:
-        """Reads the head of a message in two pieces: Thrift's Python takes a dozen calls for it."""
+        """Reads the head of a message in two reads, where Thrift's own code takes a dozen."""
         if not self.strictWrite:
             return super()._read_head()
         version, size = _HEAD.unpack(self.trans.readAll(_HEAD.size))
@@ -202,7 +200,7 @@ class BinaryProtocol(_Guarded, TBinaryProtocolAccelerated):  # type: ignore[misc
         return rest[:size].decode(), version & 0xFF, _SEQUENCE.unpack_from(rest, size)[0]
 
     def writeMessageBegin(self, name: str, type: int, seqid: int) -> None:  # noqa: A002, N802 - Thrift's names
-        """Writes the head of a message, at once."""
+        """Writes the head of a message in one write."""
         if not self.strictWrite:
             super().writeMessageBegin(name, type, seqid)
             return
@@ -215,4 +213,4 @@ class CompactProtocol(_Guarded, TCompactProtocolAccelerated):  # type: ignore[mi
 
     def __init__(self, transport: TTransportBase, **options: Any) -> None:
         super().__init__(transport, fallback=False, **options)
-        self._read_over, self._fast_decode = _decode_compact, _forgiving(_decode_compact)
+        self._skip_struct, self._fast_decode = _decode_compact, _skipping_wrong_types(_decode_compact)

@@ -1,4 +1,4 @@
-"""A worker process: one thread accepts, a pool of threads answers, the main thread waits for the order to drain."""
+"""A worker process: one thread per listener accepts, a pool of threads serves, the main thread supervises."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from metastore.transport.worker_pool import WorkerPool
 
 logger = logging.getLogger("metastore.transport")
 
-CANNOT_START: Final = 69  # exit status of a worker whose application could not be made (sysexits.h: unavailable)
-CALLS_CUT: Final = 75  # of one that ended while calls were in flight (sysexits.h: try again)
+CANNOT_START: Final = 69  # exit status if the application could not be created (sysexits.h: EX_UNAVAILABLE)
+CALLS_CUT: Final = 75  # exit status if calls were cut at the drain timeout (sysexits.h: EX_TEMPFAIL)
 
 GRACE: Final = 10  # seconds to close the application after draining, before the kernel ends the process
-_LOOK: Final = 0.1  # seconds between two looks at what takes too long
-_SIGN: Final = 1.0  # seconds between two signs of life
-_PAUSE: Final = 0.1  # seconds between attempts to accept when the process has no file descriptor left
+_CHECK_INTERVAL: Final = 0.1  # seconds between two checks of timeouts
+_HEARTBEAT_INTERVAL: Final = 1.0  # seconds
+_ACCEPT_RETRY: Final = 0.1  # seconds until the next attempt to accept, if no file descriptor is free
 
 
 def run_worker(
@@ -40,17 +40,17 @@ def run_worker(
     lifeline: int,
     report: int,
     make_application: Callable[[], Application],
-    share: AcceptTurn,
+    turn: AcceptTurn,
 ) -> int:
-    """Serves until `lifeline` ends, then drains; returns the exit status.
+    """Serves until `lifeline` ends, then drains. Returns the exit status.
 
     `lifeline` is the reading end of a pipe whose writing end only the supervisor has: it ends when the supervisor wants
-    the worker to drain, and when it has died. A byte to `report` says that the worker is ready; more follow, one a
-    second, until it drains.
+    the worker to drain, and when the supervisor has died. The first byte written to `report` says that the worker is
+    ready; one more a second is the heartbeat.
     """
     try:
         application = make_application()
-    except Exception as error:
+    except Exception as error:  # whatever prevents the start is reported in one line
         logger.error("a worker cannot start: %s", error, exc_info=logger.isEnabledFor(logging.DEBUG))
         return CANNOT_START
     memory.prepare()
@@ -58,21 +58,19 @@ def run_worker(
     pool.start()
     draining = threading.Event()
     for server_socket, listener in sockets:
-        through = replace(listener, authenticator=application.authenticator) if listener.authentication else listener
-        arguments = (server_socket, through, pool, draining, share)
+        policy = replace(listener, authenticator=application.authenticator) if listener.authentication else listener
+        arguments = (server_socket, policy, pool, draining, turn)
         threading.Thread(target=_accept, args=arguments, name="accept", daemon=True).start()
     os.set_blocking(report, False)
-    due = 0.0
-    while not select.select([lifeline], [], [], _LOOK if due else 0)[0]:
-        if time.monotonic() >= due:
-            due = time.monotonic() + _SIGN
-            with contextlib.suppress(
-                OSError
-            ):  # nobody reads: the supervisor is stopped; or gone, and so is the lifeline
+    heartbeat_due = 0.0
+    while not select.select([lifeline], [], [], _CHECK_INTERVAL if heartbeat_due else 0)[0]:
+        if time.monotonic() >= heartbeat_due:
+            heartbeat_due = time.monotonic() + _HEARTBEAT_INTERVAL
+            with contextlib.suppress(OSError):  # the pipe is full while the supervisor is stopped
                 os.write(report, b"1")
         pool.check()
         figures = pool.figures()
-        share.publish(figures["connections"])
+        turn.publish(figures["connections"])
         application.observe(**figures)
     draining.set()
     signal.alarm(math.ceil(options.drain_timeout) + GRACE)
@@ -86,35 +84,35 @@ def run_worker(
 
 
 def stop_listening(server_socket: socket.socket) -> None:
-    """Refuses new connections from now on, in every process that shares the socket, and wakes those that accept."""
+    """Refuses new connections in all processes that share the socket, and wakes the threads that accept."""
     try:
         server_socket.shutdown(socket.SHUT_RDWR)
     except OSError as error:
-        if error.errno != errno.ENOTCONN:  # another process has done it
+        if error.errno != errno.ENOTCONN:  # another process has shut it down already
             raise
 
 
 def _accept(
-    server_socket: socket.socket, listener: Listener, pool: WorkerPool, draining: threading.Event, share: AcceptTurn
+    server_socket: socket.socket, listener: Listener, pool: WorkerPool, draining: threading.Event, turn: AcceptTurn
 ) -> None:
-    """Accepts until the server_socket is shut down.
+    """Accepts connections until the socket is shut down.
 
-    Blocking, because Linux wakes the processes that wait in accept() in turn; of those that wait on an epoll it prefers
-    one. Of many connections at once, the one that runs would take them all, whatever the kernel does.
+    It blocks in accept(), because Linux wakes the processes that block there in turn. Of processes that wait on an
+    epoll, it prefers one. `AcceptTurn` is needed as well: in a burst, the process that runs would accept everything.
     """
     while not draining.is_set():
         try:
-            share.wait(pool.connections)
+            turn.wait(pool.connections)
             sock, address = server_socket.accept()
-            pool.admit(sock, _name_of(address), listener)
+            pool.admit(sock, _peer_name(address), listener)
         except OSError as error:
             if error.errno == errno.EINVAL:
                 return
             if error.errno != errno.ECONNABORTED:
                 logger.warning("a connection could not be accepted: %s", error.strerror)
-                draining.wait(_PAUSE)
+                draining.wait(_ACCEPT_RETRY)
 
 
-def _name_of(address: tuple[str, int]) -> str:
-    host, port = address[0].removeprefix("::ffff:"), address[1]  # an IPv4 address as an IPv6 socket shows it
+def _peer_name(address: tuple[str, int]) -> str:
+    host, port = address[0].removeprefix("::ffff:"), address[1]  # an IPv4 address on an IPv6 socket
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -94,7 +94,7 @@ def soak(minutes: float) -> int:
                 _fill(client)
             figures = _run(peer, server.process.pid, minutes, Path(server.warehouse.removeprefix("file:")))
             log = server.log.read_text()
-    figures.wrong += [line for line in log.splitlines() if "Traceback" in line or "another one starts" in line][:5]
+    figures.wrong += [line for line in log.splitlines() if "Traceback" in line or "it is restarted" in line][:5]
     sys.stdout.write("\n    ".join([str(figures), *figures.wrong[:10]]) + "\n")
     return 0 if figures.passed else 1
 

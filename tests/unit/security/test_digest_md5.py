@@ -24,7 +24,7 @@ def test_an_answer_is_good_for_its_challenge_alone() -> None:
     first, second = server(), server()
     said = answer(first.step(b""))
     second.step(b"")
-    with pytest.raises(AuthenticationFailedError, match="not to this challenge"):
+    with pytest.raises(AuthenticationFailedError, match="does not match this challenge"):
         second.step(said)
     assert second.identity is None
     first.step(said)

@@ -128,7 +128,7 @@ def test_a_response_is_for_one_challenge_only() -> None:
     client = Client(base64.b64encode(b"i").decode(), base64.b64encode(b"p").decode())
     response = client.step(first.step(client.step(None)))
     second.step(b"")
-    with pytest.raises(AuthenticationFailedError, match="not to this challenge"):
+    with pytest.raises(AuthenticationFailedError, match="does not match this challenge"):
         second.step(response)
     first.step(response)
     assert first.identity

@@ -33,12 +33,12 @@ def test_several_with_settings_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"listeners": "nonsense"}, "is no address"),
-        ({"listeners": "host:99999"}, "is no address"),
-        ({"listeners": "host:1/path"}, "is no address"),
+        ({"listeners": "nonsense"}, "is not an address"),
+        ({"listeners": "host:99999"}, "is not an address"),
+        ({"listeners": "host:1/path"}, "is not an address"),
         ({"listeners": "host:1?color=red"}, "no setting color"),
         ({"listeners": "host:1?tls=maybe"}, "off, allowed or required"),
-        ({"tls": "required"}, "set tls_certificate"),
+        ({"tls": "required"}, "needs tls_certificate"),
         ({"authentication": "magic"}, "must be none, or some of"),
         ({"authentication": "none,jwt"}, "must be none, or some of"),
         ({"authentication": "tls-certificate", "tls": "required", **PEM}, "tls_client_certificates=optional"),

@@ -35,7 +35,7 @@ def test_what_somebody_left_who_died_at_it_is_taken_over(tmp_path: Path) -> None
     file.add("bob", "builder")
     assert sorted(PasswordFile(path).users()) == ["alice", "bob"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    with pytest.raises(NotFoundError, match="no user carol"):
+    with pytest.raises(NotFoundError, match="user carol does not exist"):
         file.remove("carol")
     assert [each.name for each in tmp_path.iterdir()] == ["users"]
 
@@ -43,7 +43,7 @@ def test_what_somebody_left_who_died_at_it_is_taken_over(tmp_path: Path) -> None
 def test_few_are_checked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Anybody may ask for it, and each takes 16 MiB."""
     running, most, counting = 0, 0, threading.Lock()
-    full = threading.Barrier(passwords._AT_ONCE)
+    full = threading.Barrier(passwords._MAX_CONCURRENT)
 
     def matches(_stored: str, _password: str) -> bool:
         nonlocal running, most
@@ -57,7 +57,7 @@ def test_few_are_checked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     file = PasswordFile(tmp_path / "users")
     monkeypatch.setattr(passwords, "matches", matches)
-    many = 3 * passwords._AT_ONCE
+    many = 3 * passwords._MAX_CONCURRENT
     with ThreadPoolExecutor(many) as threads:
         assert list(threads.map(lambda _: file.check("alice", "guess"), range(many))) == [None] * many
-    assert most == passwords._AT_ONCE
+    assert most == passwords._MAX_CONCURRENT

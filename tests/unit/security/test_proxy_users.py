@@ -55,7 +55,7 @@ def test_groups_of_a_file(tmp_path: Path) -> None:
     groups = Groups(Settings(group_mapping=str(path)))
     assert (groups.of("alice"), groups.of("bob"), groups.of("carol")) == (["analysts"], ["analysts", "engineers"], [])
     path.write_text("nonsense\n")
-    with pytest.raises(ConfigurationError, match=":1 is no line of groups"):
+    with pytest.raises(ConfigurationError, match=":1 is not a line of a group file"):
         Groups(Settings(group_mapping=str(path)))
     with pytest.raises(ConfigurationError, match="cannot be read"):
         Groups(Settings(group_mapping=str(tmp_path / "none")))

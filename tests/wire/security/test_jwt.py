@@ -112,7 +112,7 @@ def test_thrifts_own_client(server: Server, issuer: Issuer, authority: Authority
         ({"iss": "https://elsewhere.example"}, "it is another issuer's"),
         ({"iss": None}, "iss"),
         ({"sub": None}, "sub"),
-        ({"sub": ""}, "names nobody"),
+        ({"sub": ""}, "names no user"),
     ],
 )
 def test_what_a_token_must_say(

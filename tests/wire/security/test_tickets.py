@@ -63,14 +63,14 @@ def test_a_clock_that_differs_is_told(
 def test_what_was_recorded_is_not_shown_again(realm: Any, environment: Any) -> None:
     kerberos = Kerberos(Path(realm.keytab), "DEFAULT", "authentication,integrity,privacy")
     with ticket_of(realm, "alice"):
-        client, server = Gssapi("hive@localhost"), kerberos.begin()
+        client, server = Gssapi("hive@localhost"), kerberos.start()
         said = [client.step(None)]
         while not client.done:
             said.append(client.step(server.step(said[-1])))
         recorded = [bytearray(each) for each in said]  # the library changes what it unwraps
         server.step(said[-1])
     assert server.identity == Identity("alice", KERBEROS)
-    again = kerberos.begin()
+    again = kerberos.start()
     for each in recorded[:-1]:
         again.step(bytes(each))
     with pytest.raises(AuthenticationFailedError, match="GSS initiate failed"):
@@ -87,7 +87,7 @@ def test_a_client_that_does_not_ask_for_our_key_is_refused(realm: Any, environme
         flags = gssapi.RequirementFlag.integrity
         token = gssapi.SecurityContext(name=name, usage="initiate", flags=flags).step()
     with pytest.raises(AuthenticationFailedError, match="the client must ask for mutual authentication"):
-        kerberos.begin().step(token)
+        kerberos.start().step(token)
 
 
 def test_who_asks_for_protection_asks_for_it_against_doubled_calls(realm: Any, environment: Any) -> None:
@@ -97,7 +97,7 @@ def test_who_asks_for_protection_asks_for_it_against_doubled_calls(realm: Any, e
     with ticket_of(realm, "alice"):
         name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)
         flags = gssapi.RequirementFlag.mutual_authentication | gssapi.RequirementFlag.integrity
-        client, server = gssapi.SecurityContext(name=name, usage="initiate", flags=flags), kerberos.begin()
+        client, server = gssapi.SecurityContext(name=name, usage="initiate", flags=flags), kerberos.start()
         client.step(server.step(client.step()))
         client.unwrap(server.step(b""))
     with pytest.raises(AuthenticationFailedError, match="must ask for sequence detection"):

@@ -96,8 +96,8 @@ TOLD = {
     # name: what its client is told
     "string of 2 GiB": "limit: 1048576 bytes of a text (METASTORE_MAX_MESSAGE_BYTES)",
     "skipped string of 2 GiB": "larger than the 1048576 bytes allowed (METASTORE_MAX_MESSAGE_BYTES)",
-    "tiny elements": "limit: 1000 elements of a container, which has no more of them than bytes (METASTORE_MAX_CONT",
-    "skipped container of 2 Gi": "limit: 1000 elements of a container, which has no more of them than bytes",
+    "tiny elements": "limit: 1000 elements of a container, at most one per byte (METASTORE_MAX_CONT",
+    "skipped container of 2 Gi": "limit: 1000 elements of a container, at most one per byte",
     "large message": "limit: 1048576 bytes of a text (METASTORE_MAX_MESSAGE_BYTES)",
     "large message of small parts": "larger than the 1048576 bytes allowed (METASTORE_MAX_MESSAGE_BYTES)",
     "large frame": "a frame of 1048576 bytes; allowed are 1 to 1048576 (METASTORE_MAX_MESSAGE_BYTES)",
@@ -148,7 +148,7 @@ def test_who_was_refused_and_stays_does_not_keep_the_server_from_its_end(serve_e
 
 def test_no_worker_has_died_and_nothing_was_a_surprise(server: EchoServer) -> None:
     server.client().getOption("echo")
-    assert "another one starts" not in server.log
+    assert "it is restarted" not in server.log
     assert "Traceback" not in server.log
 
 

@@ -82,7 +82,7 @@ def test_a_killed_worker_is_replaced_and_others_go_on(serve_echo: ServeEcho) -> 
     os.kill(killed, signal.SIGKILL)
     assert victim.socket.recv(1) == b""
     assert bystander.getOption("echo on") == "on"
-    server.wait_for_log(f"worker {killed} ended with signal 9; another one starts")
+    server.wait_for_log(f"worker {killed} ended with signal 9; it is restarted")
     assert eventually(lambda: ask(server)[1] not in clients)
     assert bystander.getOption("echo on") == "on"
     terminate(server)
@@ -94,8 +94,8 @@ def test_a_worker_that_hangs_is_replaced_and_others_go_on(serve_echo: ServeEcho)
     clients = dict(reversed(ask(server)) for _ in range(8))
     hung, healthy = clients
     os.kill(hung, signal.SIGSTOP)
-    server.wait_for_log(f"worker {hung} gives no sign of life: it is killed")
-    server.wait_for_log(f"worker {hung} ended with signal 9; another one starts")
+    server.wait_for_log(f"worker {hung} has no heartbeat and is killed")
+    server.wait_for_log(f"worker {hung} ended with signal 9; it is restarted")
     assert clients[healthy].getOption("echo there") == "there"
     assert eventually(lambda: len(workers(server) - {hung}) == 2)
     terminate(server)
@@ -108,7 +108,7 @@ def test_a_worker_that_hangs_while_it_drains_is_not_waited_for_without_end(serve
     os.kill(hung, signal.SIGSTOP)
     terminate(server)
     assert server.wait() == 1
-    assert f"worker {hung} gives no sign of life: it is killed" in server.log
+    assert f"worker {hung} has no heartbeat and is killed" in server.log
 
 
 def test_workers_do_not_outlive_their_supervisor(serve_echo: ServeEcho, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_workers_that_cannot_start_any_more_are_tried_again_and_others_go_on(
     (killed, _), (_, bystander) = clients.items()
     broken.touch()
     os.kill(killed, signal.SIGKILL)
-    server.wait_for_log("another one starts in 0.4 s")
+    server.wait_for_log("it is restarted in 0.4 s")
     assert bystander.getOption("echo on") == "on"
     broken.unlink()
     assert eventually(lambda: ask(server)[1] not in clients)
@@ -159,7 +159,7 @@ def test_no_number_of_deaths_ends_it(serve_echo: ServeEcho) -> None:
     for number in range(1, 7):
         assert eventually(lambda: bool(workers(server) - {survivor}))
         os.kill((workers(server) - {survivor}).pop(), signal.SIGKILL)
-        server.wait_for_log("ended with signal 9; another one starts", number)
+        server.wait_for_log("ended with signal 9; it is restarted", number)
     assert eventually(lambda: ask(server)[1] not in (survivor, 0))
     terminate(server)
     assert server.wait() == 0

@@ -163,7 +163,7 @@ def test_what_a_list_is_said_to_have_must_be_there(serve_echo: ServeEcho) -> Non
     victim.sendall(len(message).to_bytes(4, "big") + message)
     server.wait_for_log("exceeded")
     told = b"".join(iter(lambda: victim.recv(4096), b""))
-    assert f"limit: {len(message) + 4} elements of a container, which has no more of them than bytes".encode() in told
+    assert f"limit: {len(message) + 4} elements of a container, at most one per byte".encode() in told
 
 
 def test_addresses_come_in_turn_and_who_waits_too_long_is_told_the_limit(serve_echo: ServeEcho, tmp_path: Path) -> None:
