@@ -45,7 +45,7 @@ class IncompleteError(TTransportException):  # type: ignore[misc] # Thrift has n
 class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] # Thrift has no type hints
     """The receive buffer, from which messages are decoded. Never blocks.
 
-    `store` holds all received bytes; the message occupies [`start`, end). Thrift's C decoder reads from a window,
+    `store` holds `size` received bytes; the message occupies [`start`, end). Thrift's C decoder reads from a window,
     `cstringio_buf`, and calls `cstringio_refill` at its end. For a small message, the window is the store itself. A
     large message is shown in windows of 64 KiB, and the memory that decoding takes is measured between them: decoded
     objects can take many times the bytes of their message.
@@ -57,12 +57,12 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
         self._source = source
         self.limit = self.max_limit = limit
         self._decoding = DecodingMemory(memory)
-        self._store = BytesIO()
-        self._size = 0  # of the store
-        self._start = 0  # of the message in the store
+        self.store = BytesIO()
+        self.size = 0  # of the store
+        self.start = 0  # of the message in the store
         self._end: int | None = None  # of the message in the store, once known
         self._head = 0  # bytes of the frame header or HTTP head in front of the message
-        self._window = self._store
+        self._window = self.store
         self._window_end = 0  # where the window ends in the store
         self._window_size = 0
         self._mark = 0
@@ -88,49 +88,34 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
     @property
     def position(self) -> int:
         """The read position in the store."""
-        if self._window is self._store:
-            return self._store.tell()
+        if self._window is self.store:
+            return self.store.tell()
         return self._window_end - (self._window_size - self._window.tell())
 
     @property
     def unread(self) -> int:
         """Received bytes behind the read position."""
-        return self._size - self.position
-
-    @property
-    def store(self) -> BytesIO:
-        """All bytes received since the buffer was last empty."""
-        return self._store
-
-    @property
-    def size(self) -> int:
-        """Bytes in the store."""
-        return self._size
-
-    @property
-    def start(self) -> int:
-        """Where the message begins in the store."""
-        return self._start
+        return self.size - self.position
 
     @property
     def length(self) -> int | None:
         """Bytes of the message with its frame header; None while unknown."""
-        return None if self._end is None else self._end - self._start
+        return None if self._end is None else self._end - self.start
 
     def receive(self) -> int | None:
         """Receives what has arrived. Returns the number of bytes; None if there are none, 0 if the peer has closed."""
         try:
-            data = self._source.recv(CHUNK if self._size < CHUNK else _LARGE_CHUNK)
+            data = self._source.recv(CHUNK if self.size < CHUNK else _LARGE_CHUNK)
         except BlockingIOError:
             return None
         except OSError:
             return 0
-        if self._size and self.unread:
-            position = self._store.tell()
-            self._store.seek(0, os.SEEK_END)
-            self._store.write(data)
-            self._store.seek(position)
-            self._size += len(data)
+        if self.size and self.unread:
+            position = self.store.tell()
+            self.store.seek(0, os.SEEK_END)
+            self.store.write(data)
+            self.store.seek(position)
+            self.size += len(data)
         else:
             self.reset(data)
         return len(data)
@@ -138,26 +123,26 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
     def switch_source(self, source: Source) -> bytes:
         """Receives from another source from now on. Removes the unread bytes and returns them."""
         self._source = source
-        unread = self._store.read()
+        unread = self.store.read()
         self.reset(b"")
         return unread
 
     def reset(self, data: bytes) -> None:
         """Replaces the content of the buffer; a message begins with `data`."""
         self._decoding.release()
-        self._store = self._window = BytesIO(data)
-        self._size, self._start, self._end, self._head = len(data), 0, None, 0
+        self.store = self._window = BytesIO(data)
+        self.size, self.start, self._end, self._head = len(data), 0, None, 0
 
     def check_size(self) -> None:
         """Raises TTransportException if an incomplete message is larger than the limit already."""
-        if self._end is None and self._size - self._start > self.limit:
+        if self._end is None and self.size - self.start > self.limit:
             raise self._too_large()
 
     def frame_arrived(self) -> bool:
         """Returns whether the framed message is complete. If so, decoding starts behind the frame header."""
-        view = self._store.getbuffer()
-        available = self._size - self._start
-        length = FRAME_HEADER.unpack_from(view, self._start)[0] if available >= FRAME_HEADER.size else None
+        view = self.store.getbuffer()
+        available = self.size - self.start
+        length = FRAME_HEADER.unpack_from(view, self.start)[0] if available >= FRAME_HEADER.size else None
         view.release()
         return length is not None and self.body_arrived(FRAME_HEADER.size, length)
 
@@ -169,28 +154,28 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
         if not 0 < length <= self.limit - head:
             text = f"a frame of {length} bytes; allowed are 1 to {self.limit} ({self.setting})"
             raise TTransportException(TTransportException.SIZE_LIMIT, text)
-        if self._size - self._start < head + length:
+        if self.size - self.start < head + length:
             return False
         self._head = head
-        self._end = self._start + head + length
-        self._read_from(self._start + head)
+        self._end = self.start + head + length
+        self._read_from(self.start + head)
         return True
 
     def set_end(self, end: int) -> None:
         """Sets the end of an unframed message in the store. Decoding starts at its beginning."""
         self._end = end
-        self._read_from(self._start)
+        self._read_from(self.start)
 
     def restart(self) -> None:
         """Returns to the beginning of the message, to decode it again."""
         self._decoding.release()
-        self._read_from(self._start + self._head)
+        self._read_from(self.start + self._head)
 
     def restart_unmetered(self) -> None:
         """Returns to the beginning of the message, to skip it: no objects are made, and no memory is measured."""
         self._decoding.release()
-        self._window = self._store
-        self._store.seek(self._start + self._head)
+        self._window = self.store
+        self.store.seek(self.start + self._head)
 
     def end(self) -> None:
         """Ends the message and removes its bytes. Raises TTransportException if its frame has another length."""
@@ -201,14 +186,14 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
     def discard_read(self) -> None:
         """Removes the bytes in front of the read position; a message begins there."""
         position = self.position
-        if position >= self._size:
+        if position >= self.size:
             self.reset(b"")
-        elif self._window is not self._store or position > _LARGE_CHUNK:
-            self._store.seek(position)
-            self.reset(self._store.read())
+        elif self._window is not self.store or position > _LARGE_CHUNK:
+            self.store.seek(position)
+            self.reset(self.store.read())
         else:  # copying is not worth it: the bytes go when the buffer is empty
             self._decoding.release()
-            self._start, self._end, self._head = position, None, 0
+            self.start, self._end, self._head = position, None, 0
 
     def mark(self) -> None:
         """Stores the read position for `rewind`."""
@@ -220,10 +205,10 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
 
     def peek(self, count: int) -> bytes:
         """Returns the next `count` bytes, fewer if there are no more, without reading them."""
-        position = self._store.tell()
-        self._store.seek(self.position)  # of the store, because a window may end before
-        data = self._store.read(count)
-        self._store.seek(position)
+        position = self.store.tell()
+        self.store.seek(self.position)  # of the store, because a window may end before
+        data = self.store.read(count)
+        self.store.seek(position)
         return data
 
     def read(self, sz: int) -> bytes:
@@ -247,27 +232,27 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
         """
         missing = reqlen - len(partialread)
         if self._end is None:
-            if self._size - self._start + missing > self.limit:
+            if self.size - self.start + missing > self.limit:
                 raise self._too_large()
             raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
-        if self.position + missing > self._end or self._window is self._store:
+        if self.position + missing > self._end or self._window is self.store:
             raise self._too_large()
         left = self._end - self._window_end
         ahead = max(missing, min(_PIECE, left))
-        self._decoding.finish_piece(self._window_end - self._start, ahead, left, missing if missing > _PIECE else 0)
-        self._store.seek(self._window_end)
-        self._show(partialread + self._store.read(ahead))
+        self._decoding.finish_piece(self._window_end - self.start, ahead, left, missing if missing > _PIECE else 0)
+        self.store.seek(self._window_end)
+        self._show(partialread + self.store.read(ahead))
         return self._window
 
     def _read_from(self, position: int) -> None:
-        self._store.seek(position)
+        self.store.seek(position)
         if self._end is None or self._end - position <= SMALL_MESSAGE:
-            self._window = self._store
+            self._window = self.store
         else:
-            self._show(self._store.read(SMALL_MESSAGE))
+            self._show(self.store.read(SMALL_MESSAGE))
 
     def _show(self, data: bytes) -> None:
-        self._window_end, self._window, self._window_size = self._store.tell(), BytesIO(data), len(data)
+        self._window_end, self._window, self._window_size = self.store.tell(), BytesIO(data), len(data)
         self._decoding.start_piece()
 
     def _too_large(self) -> TTransportException:

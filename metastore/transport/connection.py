@@ -60,12 +60,13 @@ class Connection:
         self._open_session = open_session
         self._memory = memory
         self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
-        self._handshake = Handshake(sock, self._reader, listener or Listener())
+        self._listener = listener or Listener()
+        self._handshake = Handshake(sock, self._reader, self._listener)
         self._wire: WireSession | None = None  # from RECEIVING on
         self._scanner: MessageScanner | None = None  # RECEIVING: of an unframed request that did not arrive at once
         # Start of the timer of the current state (monotonic), 0: no timer runs. It keeps running from HANDSHAKE to the
         # first request, and from the first byte of a request to its execution.
-        self._since = time.monotonic() if listener and listener.restricted else 0.0
+        self._since = time.monotonic() if self._listener.restricted else 0.0
         self._progress_at = 0.0  # SENDING: when the client last kept up with the minimum transfer rate …
         self._progress_bytes = 0  # … and how many bytes of the reply it had taken then
         self._last_reply = False  # SENDING: DRAINING follows, because the client's input can no longer be understood
@@ -239,11 +240,12 @@ class Connection:
 
     def _begin_thrift(self, wire_format: WireFormat) -> WireSession:
         handshake = self._handshake
-        if handshake.refusal and not handshake.full:
+        if handshake.refusal and not self._listener.full:
             logger.warning("connection from %s: its calls are rejected: %s", self.peer, handshake.refusal)
-        args = (self._reader, self._options, self._open_session, self.peer)
-        self._wire = open_wire_session(wire_format, handshake, *args)
-        return self._wire
+        self._wire = wire = open_wire_session(
+            wire_format, handshake, self._reader, self._options, self._open_session, self.peer
+        )
+        return wire
 
     def _arrived(self) -> State:
         self.estimate.required = max(self.estimate.required, decoding_memory(self._reader.length or 0))
@@ -259,7 +261,7 @@ class Connection:
         self.state = State.EXECUTING
         wire.writer.begin()
         try:
-            self._handle(wire, self._handshake.refusal)
+            wire.handle(self._options.max_container_length, reader.length, self._handshake.refusal)
         except IncompleteError:
             reader.restart_unmetered()
             self._scanner = MessageScanner(wire.wire_format, reader.start)
@@ -271,12 +273,9 @@ class Connection:
                 reader.restart()
                 return State.QUEUED
             reader.restart_unmetered()
-            self._handle(wire, str(error))
-        self._last_reply = bool(self._handshake.full)
+            wire.handle(self._options.max_container_length, reader.length, str(error))
+        self._last_reply = bool(self._listener.full)
         return self._finish_request(wire)
-
-    def _handle(self, wire: WireSession, refusal: str | None) -> None:
-        wire.handle(self._options.max_container_length, self._reader.length, refusal)
 
     def _finish_request(self, wire: WireSession) -> State:
         wire.writer.flush()
@@ -354,7 +353,7 @@ class Connection:
     def _answer(self, wire: WireSession, error: str) -> State:
         """Skips the request in the buffer and answers it with an error."""
         wire.writer.begin()
-        self._handle(wire, error)
+        wire.handle(self._options.max_container_length, self._reader.length, error)
         return self._finish_request(wire)
 
     def _skippable(self, wire_format: WireFormat) -> bool:

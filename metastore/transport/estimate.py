@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class CallEstimate:
-    """What `Admission` knows of the call that a connection has in its queue or executes. All sizes in bytes.
+    """The estimated memory of the call that a connection has queued or executes. All sizes in bytes.
 
     Attributes:
         method: the method's name.

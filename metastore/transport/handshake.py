@@ -51,11 +51,6 @@ class Handshake:
             reader.switch_source(self)
 
     @property
-    def full(self) -> str:
-        """The error text of a connection over a limit: its first call is answered with it. Empty: none."""
-        return self._listener.full
-
-    @property
     def encrypted(self) -> bool:
         """Whether the connection uses TLS."""
         return self._tls is not None

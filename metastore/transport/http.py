@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Final
 
 from thrift.protocol.TProtocol import TProtocolBase
@@ -21,18 +22,6 @@ _METHODS: Final = (b"POST ", b"GET /", b"HEAD ", b"PUT /", b"OPTIO", b"DELET", b
 _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*")  # RFC 9112, section 5
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
 _SINGLE: Final = ("content-length", "transfer-encoding", "authorization")  # headers that may occur once
-_REASONS: Final = {
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    411: "Length Required",
-    413: "Content Too Large",
-    415: "Unsupported Media Type",
-    431: "Request Header Fields Too Large",
-    503: "Service Unavailable",
-}
 
 
 class ConnectionRejectedError(Exception):
@@ -75,7 +64,7 @@ def head(length: int) -> bytes:
 def refusal(status: int, text: str) -> ConnectionRejectedError:
     """Returns an error response; the connection is closed after it."""
     body = text.encode()
-    lines = [f"HTTP/1.1 {status} {_REASONS[status]}", "Content-Type: text/plain; charset=utf-8"]
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "Content-Type: text/plain; charset=utf-8"]
     lines += [f"Content-Length: {len(body)}", "Connection: close"]
     if status == 401:
         lines.append("WWW-Authenticate: Bearer")

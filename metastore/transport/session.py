@@ -1,4 +1,4 @@
-"""What the transport requires of the layers above: an application per worker process, a session per connection."""
+"""The interfaces that the layers above implement for the transport: an application per worker process, a session per connection."""
 
 from __future__ import annotations
 

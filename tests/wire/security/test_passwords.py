@@ -125,7 +125,7 @@ def message(status: int, payload: bytes) -> bytes:
     [
         (message(1, b"PLAIN") + message(1, b""), b"Invalid SASL status"),
         (message(1, b"PLAIN") + message(5, b""), b"is not [authzid] NUL user NUL password"),
-        (message(1, b"PLAIN") + message(5, b"\0alice\0"), b"no user or no password"),
+        (message(1, b"PLAIN") + message(5, b"\0alice\0"), b"user or password is missing"),
         (message(1, b"PLAIN") + message(5, b"\0\xff\0x"), b"not UTF-8"),
         (message(1, b"PLAIN") + message(5, b"root\0alice\0wonderland-\xc3\xa9"), b"cannot log in as root"),
         (message(1, b"PLAIN") + b"\x02\x7f\xff\xff\xff", b"before authentication"),
