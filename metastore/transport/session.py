@@ -1,4 +1,4 @@
-"""The interfaces that the layers above implement for the transport: an application per worker process, a session per connection."""
+"""Interfaces that the layers above implement: an application per worker process, a session per connection."""
 
 from __future__ import annotations
 
