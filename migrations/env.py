@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions on the connection that `migrations.runner` hands over."""
+"""Alembic's entry point: runs the revisions on the connection that `migrations.runner` provides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which servers are on a database, by what they say of themselves and by their connections."""
+"""The servers that use a database: from their registrations, and for older versions from their connections."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
-_GONE: Final = 60  # seconds; who was not seen for so long has ended, as something that was killed
+_GONE: Final = 60  # seconds without a renewal after which a server counts as dead
 
 _REGISTERED: Final = text("""
     SELECT host, port, version, revision, count(*), extract(epoch FROM clock_timestamp() - max(seen_at))
     FROM servers WHERE seen_at > clock_timestamp() - make_interval(secs => :gone)
     GROUP BY server, host, port, version, revision ORDER BY revision, host, port
 """)
-# Servers that register themselves name their connections otherwise (`Registration.application_name`).
+# Servers that register use another application_name (`Registration.application_name`).
 _UNREGISTERED: Final = text("""
     SELECT coalesce(host(client_addr), 'this host'), count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'metastore' GROUP BY 1 ORDER BY 1
@@ -21,7 +21,13 @@ _UNREGISTERED: Final = text("""
 
 
 class RunningServer(NamedTuple):
-    """A server. `revision`: of the schema that it was written for; empty: of a time when servers did not tell."""
+    """A running server.
+
+    Attributes:
+        revision: the schema revision that it was written for; empty for versions that did not register.
+        workers: number of workers; for servers that did not register, of connections.
+        seen: seconds since the last renewal.
+    """
 
     address: str
     version: str
@@ -36,16 +42,16 @@ class RunningServer(NamedTuple):
 
 
 def running(connection: Connection) -> list[RunningServer]:
-    """Lists the servers on this database, the oldest first."""
-    found = [
+    """Lists the servers on this database, by revision."""
+    servers = [
         RunningServer(host, "", "", connections, None) for host, connections in connection.execute(_UNREGISTERED).all()
     ]
     if connection.scalar(text("SELECT to_regclass('servers') IS NOT NULL")):
         for host, port, version, revision, workers, seen in connection.execute(_REGISTERED, {"gone": _GONE}).all():
-            found.append(RunningServer(f"{host}:{port}", version, revision, workers, float(seen)))
-    return found
+            servers.append(RunningServer(f"{host}:{port}", version, revision, workers, float(seen)))
+    return servers
 
 
 def older(connection: Connection, revision: str) -> list[RunningServer]:
-    """Lists those that were written for the schema of an older revision than this one."""
+    """Lists the servers that were written for an earlier revision than this one."""
     return [server for server in running(connection) if server.revision < revision]

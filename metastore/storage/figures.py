@@ -1,4 +1,4 @@
-"""Figures of the whole metastore for monitoring: ten statements, none of which reads a large table."""
+"""Figures of the whole metastore for monitoring: ten statements that read no large table."""
 
 from __future__ import annotations
 

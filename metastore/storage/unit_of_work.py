@@ -162,7 +162,7 @@ class UnitOfWork:
         ((self._number,),) = run(self._connection, "BEGIN; SELECT pg_current_xact_id()::text")
 
     def undo_if_unknown(self, undo: Undo) -> None:
-        """Registers what undoes this transaction in case that its caller is told that the commit is unknown."""
+        """Registers the function that undoes this transaction if it was committed after its caller got an error."""
         self._undo = undo
 
     def outcome(self, number: str) -> str:

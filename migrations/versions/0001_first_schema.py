@@ -17,7 +17,7 @@ SORT_KEYS = ARRAY(sa.Text(collation="C"))
 
 
 def upgrade() -> None:
-    """Empty database → first schema."""
+    """Creates the tables."""
     _catalogs()
     _column_lists()
     _skew_specifications()

@@ -14,7 +14,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """First schema → objects of databases and tables."""
+    """Creates the tables."""
     _functions()
     _column_statistics()
     _table_constraints()

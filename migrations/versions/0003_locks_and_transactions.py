@@ -15,7 +15,7 @@ TIME = sa.TIMESTAMP(timezone=True)
 
 
 def upgrade() -> None:
-    """Objects of databases and tables → locks and transactions."""
+    """Creates the tables."""
     _transactions()
     _locks()
     _write_ids()

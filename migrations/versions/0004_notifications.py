@@ -1,4 +1,4 @@
-"""The notification log, its sequence, and what transactions have written."""
+"""The notification log, its sequence, and the files that transactions wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """An empty log: the first event will be number 1."""
+    """Creates an empty log. The first event has number 1."""
     op.create_table(
         "notification_log",
         sa.Column("event_id", sa.BigInteger, autoincrement=False, nullable=False),

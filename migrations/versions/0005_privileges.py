@@ -1,4 +1,4 @@
-"""Roles, privileges, tokens, marked partitions, and what materialized views are made of."""
+"""Roles, privileges, tokens, marked partitions, and sources of materialized views."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """Adds the tables, and the two roles that every metastore has."""
+    """Creates the tables, and the two roles that every metastore has."""
     _roles()
     _role_grants()
     _privileges()
@@ -146,7 +146,7 @@ def _materialized_view_sources() -> None:
 
 
 def _default_roles() -> None:
-    """Hive's HMSHandler.createDefaultRoles: `admin` may do everything, everybody is `public`."""
+    """Creates the roles of Hive's HMSHandler.createDefaultRoles: `admin` has all rights, every user is in `public`."""
     op.execute("""
         INSERT INTO roles (name, owner, create_time)
         SELECT name, name, extract(epoch FROM now())::int FROM unnest(ARRAY['admin', 'public']) AS name

@@ -1,4 +1,4 @@
-"""Catalogs have parameters, as in Hive 4.2."""
+"""Parameters of catalogs, as in Hive 4.2."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Catalogs that are there have none."""
+    """Adds the column. Existing catalogs have no parameters."""
     op.add_column("catalogs", sa.Column("parameters", JSONB, nullable=False, server_default="{}"))
     op.alter_column("catalogs", "parameters", server_default=None)

@@ -1,4 +1,4 @@
-"""Dependent tables: dependencies of tables on tables, and of partitions on partitions."""
+"""Dependent tables: dependencies between tables, and between partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the tables."""
+    """Creates the tables."""
     _table_dependencies()
     _partition_dependencies()
 

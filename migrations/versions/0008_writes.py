@@ -1,4 +1,4 @@
-"""Writes of files that are under way, and locations that were replaced; who lies where is found by location."""
+"""Open writes, replaced locations, and indexes for lookups by location."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TIME = TIMESTAMP(timezone=True)
 
 
 def upgrade() -> None:
-    """Adds the tables, and indexes of locations."""
+    """Creates the tables and the indexes."""
     for table in ("tables", "partitions", "skewed_locations"):
         op.alter_column(table, "location", type_=_NAME)
         op.create_index(f"{table}_location_idx", table, [sa.text("left(location, 600)")])
     op.add_column("tables", sa.Column("write_token", sa.Text))
-    # 64 random bits, in the characters of tokens.
+    # 64 random bits, encoded in the characters that tokens consist of.
     op.execute("UPDATE tables SET write_token = translate(left(md5(gen_random_uuid()::text), 16), '0189', 'ghij')")
     op.alter_column("tables", "write_token", nullable=False)
     op.create_unique_constraint("tables_write_token_key", "tables", ["write_token"])

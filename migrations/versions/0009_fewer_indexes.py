@@ -1,4 +1,4 @@
-"""Partitions cost fewer index entries; what an event repeats is stored once."""
+"""Fewer index entries for partitions; repeated parts of an event's message are stored once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POSITIONS = (1, 2, 3)
 
 
 def upgrade() -> None:
-    """Drops what no query needs, and leaves out of indexes what no query looks for."""
+    """Drops indexes that no query needs, and restricts others to the rows that queries look for."""
     op.drop_constraint("partitions_descriptor_id_fkey", "partitions", type_="foreignkey")
     op.drop_index("partitions_descriptor_id_idx", "partitions")
     for position in _POSITIONS:

@@ -1,6 +1,6 @@
-"""Changes of partitions leave a mark, by which names that were read before are known to be true still.
+"""States of partition lists: a change of partitions changes the state, which invalidates cached names.
 
-Servers of before leave none: they must not go on beside those that come after.
+Servers of earlier versions do not change the state, so they must not run together with later ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the marks."""
+    """Creates the table."""
     op.create_table(
         "partition_lists",
         sa.Column("table_id", sa.BigInteger, autoincrement=False, nullable=False),

@@ -1,6 +1,7 @@
-"""The journal of file operations, of which retired locations are a part.
+"""The journal of file operations, which also contains replaced locations.
 
-Servers of before know the table of retired locations only: until the upgrade is finished, each table follows the other.
+Servers of earlier versions know only the table of replaced locations. Until the upgrade is finished, triggers copy each
+change of one table to the other.
 """
 
 from __future__ import annotations
@@ -47,18 +48,18 @@ _TO_RETIRED = """
     END
 """
 
-# In this order, each for itself: none of them waits for one table while others wait for it at another.
+# Separate transactions in this order: none of them waits for one table while it blocks other sessions on another.
 FINISH = (
     "DROP TRIGGER IF EXISTS followed ON file_operations",
     "DROP TABLE IF EXISTS retired_locations",
     "DROP FUNCTION IF EXISTS follow_file_operations()",
     "DROP FUNCTION IF EXISTS follow_retired_locations()",
 )
-"""What removes that which servers of before needed."""
+"""Statements that remove the triggers and the old table."""
 
 
 def upgrade() -> None:
-    """Adds the table, with the retired locations that there are and all that come."""
+    """Creates the table, copies the replaced locations, and creates the triggers."""
     op.create_table(
         "file_operations",
         sa.Column("id", sa.BigInteger, sa.Identity(always=True), nullable=False),

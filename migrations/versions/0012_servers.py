@@ -1,4 +1,4 @@
-"""The servers that run on this database, with their versions."""
+"""The servers that use this database, with their versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the table."""
+    """Creates the table."""
     op.create_table(
         "servers",
         sa.Column("server", sa.Uuid, nullable=False),

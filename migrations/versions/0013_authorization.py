@@ -1,4 +1,4 @@
-"""What rights are decided by: owners with their kinds, what a privilege on everything is limited to, its version."""
+"""Authorization: kinds of owners, scopes of global privileges, and the version of privileges."""
 
 from __future__ import annotations
 

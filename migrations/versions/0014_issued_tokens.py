@@ -1,4 +1,4 @@
-"""Delegation tokens that the servers have issued."""
+"""Delegation tokens that our servers issued."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIME = TIMESTAMP(timezone=True)
 
 
 def upgrade() -> None:
-    """Adds the table."""
+    """Creates the table."""
     op.create_table(
         "issued_tokens",
         sa.Column("sequence", sa.Integer, sa.Identity(always=False), nullable=False),

@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds an empty trail: its first line will be number 1."""
+    """Creates an empty audit trail. The first line has number 1."""
     sequence = op.create_table(
         "audit_sequence",
         sa.Column("id", sa.Integer, autoincrement=False, nullable=False),

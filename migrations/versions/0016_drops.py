@@ -1,4 +1,4 @@
-"""What is dropped can be taken back."""
+"""Drops that can be undone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FINISH = ("DROP INDEX IF EXISTS file_operations_unfinished_idx",)
 
 
 def upgrade() -> None:
-    """Adds the tables; tables without a database are those that were dropped."""
+    """Creates the tables. A dropped table is a row of `tables` without a database."""
     op.alter_column("tables", "database_id", nullable=True)
     _drops()
     _rows()

@@ -1,4 +1,4 @@
-"""Who rebuilds a materialized view."""
+"""The transactions that rebuild materialized views."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the table."""
+    """Creates the table."""
     op.create_table(
         "materialized_view_rebuilds",
         sa.Column("view_id", sa.BigInteger, autoincrement=False, nullable=False),

@@ -1,4 +1,4 @@
-"""Since when a write has been open."""
+"""The start time of open writes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds a column, which servers of before leave to its default."""
+    """Adds a column. Servers of earlier versions use its default."""
     begun_at = sa.Column("begun_at", TIMESTAMP(timezone=True), nullable=False, server_default=sa.text("now()"))
     op.add_column("open_writes", begun_at)

@@ -1,7 +1,7 @@
-"""Since when a file operation has been failing, and whether it waits for somebody who mends that.
+"""Failing file operations: since when they fail, and whether they wait for an operator.
 
-Partitions go with their table without a foreign key: those who add some hold their table, and who deletes it deletes
-them. Servers of before need the key for the latter.
+The foreign key from partitions to tables is dropped when the upgrade is finished: writers lock the table's row instead,
+and deleting a table deletes its partitions. Servers of earlier versions need the key for that.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ down_revision = "0018"
 branch_labels = None
 depends_on = None
 
-# Both tables are locked in the order in which writers use them: the other way round, each would wait for the other.
+# Locks both tables in the order in which writers lock them, to avoid a deadlock.
 _LOCKED = "LOCK TABLE tables, partitions IN ACCESS EXCLUSIVE MODE"
 FINISH = (f"{_LOCKED}; ALTER TABLE partitions DROP CONSTRAINT IF EXISTS partitions_table_id_fkey",)
 
 
 def upgrade() -> None:
-    """Adds two columns, which servers of before leave to their defaults."""
+    """Adds two columns. Servers of earlier versions use their defaults."""
     op.add_column("file_operations", sa.Column("failing_since", TIMESTAMP(timezone=True)))
     parked = sa.Column("parked", sa.Boolean, nullable=False, server_default=sa.text("false"))
     op.add_column("file_operations", parked)

@@ -1,4 +1,4 @@
-"""Indexes of tables, as Hive 2 has them; runtime statistics of queries."""
+"""Indexes of tables, as in Hive 2; runtime statistics of queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds tables; the rows of the first go with those of `tables`, whatever server removes them."""
+    """Creates the tables. Indexes are deleted with their tables by a foreign key, so servers of earlier versions do it,
+    too.
+    """
     op.create_table(
         "table_indexes",
         sa.Column("id", sa.BigInteger, sa.Identity(always=True), nullable=False),

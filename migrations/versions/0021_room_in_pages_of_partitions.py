@@ -1,4 +1,4 @@
-"""Pages of partitions keep room for what changes in them."""
+"""Free space in the pages of partitions (fillfactor)."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Of pages that are written from now on: a partition whose name and place stay then needs no new index entries."""
+    """Applies to pages written from now on: updates that keep name and location then need no new index entries."""
     op.execute("ALTER TABLE partitions SET (fillfactor = 85)")

@@ -1,1 +1,1 @@
-"""The revisions. Each stands for itself and imports nothing of ours."""
+"""The revisions. Each is self-contained and imports none of our modules."""

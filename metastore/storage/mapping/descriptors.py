@@ -98,7 +98,7 @@ def format_and_skew(sd: StorageDescriptor) -> Fields:
 
 
 def without_locations(sd: StorageDescriptor) -> StorageDescriptor:
-    """Returns a shallow copy of the descriptor without its location and those of skewed values."""
+    """Returns a shallow copy of the descriptor without its location and skewed locations."""
     bare, info = _format(sd), sd.skewedInfo
     bare.cols = sd.cols
     bare.skewedInfo = info and SkewedInfo(info.skewedColNames, info.skewedColValues)

@@ -164,7 +164,7 @@ NAMES = text("""
     SELECT name FROM dropped_partitions WHERE drop_id = :drop_id AND starts_with(name || '/', :beginning) ORDER BY name
 """)
 
-# Rows are restored unchanged, except those of a dependency that no longer exists.
+# Rows are restored unchanged. Dependencies on a table that no longer exists are left out.
 _RELATIONS: Final = {
     "databases": "",
     "functions": "",

@@ -1,4 +1,4 @@
-"""Locking of the table that rows belong to. Partitions have no foreign key, which would check it for each row."""
+"""Locking of the table that partitions belong to, instead of a foreign key, which would check it for each row."""
 
 from __future__ import annotations
 

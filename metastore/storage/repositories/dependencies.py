@@ -37,7 +37,7 @@ class TableEdge(NamedTuple):
 
 
 class PartitionEdge(NamedTuple):
-    """A dependent partition and its base partitions: those of the base table whose values start with its values."""
+    """A dependent partition and its base partitions: all partitions of the base table that start with its values."""
 
     partition_id: int
     dependent_id: int
@@ -76,9 +76,9 @@ _MATCHING = """(
       AND p."values"[1:cardinality({0}.keys)] = {0}."values"
 )"""
 
-# Evaluates each distinct specification once, with all base partitions below it, and recursively those of bases that are
-# dependent tables themselves. The digest contains ids, so that a partition that was dropped and created again counts as
-# changed.
+# Evaluates each distinct specification once, with all base partitions below it. If a base is a dependent table itself,
+# its base partitions are included recursively. The digest contains ids, so that a partition that was dropped and
+# created again counts as changed.
 _EVALUATED = f"""
     numbered AS (
         SELECT d.*, dense_rank() OVER (ORDER BY d.base_id, d.keys, d."values") AS spec

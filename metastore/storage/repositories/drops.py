@@ -26,7 +26,7 @@ OVERWRITTEN: Final = "overwritten"
 
 
 class Drop(NamedTuple):
-    """What one call dropped, truncated or overwrote.
+    """A drop, truncation or overwrite by one call.
 
     `name` is empty for a database. `table_id` is set if the table still exists (partitions, truncated, overwritten).
     """

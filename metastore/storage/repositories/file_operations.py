@@ -243,7 +243,7 @@ class FileOperations:
         return [(row.location, row.target) for row in rows]
 
     def forget_moves(self, age: timedelta) -> None:
-        """Deletes older finished moves, except those of tables with a drop, whose restoring needs them."""
+        """Deletes older finished moves. Keeps moves of tables with a drop: restoring it needs them."""
         old = _COLUMNS.kind == "moved", _COLUMNS.decided_at < now() - age
         needed = select(drops.c.id).where(drops.c.table_id == _COLUMNS.table_id).exists()
         self._connection.execute(delete(file_operations).where(*old, ~needed))

@@ -171,8 +171,7 @@ class Privileges:
     ) -> list[HiveObjectPrivilege]:
         """Returns the privileges of a principal (None: of all) on the target, in the order in which they were granted.
 
-        None in the target means any. Exception: column privileges of a table without a partition are those of the table
-        only.
+        None in the target means any. Exception: without a partition, only column privileges of the table itself match.
         """
         conditions = [] if target is None else [_within(target)]
         if principal is not None:

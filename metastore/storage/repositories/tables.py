@@ -102,7 +102,7 @@ _FIND_IDS = {
     True: Prepared("find_tables_by_id_to_change", _IDENTIFIED.with_for_update(of=tables)),
 }
 
-# Compiled once, too: the columns are those of the rows that are passed.
+# Compiled once, too. The rows determine the columns.
 _INSERT = insert(tables).returning(tables.c.id)
 _UPDATE = update(tables).where(tables.c.id == bindparam("replaced")).values(version=tables.c.version + 1)
 

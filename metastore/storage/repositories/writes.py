@@ -122,7 +122,7 @@ class Writes:
         return set(self._connection.execute(query).scalars())
 
     def add_locations(self, query_id: str, locations: Sequence[str], *, owned: bool) -> None:
-        """Adds locations of a write. Those that it has already are not changed."""
+        """Adds locations of a write. Known locations are not changed."""
         if locations:
             values = {"query_id": query_id, "locations": list(locations), "owned": owned}
             self._connection.execute(_ADD_LOCATIONS, values)
