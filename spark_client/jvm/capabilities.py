@@ -20,7 +20,7 @@ from py4j.protocol import Py4JJavaError
 from spark_client.errors import UnsupportedSparkError
 from spark_client.jvm import class_cache
 from spark_client.jvm.objects import java_class
-from spark_client.jvm.versions import TRIED, java_source
+from spark_client.jvm.versions import TESTED, java_source
 
 # The capabilities and their purposes. The classes of a capability may refer to classes of earlier ones.
 CAPABILITIES = {
@@ -94,7 +94,7 @@ class Capabilities:
             reason = str(error.java_exception.getMessage()).splitlines()[0]
             raise UnsupportedSparkError(
                 f"{CAPABILITIES[capability]} ({capability}) does not compile with Spark {pyspark.__version__}: "
-                f"{reason}. Tested versions are {TRIED[0]} to {TRIED[-1]}"
+                f"{reason}. Tested versions are {TESTED[0]} to {TESTED[-1]}"
             ) from error
         class_cache.keep(name, dict(classes.getMap()))
         return loader

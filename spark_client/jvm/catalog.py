@@ -30,9 +30,8 @@ from thrift_idl.gen.hive_metastore import ttypes as hive
 _UNKNOWN_TYPE = re.compile(r"<derived from deserializer>|(?:^|[<,:])timestamp_ntz(?![\w:])")
 _NOT_IF_EXISTS = False
 _PROVIDER = "spark.sql.sources.provider"
-_COLLATION = re.compile(
-    r"\s+collate\s+\w+", re.IGNORECASE
-)  # Hive has no collations; Spark reads them from the schema's JSON
+# Hive has no collations. Spark reads them from the schema's JSON.
+_COLLATION = re.compile(r"\s+collate\s+\w+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +247,7 @@ def database_of(context: Context, name: str) -> DatabaseDefinition:
 
 
 def refresh(spark: Any, database: str, table: str) -> None:
-    """Makes Spark forget cached data and metadata database_option a table that has changed.
+    """Makes Spark forget cached data and metadata of a table that has changed.
 
     If nothing is cached with CACHE TABLE, it suffices to invalidate the catalog's entry. REFRESH TABLE would first
     analyze the table.

@@ -46,12 +46,12 @@ def keep(name: str, files: Mapping[str, bytes]) -> None:
     try:
         directory = _directory()
         with (
-            tempfile.NamedTemporaryFile(dir=directory, prefix=".", delete=False) as made,
-            zipfile.ZipFile(made, "w") as jar,
+            tempfile.NamedTemporaryFile(dir=directory, prefix=".", delete=False) as temporary,
+            zipfile.ZipFile(temporary, "w") as jar,
         ):
             for path, content in sorted(files.items()):
                 jar.writestr(path, content)
-        Path(made.name).replace(directory / f"{name}.jar")
+        Path(temporary.name).replace(directory / f"{name}.jar")
         # This also deletes temporary files of processes that were killed here.
         for old in sorted(directory.iterdir(), key=lambda file: file.stat().st_mtime)[:-_MAX_JARS]:
             old.unlink()

@@ -39,7 +39,7 @@ def start_connect(spark: SparkSession, host: str, port: int) -> None:
 
 
 def _start_connect_at(java: Any, service: Any, context: Any, address: Any) -> None:
-    """Does the same as `service.start(context)` in Spark 3.5, but listens only on the arguments address."""
+    """Does the same as `service.start(context)` in Spark 3.5, but listens only on this address."""
 
     def called(method: Any, owner: Any, *arguments: Any) -> Any:
         method.setAccessible(True)

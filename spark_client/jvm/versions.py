@@ -24,7 +24,7 @@ from pyspark.sql import Column, SparkSession
 from spark_client.errors import SessionError, UnsupportedSparkError
 from spark_client.jvm.objects import java_class
 
-TRIED = ("3.5", "4.0", "4.1", "4.2", "4.3")
+TESTED = ("3.5", "4.0", "4.1", "4.2", "4.3")
 OLDEST_JAVA = 17
 # The newest Java of Spark versions that do not support all newer ones.
 NEWEST_JAVA: dict[tuple[int, ...], int] = {(3, 5): 21}
@@ -60,15 +60,15 @@ COUNTS_TOP_K = _release(pyspark.__version__) >= (4, 1)
 def check_spark() -> None:
     """Logs a warning, once, for an untested minor version. Raises UnsupportedSparkError for one that is too old."""
     release = _release(pyspark.__version__)
-    tried = [_release(minor) for minor in TRIED]
-    if release < tried[0]:
+    tested = [_release(minor) for minor in TESTED]
+    if release < tested[0]:
         raise UnsupportedSparkError(
-            f"Spark {pyspark.__version__} is too old: install {TRIED[0]} or newer (pip install 'pyspark>={TRIED[0]}')"
+            f"Spark {pyspark.__version__} is too old: install {TESTED[0]} or newer (pip install 'pyspark>={TESTED[0]}')"
         )
-    if release not in tried and pyspark.__version__ not in _warned_of:
+    if release not in tested and pyspark.__version__ not in _warned_of:
         _warned_of.add(pyspark.__version__)
         _LOG.warning(
-            "Spark %s is not tested with spark_client; tested versions are %s", pyspark.__version__, ", ".join(TRIED)
+            "Spark %s is not tested with spark_client; tested versions are %s", pyspark.__version__, ", ".join(TESTED)
         )
 
 

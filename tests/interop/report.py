@@ -55,6 +55,6 @@ class Report:
         return [
             f"{self.client}: {len(self.outcomes)} tried, {len(failures)} failed",
             *(f"  {group}: {', '.join(names)}" for group, names in groups.items()),
-            *(f"  NOT TRIED {text}" for text in self.left_out),
+            *(f"  NOT TESTED {text}" for text in self.left_out),
             *(f"  FAILED {failure}" for failure in failures),
         ]

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
-from spark_client.jvm.versions import TRIED
+from spark_client.jvm.versions import TESTED
 from tests.fixtures.sparks import python_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,9 +26,9 @@ PASSED, OUTCOMES = "passed", {"failure": "failed", "error": "failed", "skipped":
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--spark", action="append", choices=TRIED)
+    parser.add_argument("--spark", action="append", choices=TESTED)
     options, arguments = parser.parse_known_args()
-    wanted = options.spark or TRIED
+    wanted = options.spark or TESTED
     REPORTS.mkdir(parents=True, exist_ok=True)
     statuses = [run(version, arguments) for version in wanted]
     show(wanted)

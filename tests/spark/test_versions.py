@@ -30,17 +30,17 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(
-    not pyspark.__version__.startswith(versions.TRIED[-1]), reason="make spark-versions runs all tests on each version"
+    not pyspark.__version__.startswith(versions.TESTED[-1]), reason="make spark-versions runs all tests on each version"
 )
 def test_every_capability_on_the_oldest(metastore_server: Server, tmp_path: Path) -> None:
     if java_version() > LAST_JAVA_OF_35:
         pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
     arguments = [metastore_server.uri, unique("oldest"), str(tmp_path)]
-    command = [python_of(versions.TRIED[0]), "-m", "tests.spark.every_capability", *arguments]
+    command = [python_of(versions.TESTED[0]), "-m", "tests.spark.every_capability", *arguments]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     report = json.loads(ran.stdout.splitlines()[-1])
-    assert report["version"].startswith(f"{versions.TRIED[0]}.")
+    assert report["version"].startswith(f"{versions.TESTED[0]}.")
     assert report["failures"] == {}
 
 
@@ -64,7 +64,7 @@ def test_what_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch, version: st
         versions.check_spark()
 
 
-@pytest.mark.parametrize("version", [*versions.TRIED, "4.3.0.dev1"])
+@pytest.mark.parametrize("version", [*versions.TESTED, "4.3.0.dev1"])
 def test_what_was_tried_is_not_warned_of(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, version: str
 ) -> None:

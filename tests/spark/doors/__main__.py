@@ -25,7 +25,7 @@ warnings.filterwarnings("ignore", category=FutureWarning)
 import pyspark  # noqa: E402
 
 import spark_client  # noqa: E402
-from spark_client.jvm.versions import TRIED  # noqa: E402
+from spark_client.jvm.versions import TESTED  # noqa: E402
 from tests.bench.servers import ours, postgres  # noqa: E402
 from tests.fixtures.doors import connect_settings  # noqa: E402
 from tests.fixtures.real_hive import free_port  # noqa: E402
@@ -49,7 +49,7 @@ DOORS = ("classic", "parameters", "connect", "jdbc")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--spark", choices=TRIED)
+    parser.add_argument("--spark", choices=TESTED)
     wanted = parser.parse_args().spark
     if wanted and not pyspark.__version__.startswith(f"{wanted}."):
         return subprocess.run([python_of(wanted), "-m", "tests.spark.doors"], check=False).returncode
