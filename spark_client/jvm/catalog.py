@@ -229,7 +229,12 @@ def _generated(metadata: Any) -> str:
 def relation_metadata(spark: SparkSession, name: str) -> RelationMetadata:
     """Returns the metadata of a table or view. Raises AnalysisException if it does not exist."""
     state = _state(spark)
-    table = state.catalog().getTempViewOrPermanentTableMetadata(state.sqlParser().parseTableIdentifier(name))
+    # The parser replaces additional names of the session catalog (CatalogNames.java) by spark_catalog.
+    *parents, plain_name = map(str, elements(state.sqlParser().parseMultipartIdentifier(name)))
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
+    database = java_class(java, "scala.Option").apply(parents[-1] if parents else None)
+    identifier_ = java_class(java, "org.apache.spark.sql.catalyst.TableIdentifier")(plain_name, database)
+    table = state.catalog().getTempViewOrPermanentTableMetadata(identifier_)
     keys = tuple(str(element).lower() for element in elements(table.partitionColumnNames()))
     return RelationMetadata(keys, _texts(table.properties()))
 

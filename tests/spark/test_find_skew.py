@@ -237,6 +237,13 @@ def test_a_thread_without_an_active_session_finds_skew_and_writes(spark: Session
         assert pool.submit(work).result() == [("a",)]
 
 
+def test_a_name_may_have_a_catalog(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (x STRING) PARTITIONED BY (p INT)")
+    spark.sql(f"INSERT INTO {table_name} VALUES ('a', 1), ('a', 1)")
+    for catalog in ("hive", "spark_catalog"):
+        assert [row.columns for row in spark.sql(f"SHOW SKEW IN {catalog}.default.{table_name}").collect()] == ["x"]
+
+
 def test_a_name_needs_a_session() -> None:
     with pytest.raises(InvalidStatementError, match=r"find_skew needs the session that knows t: pass spark="):
         find_skew("t", "x")

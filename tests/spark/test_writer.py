@@ -53,7 +53,7 @@ def test_files_and_their_size(spark: Session, context: Context, table_name: str)
     assert max(sizes) <= 128 << 10
     assert spark.sql(f"SELECT count(*), sum(id) FROM {table_name}").first() == (8000, 8000 * 7999 // 2)
     for size in ("big", "0", "-1"):
-        with pytest.raises(InvalidInsertError, match=f"max_file_size is '{size}'; it is a number of bytes"):
+        with pytest.raises(InvalidInsertError, match=f"max_file_size is '{size}'; it must be a number of bytes"):
             spark_client.write(data).into(table_name, max_file_size=size)
     with pytest.raises(InvalidInsertError, match="files is 0"):
         spark_client.write(data).into(table_name, files=0)

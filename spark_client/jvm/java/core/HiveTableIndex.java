@@ -209,7 +209,7 @@ public final class HiveTableIndex implements FileIndex {
     while (answer.has("evaluate")) {
       String zone = session.sessionState().conf().sessionLocalTimeZone();
       SparkEvaluatedFilters evaluated = new SparkEvaluatedFilters(table, zone, !answer.get("state").isNull());
-      for (JsonNode question : answer.get("evaluate")) evaluated.evaluate(question, filters);
+      for (JsonNode group : answer.get("evaluate")) evaluated.evaluate(group, filters);
       request.put("pushed_filters", evaluated.pushedFilters());
       request.put("state", answer.get("state"));
       answer = python.ask("scan", table.identifier(), request, null);

@@ -35,12 +35,12 @@ public final class SparkEvaluatedFilters {
    * Evaluates the filters of a group: {columns, filters: their positions, texts: values row by row, each followed by a
    * NUL}.
    */
-  public void evaluate(JsonNode question, List filters) {
+  public void evaluate(JsonNode group, List filters) {
     // With several columns, missing combinations allow no conclusion about a single column.
-    if (!complete && question.get("columns").size() > 1) return;
-    StructType schema = schema(question.get("columns"));
+    if (!complete && group.get("columns").size() > 1) return;
+    StructType schema = schema(group.get("columns"));
     List<Object> selected = new ArrayList<>();
-    for (JsonNode position : question.get("filters")) selected.add(filters.get(position.asInt()));
+    for (JsonNode position : group.get("filters")) selected.add(filters.get(position.asInt()));
     PartitionFilters test = new PartitionFilters(schema, Scala.seq(selected));
     PartitionRows rows = new PartitionRows(table, schema, zone);
     int width = schema.length();
@@ -49,7 +49,7 @@ public final class SparkEvaluatedFilters {
       seen[i] = new HashSet<String>();
       kept[i] = new HashSet<String>();
     }
-    String texts = question.get("texts").asText();
+    String texts = group.get("texts").asText();
     String[] row = new String[width];
     for (int start = 0; start < texts.length();) {
       for (int i = 0; i < width; i++) {
@@ -73,6 +73,7 @@ public final class SparkEvaluatedFilters {
 
   private void conclude(String column, Set seen, Set kept) {
     if (kept.size() == seen.size()) return;
+    // The shorter list is sent. Values that are not listed may match unless the list is complete.
     boolean few = complete && kept.size() <= seen.size() / 2;
     if (!few) seen.removeAll(kept);
     Map<String, Object> conclusion = new HashMap<>();
@@ -92,8 +93,8 @@ public final class SparkEvaluatedFilters {
   }
 
   private StructType schema(JsonNode columns) {
-    StructType complete = table.partitionSchema(), schema = new StructType();
-    for (JsonNode column : columns) schema = schema.add(complete.apply(column.asText()));
+    StructType all = table.partitionSchema(), schema = new StructType();
+    for (JsonNode column : columns) schema = schema.add(all.apply(column.asText()));
     return schema;
   }
 }
