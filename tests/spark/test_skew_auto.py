@@ -102,7 +102,7 @@ def test_what_cannot_be_picked_is_refused(
 @pytest.mark.parametrize(
     ("clauses", "message"),
     [
-        ("", "is not partitioned: skew.auto gives each new partition"),
+        ("", "is not partitioned, but skew.auto needs a partitioned table"),
         ("SKEWED BY (x) ON (1) STORED AS DIRECTORIES", "is not partitioned: skew.auto"),
         ("PARTITIONED BY (p INT) CLUSTERED BY (x) INTO 2 BUCKETS", "is CLUSTERED BY: skew.auto"),
     ],

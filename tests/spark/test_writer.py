@@ -72,9 +72,9 @@ def test_create(spark: Session, context: Context, table_name: str) -> None:
     assert target.create(partitioned_by=["ds"], if_not_exists=True) is None
     with pytest.raises(TableExistsError, match=f"{table_name} already exists"):
         target.create()
-    with pytest.raises(InvalidInsertError, match="partition columns among them"):
+    with pytest.raises(InvalidInsertError, match="include the partition columns"):
         target.create(partitioned_by=["nowhere"])
-    with pytest.raises(InvalidInsertError, match="neither partition nor columns"):
+    with pytest.raises(InvalidInsertError, match="omit partition and columns"):
         spark_client.write(data).into(table_name, partition={"ds": 1}).create()
 
 
