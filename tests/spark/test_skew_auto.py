@@ -103,8 +103,8 @@ def test_what_cannot_be_picked_is_refused(
     ("clauses", "message"),
     [
         ("", "is not partitioned, but skew.auto needs a partitioned table"),
-        ("SKEWED BY (x) ON (1) STORED AS DIRECTORIES", "is not partitioned: skew.auto"),
-        ("PARTITIONED BY (p INT) CLUSTERED BY (x) INTO 2 BUCKETS", "is CLUSTERED BY: skew.auto"),
+        ("SKEWED BY (x) ON (1) STORED AS DIRECTORIES", "is not partitioned, but skew.auto"),
+        ("PARTITIONED BY (p INT) CLUSTERED BY (x) INTO 2 BUCKETS", "is CLUSTERED BY, but skew.auto"),
     ],
 )
 def test_a_table_without_partitions_to_pick_for_cannot_have_it(
