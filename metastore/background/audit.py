@@ -1,4 +1,4 @@
-"""The timer that writes the audit trail's lines to the log."""
+"""The timer that writes the entries of the audit trail to the log."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ _INTERVAL: Final = 0.5  # seconds
 
 
 def audit_logging(service: AuditService) -> Timer:
-    """Makes the timer; one worker at a time, of all servers, does the work."""
-    return Timer("telling the audit trail", service.tell, _INTERVAL)
+    """Returns the timer. It runs in every worker; the service lets one worker of all servers do the work."""
+    return Timer("audit logging", service.tell, _INTERVAL)

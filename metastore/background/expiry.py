@@ -1,4 +1,4 @@
-"""The timer that ends what was not renewed in time; of all workers, one at a time does the work."""
+"""The timer that ends transactions, locks and writes without a heartbeat."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 from metastore.background.timer import Timer
 from metastore.services.entry.timeouts import TimeoutService
 
-_SHARE: Final = 10  # runs in one time-out
-_SHORTEST: Final = 1.0  # seconds between two runs
+_RUNS: Final = 10  # runs within one timeout
+_MIN_INTERVAL: Final = 1.0  # seconds between two runs
 
 
 def expiry(service: TimeoutService, timeout: timedelta) -> Timer:
-    """Runs some times within each time-out."""
-    return Timer("ending what is late", service.run, max(timeout.total_seconds() / _SHARE, _SHORTEST))
+    """Returns the timer, which runs ten times within each timeout. One worker at a time does the work."""
+    return Timer("expiry", service.run, max(timeout.total_seconds() / _RUNS, _MIN_INTERVAL))

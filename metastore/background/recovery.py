@@ -1,4 +1,4 @@
-"""The timers that keep file operations that last, go on with those that nobody is at, and end the time to take back."""
+"""The timers of the file journal: lease renewal, recovery, and the purge of dropped objects."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _RENEWAL: Final = 20.0  # a third of a lease
 
 
 def journal_recovery(journal: Journal) -> Timer:
-    """Workers that do so at once share the work."""
-    return Timer("going on with file operations", journal.recover, _INTERVAL)
+    """Returns the timer that completes file operations of dead workers. Concurrent workers share the work."""
+    return Timer("file operation recovery", journal.recover, _INTERVAL)
 
 
 def lease_renewal(journal: Journal) -> Timer:
-    """Each worker renews what it is at itself."""
-    return Timer("keeping file operations", journal.renew, _RENEWAL)
+    """Returns the timer that renews the leases of this worker's own file operations."""
+    return Timer("file operation lease renewal", journal.renew, _RENEWAL)
 
 
 def drop_purging(undrop: UndropService) -> Timer:
-    """Workers that do so at once share the work; files go with the next recovery."""
-    return Timer("purging what was dropped", undrop.purge, _INTERVAL)
+    """Returns the timer that purges dropped objects after their retention. The next recovery deletes their files."""
+    return Timer("purge of dropped objects", undrop.purge, _INTERVAL)

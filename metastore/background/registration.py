@@ -1,4 +1,4 @@
-"""The timer by which a server is known to be there."""
+"""The timer that keeps this server in the list of servers on the database."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Final
 from metastore.background.timer import Timer
 from metastore.services.entry.servers import ServerService
 
-_INTERVAL: Final = 10.0  # seconds; migrations.servers takes who was not seen for some times as long for gone
+_INTERVAL: Final = 10.0  # seconds. migrations.servers ignores servers that were not seen for several intervals
 
 
 def server_registration(service: ServerService) -> Timer:
-    return Timer("registering this server", service.renew, _INTERVAL)
+    """Returns the timer."""
+    return Timer("server registration", service.renew, _INTERVAL)

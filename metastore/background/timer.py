@@ -1,4 +1,4 @@
-"""What a timer is: a thread in each worker that does its job again and again."""
+"""A thread that runs a job at intervals."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from metastore.errors import MetastoreError
 
 log = logging.getLogger("metastore.background")
 
-_PATIENCE: Final = 5.0  # seconds that stopping waits for a run under way
+_STOP_TIMEOUT: Final = 5.0  # seconds that `stop` waits for a running job
 
 
 class Timer:
-    """Calls `job` every `interval` seconds, until it is stopped. A run that fails is logged, and the next one comes.
+    """Calls `job` every `interval` seconds until it is stopped. Logs a failed run and retries at the next interval.
 
-    `once`: no run comes after one that did not fail.
+    `once`: end after the first successful run.
     """
 
     def __init__(self, name: str, job: Callable[[], object], interval: float, *, once: bool = False) -> None:
@@ -29,13 +29,14 @@ class Timer:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
+        """Starts the thread. The first run is after one interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops: no run begins after this."""
+        """Prevents further runs, and waits at most 5 seconds for the current one."""
         self._stopped.set()
         if self._thread.is_alive():
-            self._thread.join(_PATIENCE)
+            self._thread.join(_STOP_TIMEOUT)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._interval):
@@ -44,6 +45,6 @@ class Timer:
                 if self._once:
                     return
             except MetastoreError as error:
-                log.warning("%s will be tried again: %s", self._name, error)
+                log.warning("Background job failed and will be retried: %s: %s", self._name, error)
             except Exception:
-                log.exception("%s will be tried again", self._name)
+                log.exception("Background job failed and will be retried: %s", self._name)

@@ -1,21 +1,21 @@
-"""The command line. Whatever a user does wrong ends in one line on stderr and a status that is not zero."""
+"""The command line. A user's mistake ends with one line on standard error and a non-zero exit status."""
 
 from __future__ import annotations
 
 import sys
 from typing import Final, NoReturn
 
-_OURS: Final = ("metastore", "migrations", "thrift_idl")
+_OWN_PACKAGES: Final = ("metastore", "migrations", "thrift_idl")
 
 
 def main() -> NoReturn:
-    """Entry point of the program `metastore`."""
+    """Runs the program `metastore`."""
     try:
         from metastore.cli.commands import run
 
         sys.exit(run())
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package in _OURS:
+        if package in _OWN_PACKAGES:
             raise
-        sys.exit(f"metastore: the Python package {package} is missing: run  pip install 'metastore[server]'")
+        sys.exit(f"metastore: The Python package {package} is missing. Run: pip install 'metastore[server]'")

@@ -1,4 +1,4 @@
-"""`python -m metastore.cli`: the same program where no script is on the PATH."""
+"""Lets `python -m metastore.cli` run the program where the script `metastore` is not on the PATH."""
 
 from __future__ import annotations
 

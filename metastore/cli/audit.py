@@ -1,4 +1,4 @@
-"""`metastore audit`: who changed what, and who was refused what, in the order of the commits."""
+"""`metastore audit`: prints the audit trail."""
 
 from __future__ import annotations
 
@@ -13,11 +13,25 @@ from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.audit import AuditLine
 from metastore.storage.unit_of_work import Store
 
-_HEADER: Final = ("number", "time (UTC)", "user", "for", "address", "method", "objects", "outcome", "detail", "request")
+_HEADER: Final = (
+    "number",
+    "time (UTC)",
+    "user",
+    "on behalf of",
+    "address",
+    "method",
+    "objects",
+    "outcome",
+    "detail",
+    "request",
+)
 
 
 def audit(settings: Settings, name: str | None, since: str | None, user: str | None, limit: int) -> str:
-    """Prints the last lines of the trail, of a table or a database; returns the summary. Raises InvalidInputError."""
+    """Prints the last `limit` entries, the oldest first. Returns a summary. Raises InvalidInputError.
+
+    `name`: a database or DATABASE.TABLE, or None for all. `since`: a time in ISO 8601. `user`: a user name.
+    """
     begin = None if since is None else moment("--since", since)
     with database(settings) as url:
         store = Store(make_engine(settings, url), settings)
@@ -27,11 +41,12 @@ def audit(settings: Settings, name: str | None, since: str | None, user: str | N
         finally:
             store.close()
     print_table("Audit trail", _HEADER, [_row(line) for line in lines])
-    return f"{len(lines)} lines" + ("" if settings.audit == "table" else "; METASTORE_AUDIT=table keeps them")
+    hint = "" if settings.audit == "table" else ". Set METASTORE_AUDIT=table on the servers to record entries."
+    return f"{len(lines)} entries{hint}"
 
 
 def _row(line: AuditLine) -> tuple[str | None, ...]:
     detail = " ".join(f"{name}={value}" for name, value in line.detail.items())
     at = line.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-    who = (line.user_name, line.for_user, line.address)
-    return str(line.number), at, *who, line.method, ", ".join(line.objects), line.outcome, detail, line.request
+    caller = (line.user_name, line.for_user, line.address)
+    return str(line.number), at, *caller, line.method, ", ".join(line.objects), line.outcome, detail, line.request

@@ -1,4 +1,4 @@
-"""`metastore check`: whether catalog and storage agree, and the files of bucketed tables are named as they must be."""
+"""`metastore check`: compares the catalog with the files, and checks the files of bucketed tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from metastore.cli.client import connected
 from metastore.cli.names import split_object
 from metastore.cli.printing import print_table
-from metastore.cli.spark import ask_client
+from metastore.cli.spark import run_client
 from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch, buckets, layout_problem
 from metastore.domain.partition_names import partition_name
 from metastore.domain.query_ids import is_hidden
@@ -18,26 +18,28 @@ from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CheckFilesResult, FileProblem, ScanPlan, ScanRequest
 
-_AT_ONCE: Final = 16  # directories that are listed
+_AT_ONCE: Final = 16  # directories listed in parallel
 _PATIENCE: Final = 24 * 3600.0  # seconds
 _HEADER: Final = ("location", "problem", "owner", "files", "bytes", "state")
 _COMMAND: Final = "metastore check --rows"
-Finding = tuple[str, str]  # partition, what is wrong
+Finding = tuple[str, str]  # partition, problem
 
 
 def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tuple[int, str]:
-    """Prints what is wrong; returns the exit status and a summary. `name`: DATABASE.TABLE, DATABASE, or nothing: all.
+    """Prints the problems. Returns the exit status (1 if problems remain) and a summary.
 
-    `rows`: Spark, at `master`, also reads all rows of a bucketed table, and looks whether each lies in its bucket.
-    `repair`: mends what is safe. Raises InvalidInputError for what is no name, and for a table that has no buckets, if
-    its rows are asked for.
+    `name`: DATABASE, DATABASE.TABLE, or "" for all. `rows`: Spark, at `master`, also reads all rows of a bucketed table
+    and checks that each row is in its bucket. `repair`: repairs problems where this cannot lose data. Raises
+    InvalidInputError for an invalid name, and if `rows` names a table without buckets.
     """
     database, table = split_object(name) if name else ("", "")
     if rows and not table:
-        raise InvalidInputError("--rows reads the rows of one table: name it as DATABASE.TABLE")
+        raise InvalidInputError("--rows checks one table. Name it as DATABASE.TABLE.")
     with connected(uri, timeout=_PATIENCE) as client:
         result = client.check_files(CheckFilesRequest(database or None, table or None, repair=repair))
-    print_table("Where catalog and storage differ", _HEADER, [_row(problem, repair) for problem in result.problems])
+    print_table(
+        "Differences between catalog and storage", _HEADER, [_row(problem, repair) for problem in result.problems]
+    )
     left = [problem for problem in result.problems if not problem.mended]
     status, summary = (1 if left else 0), _summary(name, result, len(left), repair)
     if not table:
@@ -49,20 +51,23 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
 
 
 def _row(problem: FileProblem, repair: bool) -> tuple[str, ...]:
-    state = "mended" if problem.mended else "can be mended" if problem.mendable and not repair else "left"
+    state = "repaired" if problem.mended else "repairable" if problem.mendable and not repair else "not repaired"
     return (problem.location, problem.problem, problem.owner, str(problem.files), str(problem.bytes), state)
 
 
 def _summary(name: str, result: CheckFilesResult, left: int, repair: bool) -> str:
     if not result.problems:
-        return f"{name or 'all'}: catalog and storage agree, {result.directories} directories"
-    mendable = sum(problem.mendable for problem in result.problems)
-    done = f"{len(result.problems) - left} mended" if repair else f"--repair mends {mendable}"
-    return f"{len(result.problems)} problems, {done}"
+        return f"{name or 'all'}: catalog and storage agree, {result.directories} directories checked"
+    repairable = sum(problem.mendable for problem in result.problems)
+    repaired = f"{len(result.problems) - left} repaired" if repair else f"--repair can repair {repairable}"
+    return f"{len(result.problems)} problems, {repaired}"
 
 
 def _check_buckets(uri: str, name: str, *, rows: bool, master: str) -> tuple[int, str]:
-    """Checks a table that has some; of another, there is nothing to say. Raises InvalidInputError."""
+    """Checks the buckets of a table. Returns the exit status and a summary, "" for a table without buckets.
+
+    Raises InvalidInputError if `rows` is set and the table has no buckets.
+    """
     database, _, table_name = name.partition(".")
     with connected(uri) as client:
         table = client.get_table(database, table_name)
@@ -70,21 +75,23 @@ def _check_buckets(uri: str, name: str, *, rows: bool, master: str) -> tuple[int
         declared = buckets(table.sd.bucketCols, table.sd.numBuckets)
         if not declared.count:
             if rows:
-                raise InvalidInputError(f"{full_name} has no buckets to check: it is not CLUSTERED BY")
+                raise InvalidInputError(f"Table {full_name} has no buckets: it is not CLUSTERED BY any column.")
             return 0, ""
         plan = client.plan_scan(ScanRequest(table.dbName, table.tableName))
     keys = [key.name for key in table.partitionKeys]
-    found = list(_findings(full_name, keys, declared, plan))
-    if rows and not found:
-        found = _ask(full_name, uri, master)
-    print_table(f"What is wrong with the buckets of {full_name}", ("partition", "problem"), found)
-    what = f"the buckets of {len(plan.partitions)} partitions" if keys else "the buckets"
-    seen = "rows and names" if rows else "names"
-    return (1, f"{len(found)} problems") if found else (0, f"{full_name}: {what} are in order, by {seen} of files")
+    findings = list(_findings(full_name, keys, declared, plan))
+    if rows and not findings:
+        findings = _check_rows(full_name, uri, master)
+    print_table(f"Problems of the buckets of {full_name}", ("partition", "problem"), findings)
+    if findings:
+        return 1, f"{len(findings)} problems"
+    checked = "file names and rows" if rows else "file names"
+    partitions = f" of {len(plan.partitions)} partitions" if keys else ""
+    return 0, f"{full_name}: no problems in the buckets{partitions}; checked: {checked}"
 
 
 def _findings(table: str, keys: list[str], declared: Buckets, plan: ScanPlan) -> Iterator[Finding]:
-    def look(partition: Any) -> Finding | None:
+    def check_partition(partition: Any) -> Finding | None:
         name = partition_name(keys, partition.values) if keys else UNPARTITIONED
         own = declared
         if keys and partition.storageIndex is not None:
@@ -96,19 +103,21 @@ def _findings(table: str, keys: list[str], declared: Buckets, plan: ScanPlan) ->
         return (name, problem) if problem else None
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        yield from filter(None, threads.map(look, plan.partitions))
+        yield from filter(None, threads.map(check_partition, plan.partitions))
 
 
 def _layout_problem(table: str, partition: str, location: str, number: int, plan: ScanPlan) -> str | None:
     files, directories = Warehouse(location).children(location)
-    names = [[paths.name(place) for place in places] for places in ([file.location for file in files], directories)]
-    seen = [[name for name in row if not name.startswith(("_", "."))] for row in names]
+    file_names, directory_names = (
+        [name for path in locations if not (name := paths.name(path)).startswith(("_", "."))]
+        for locations in ([file.location for file in files], directories)
+    )
     writes = plan.writeToken, plan.highestWrite, plan.openWrites or ()
-    published = [name for name in seen[0] if not is_hidden(name, *writes)]
-    return layout_problem(table, partition, published, seen[1], number)
+    published = [name for name in file_names if not is_hidden(name, *writes)]
+    return layout_problem(table, partition, published, directory_names, number)
 
 
-def _ask(name: str, uri: str, master: str) -> list[Finding]:
-    """Returns what the Spark client finds. Raises MetastoreError with its text where it refuses."""
-    reply = ask_client(_COMMAND, "spark_client.commands.check_buckets", name, f"--uri={uri}", f"--master={master}")
+def _check_rows(name: str, uri: str, master: str) -> list[Finding]:
+    """Returns the rows that Spark finds in a wrong bucket. Raises MetastoreError with the text of Spark's error."""
+    reply = run_client(_COMMAND, "spark_client.commands.check_buckets", name, f"--uri={uri}", f"--master={master}")
     return [(finding["partition"], finding["problem"]) for finding in reply["problems"]]

@@ -1,4 +1,4 @@
-"""`metastore check-security`: connects as a client does, and says what works and which side is wrong."""
+"""`metastore check-security`: tests TLS and authentication of a server, as a client."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ from metastore.client.connection import DEFAULT_PORT
 from metastore.errors import ConfigurationError
 
 _TIMEOUT: Final = 10.0  # seconds
-_LOOK: Final = 3.0  # seconds within which a metastore has said something
+_PROBE_TIMEOUT: Final = 3.0  # seconds in which a server must answer a probe
 _SASL: Final = b"\x01\x00\x00\x00\x06NOSUCH\x02\x00\x00\x00\x00"
 _CALL: Final = b"\x80\x01\x00\x01\x00\x00\x00\x07getName\x00\x00\x00\x00\x00"
-_GET: Final = b"GET / HTTP/1.0\r\n\r\n"  # what is no metastore may answer this, and so say what it is
-_PROBES: Final = ((_CALL, False), (_SASL, False), (_CALL, True), (_GET, False))  # what is sent; whether within TLS
-_ANSWERS: Final = (b"\x80\x01", *(bytes((status, 0, 0)) for status in (2, 3, 4, 5)))  # of Thrift, of SASL
+_GET: Final = b"GET / HTTP/1.0\r\n\r\n"  # another kind of server may answer this, and so identify itself
+_PROBES: Final = ((_CALL, False), (_SASL, False), (_CALL, True), (_GET, False))  # message, whether to send it over TLS
+_ANSWERS: Final = (
+    b"\x80\x01",
+    *(bytes((status, 0, 0)) for status in (2, 3, 4, 5)),
+)  # first bytes of a Thrift reply; of a SASL reply
 _NEEDS_CERTIFICATE: Final = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE")
 
 Finding = tuple[bool | None, str]
-"""Whether it is as it should be (none: only to be known), and what was found."""
+"""Result (True: passed, False: failed, None: information only) and text of a check."""
 
 
 def check_security(uris: str) -> int:
-    """Prints what was found at each address; returns the exit status: 1 where the credentials do not come in.
+    """Prints the results for each address. Returns the exit status: 1 if a check fails.
 
-    The credentials are those of the environment. Raises ConfigurationError for ones that cannot be used.
+    The credentials are in the environment. Raises ConfigurationError if they are invalid.
     """
     try:
         addresses, credentials = parse_uris(uris), Credentials.from_environment()
@@ -42,10 +45,10 @@ def check_security(uris: str) -> int:
     failed = False
     for address in addresses:
         click.echo(f"{address}")
-        for good, text in _findings(address, credentials):
-            failed |= good is False
-            mark = {True: "ok", False: "NO", None: "--"}[good]
-            click.echo(printable(f"  {mark}  {text}"))
+        for passed, text in _findings(address, credentials):
+            failed |= passed is False
+            mark = {True: "ok", False: "FAILED", None: "info"}[passed]
+            click.echo(printable(f"  {mark:6}  {text}"))
     return 1 if failed else 0
 
 
@@ -55,36 +58,38 @@ def _findings(address: Address, credentials: Credentials) -> Iterator[Finding]:
     if not reached[0]:
         return
     yield from _tls(address, credentials)
-    yield _nobody(address)
+    yield _without_credentials(address)
     yield _mechanisms(address, credentials)
     if credentials.tls or credentials.prove_a_user:
-        yield _shown(address, credentials)
+        yield _with_credentials(address, credentials)
     else:
-        yield None, "no credentials are given (METASTORE_CLIENT_…): nothing more is tried"
+        yield None, "No credentials in METASTORE_CLIENT_*: authentication is not tested."
 
 
 def _reached(address: Address) -> Finding:
-    """Tells whether a metastore answers at all, in any of its protocols; in a few seconds, whoever listens."""
+    """Tests whether a metastore answers, in any of its protocols. Takes a few seconds with any other server."""
     try:
-        _connected(address, _LOOK).close()
+        _connected(address, _PROBE_TIMEOUT).close()
     except OSError as error:
-        return False, f"nobody listens: {error}; is the server started, and METASTORE_LISTENERS right?"
+        return False, f"Cannot connect: {error}. Check that the server runs, and its METASTORE_LISTENERS."
     with ThreadPoolExecutor(len(_PROBES)) as pool:
-        heard = list(pool.map(lambda probe: _heard(address, *probe), _PROBES))
-    if any(first.startswith(_ANSWERS) for first in heard):
-        return True, "a metastore answers"
-    text = next((first.decode(errors="replace") for first in heard if first), "")
-    what = f"what is there says {text.splitlines()[0][:60]!r}" if text else f"nothing is said within {_LOOK:g} seconds"
-    return False, f"no metastore answers: {what}; is the port right (its usual one: {DEFAULT_PORT})?"
+        answers = list(pool.map(lambda probe: _probe(address, *probe), _PROBES))
+    if any(answer.startswith(_ANSWERS) for answer in answers):
+        return True, "A metastore answers."
+    text = next((answer.decode(errors="replace") for answer in answers if answer), "")
+    reason = (
+        f"another server answers {text.splitlines()[0][:60]!r}" if text else f"no answer in {_PROBE_TIMEOUT:g} seconds"
+    )
+    return False, f"No metastore answers: {reason}. Check the port (default: {DEFAULT_PORT})."
 
 
-def _heard(address: Address, question: bytes, within_tls: bool) -> bytes:
-    """Returns the first bytes of an answer; none where there is none in time."""
-    until = time.monotonic() + _LOOK
+def _probe(address: Address, question: bytes, within_tls: bool) -> bytes:
+    """Returns the first bytes of the answer to `question`, or b"" if there is none in time."""
+    until = time.monotonic() + _PROBE_TIMEOUT
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is shown; only who it is
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # no credentials are sent
     try:
-        with _connected(address, _LOOK) as sock:
+        with _connected(address, _PROBE_TIMEOUT) as sock:
             stream = context.wrap_socket(sock) if within_tls else sock
             stream.sendall(question)
             stream.settimeout(max(0.1, until - time.monotonic()))
@@ -101,22 +106,28 @@ def _tls(address: Address, credentials: Credentials) -> Iterator[Finding]:
     except errors.CredentialsError as error:
         yield False, f"client: {error}"
         return
-    wanted = credentials.tls
+    required = credentials.tls
     try:
         with _connected(address) as sock, context.wrap_socket(sock, server_hostname=address.host) as tls:
             until = ssl.cert_time_to_seconds(str((tls.getpeercert() or {}).get("notAfter", "")))
             days = (datetime.fromtimestamp(until, UTC) - datetime.now(UTC)).days
-            yield True, f"{tls.version()} is spoken; the certificate is good for {days} days"
+            yield True, f"{tls.version()} works. The certificate is valid for {days} days."
     except ssl.SSLCertVerificationError as error:
-        side = "client: give the authority that signed it, METASTORE_CLIENT_CA"
+        fix = "client: set METASTORE_CLIENT_CA to the CA certificate that signed it"
         if "mismatch" in error.verify_message.lower():
-            side = "server: METASTORE_TLS_CERTIFICATE is for other names"
+            fix = "server: METASTORE_TLS_CERTIFICATE is for other host names"
         elif "expired" in error.verify_message:
-            side = "server: METASTORE_TLS_CERTIFICATE must be renewed"
-        yield (False if wanted else None), f"TLS: the certificate is not accepted: {error.verify_message}; {side}"
+            fix = "server: renew METASTORE_TLS_CERTIFICATE"
+        yield (
+            (False if required else None),
+            f"TLS: The certificate is not trusted: {error.verify_message}. Fix at the {fix}.",
+        )
     except (ssl.SSLError, OSError) as error:
         text = getattr(error, "reason", None) or str(error)
-        yield (False if wanted else None), f"no TLS: {text}; server: METASTORE_TLS is off, or a certificate is wanted"
+        yield (
+            (False if required else None),
+            f"TLS does not work: {text}. Server: METASTORE_TLS is off, or it requires a client certificate.",
+        )
         return
     yield from _old_protocols(address)
 
@@ -127,25 +138,28 @@ def _old_protocols(address: Address) -> Iterator[Finding]:
     context.maximum_version = ssl.TLSVersion.TLSv1_1
     try:
         with _connected(address) as sock, context.wrap_socket(sock):
-            yield False, "server: TLS 1.1 or older is spoken"
+            yield False, "Server: accepts TLS 1.1 or older."
     except (ssl.SSLError, OSError):
-        yield True, "TLS older than 1.2 is refused"
+        yield True, "TLS older than 1.2 is rejected."
 
 
-def _nobody(address: Address) -> Finding:
-    """Returns what somebody hears who shows nothing."""
+def _without_credentials(address: Address) -> Finding:
+    """Reports how the server treats a client without credentials."""
     try:
         with connect(str(address), connect_timeout=_TIMEOUT, timeout=_TIMEOUT, credentials=Credentials()) as client:
             client.methods.get_all_databases()
     except errors.MetastoreRefusedError as error:
-        return None, f"who shows nothing is refused: {_short(error, address)}"
+        return None, f"Without credentials: rejected: {_short(error, address)}"
     except errors.ClientError as error:
-        return None, f"who shows nothing hears: {_short(error, address)}"
-    return None, "who shows nothing comes in: server: METASTORE_AUTHENTICATION=none, METASTORE_TLS is not required"
+        return None, f"Without credentials: {_short(error, address)}"
+    return (
+        None,
+        "Without credentials: accepted. Server: METASTORE_AUTHENTICATION=none, and METASTORE_TLS is not required.",
+    )
 
 
 def _mechanisms(address: Address, credentials: Credentials) -> Finding:
-    """Returns what the server says to a mechanism that nobody has: it names its own."""
+    """Reports the SASL mechanisms of the server: it lists them when a client requests an unknown one."""
     try:
         with _connected(address) as sock:
             stream = credentials.context().wrap_socket(sock, server_hostname=address.host) if credentials.tls else sock
@@ -155,20 +169,20 @@ def _mechanisms(address: Address, credentials: Credentials) -> Finding:
                 answer += data
     except OSError as error:
         return None, f"SASL: {error}"
-    return None, f"SASL: {answer[5:].decode(errors='replace') or 'no answer: this is no server of ours'}"
+    return None, f"SASL: {answer[5:].decode(errors='replace') or 'no answer; not a server of this project'}"
 
 
-def _shown(address: Address, credentials: Credentials) -> Finding:
-    """Tells whether the credentials come in."""
+def _with_credentials(address: Address, credentials: Credentials) -> Finding:
+    """Tests whether the server accepts the credentials."""
     try:
         with connect(str(address), connect_timeout=_TIMEOUT, timeout=_TIMEOUT, credentials=credentials) as client:
             if not credentials.prove_a_user:
                 client.methods.get_all_databases()
-                return True, "these credentials come in"
+                return True, "Credentials accepted."
             name = client.methods.set_ugi(credentials.user or "", [])[-1:]
     except errors.ClientError as error:
-        return False, f"these credentials do not come in: {_short(error, address)}"
-    return True, f"these credentials come in{f', as {name[0]}' if name else ''}"
+        return False, f"Credentials rejected: {_short(error, address)}"
+    return True, f"Credentials accepted{f', as user {name[0]}' if name else ''}."
 
 
 def _short(error: Exception, address: Address) -> str:

@@ -1,4 +1,4 @@
-"""`metastore clean`: removes, or lists, files of tables to which nothing refers any more."""
+"""`metastore clean`: removes or lists files that no table refers to any more."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ _PATIENCE = 24 * 3600.0  # seconds
 
 
 def clean(uri: str, name: str, *, dry_run: bool, grace: float | None, unregistered: bool, form: str) -> str:
-    """Prints what was, or would be, removed; returns the summary. `name`: DB, DB.T or nothing; `grace` in seconds.
+    """Prints the removed locations; with `dry_run`, those that would be removed. Returns a summary, "" for JSON.
 
-    Raises UnavailableError where something could not be removed.
+    `name`: DATABASE, DATABASE.TABLE, or "" for all. `grace`: grace period in seconds, or None for the server's.
+    `unregistered`: also remove files that no registered write has created. `form`: table or json. Raises
+    UnavailableError if a location could not be removed.
     """
     database, _, table = name.partition(".")
     millis = None if grace is None else round(grace * 1000)
@@ -31,15 +33,19 @@ def clean(uri: str, name: str, *, dry_run: bool, grace: float | None, unregister
         print(json.dumps(_as_json(result, dry_run), indent=2))  # noqa: T201
     else:
         print_table(
-            "To be removed" if dry_run else "Removed", _HEADER, [_row(location) for location in result.locations]
+            "Locations that would be removed" if dry_run else "Removed locations",
+            _HEADER,
+            [_row(location) for location in result.locations],
         )
     if failed:
-        raise UnavailableError(f"{len(failed)} of {len(result.locations)} could not be removed: {failed[0].error}")
+        raise UnavailableError(
+            f"{len(failed)} of {len(result.locations)} locations could not be removed: {failed[0].error}"
+        )
     return "" if form == "json" else _summary(result, dry_run)
 
 
-def _row(place: Any) -> tuple[str, ...]:
-    return (place.location, place.reason, str(place.files), str(place.bytes), place.queryId or "", place.error or "")
+def _row(entry: Any) -> tuple[str, ...]:
+    return (entry.location, entry.reason, str(entry.files), str(entry.bytes), entry.queryId or "", entry.error or "")
 
 
 def _as_json(result: CleanResult, dry_run: bool) -> dict[str, Any]:
@@ -60,4 +66,5 @@ def _as_json(result: CleanResult, dry_run: bool) -> dict[str, Any]:
 def _summary(result: CleanResult, dry_run: bool) -> str:
     files, size = (sum(getattr(location, field) for location in result.locations) for field in ("files", "bytes"))
     done = "would be removed" if dry_run else "removed"
-    return f"{files} files, {size} bytes {done}; {result.waiting} wait for their grace time or their writers"
+    kept = f"{result.waiting} locations are kept for their grace period or for running writes."
+    return f"{files} files ({size} bytes) {done}. {kept}"

@@ -1,4 +1,4 @@
-"""A connection to a running metastore, for the commands that look into one."""
+"""Connects commands to a running server."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _TIMEOUT = 30.0  # seconds
 
 @contextmanager
 def connected(uris: str, timeout: float = _TIMEOUT) -> Iterator[Any]:
-    """Yields the methods of Hive's service and of ours, at the first of `uris` (comma-separated) that answers.
+    """Yields a client of the first server in `uris` (separated by commas) that answers.
 
-    An answer may take `timeout` seconds.
-
-    Raises ConfigurationError for what is no URI, UnavailableError and NotFoundError for what goes wrong: one line each.
+    The client has the methods of Hive's service and of our own. `timeout`: maximum time of a call, in seconds. Raises
+    ConfigurationError for an invalid URI or credentials, NotFoundError for a missing object, and UnavailableError for
+    all other failures.
     """
     try:
         with connect(uris, connect_timeout=_TIMEOUT, timeout=timeout) as client:
@@ -28,8 +28,8 @@ def connected(uris: str, timeout: float = _TIMEOUT) -> Iterator[Any]:
     except errors.NoSuchObjectError as error:
         raise NotFoundError(str(error)) from error
     except errors.MetastoreUnavailableError as error:
-        raise UnavailableError(f"{error}; --uri names another") from error
-    except errors.AuthenticationError as error:  # which names the address
+        raise UnavailableError(f"{error}. Use --uri for another address.") from error
+    except errors.AuthenticationError as error:  # the text names the address
         raise UnavailableError(str(error)) from error
     except errors.ClientError as error:
         raise UnavailableError(f"{uris}: {error}") from error

@@ -1,4 +1,7 @@
-"""The commands and their options. What they do is imported when it is asked for, so that `--help` is instant."""
+"""The commands and their options.
+
+Each command imports its implementation when it runs, so that `--help` is fast.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _INTERRUPTED: Final = 130
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Runs one command line; returns the exit status. Errors are one line on stderr."""
+    """Runs one command line (default: of this process). Returns the exit status. Prints an error as one line."""
     try:
         return metastore.main(arguments, prog_name="metastore", standalone_mode=False) or 0
     except click.ClickException as error:
@@ -32,7 +35,7 @@ def run(arguments: list[str] | None = None) -> int:
         return _fail(str(error), 1)
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has left: `metastore tables x | head`
+    except BrokenPipeError:  # the reader of a pipe has exited, as in `metastore tables x | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
@@ -43,10 +46,10 @@ def _fail(text: str, status: int) -> int:
 
 
 class Group(click.Group):
-    """Commands of one noun, whose name alone shows their help."""
+    """A group of commands. Without a command, it prints its help."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
-        """Reads them."""
+        """Parses the arguments. Called by click."""
         return super().parse_args(context, arguments or ["--help"])
 
 
@@ -54,7 +57,10 @@ class Group(click.Group):
 @click.version_option(version("metastore"), message="metastore %(version)s")
 @click.pass_context
 def metastore(context: click.Context) -> None:
-    """A Hive Metastore on PostgreSQL."""
+    """A Hive Metastore on PostgreSQL.
+
+    `metastore serve` starts a server. Most other commands are clients of a running server.
+    """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -62,15 +68,20 @@ def metastore(context: click.Context) -> None:
 @metastore.command()
 @settings_options()
 def serve(**options: Any) -> int:
-    """Serve the Hive Metastore protocol until SIGTERM or Ctrl-C, which let the calls in flight finish.
+    """Start a server.
 
-    Without a database URL, PostgreSQL is started in the data folder, and its schema is kept up to date.
+    SIGTERM and Ctrl-C stop it: calls in execution finish first.
+
+    Without --database-url, the server runs its own PostgreSQL in the data directory and upgrades its schema. With
+    --database-url, run `metastore db upgrade` before the first start and after each update.
+
+    Each option has an environment variable, in brackets. An option takes precedence over its variable.
     """
     settings = Settings.from_environment(options)
-    gc.disable()  # nothing that is imported is garbage: a fifth of the time would be spent on finding that out
+    gc.disable()  # imports create no garbage, and looking for it takes a fifth of the start
     from metastore.cli.serve import serve as run_server
 
-    gc.freeze()  # nor will it be: the workers, which are forked from here, share it
+    gc.freeze()  # the forked workers share these objects: the collector must not write to them
     gc.enable()
     return run_server(settings)
 
@@ -80,28 +91,30 @@ metastore.add_command(db)
 
 @metastore.command()
 @click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="an empty folder to keep what the demo makes (else removed)"
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="Empty directory that keeps the files of the demo. Default: a temporary directory.",
 )
 def demo(data_dir: Path | None) -> int:
-    """Load real flights into a skewed table with Spark, query it, and show what was pruned."""
+    """Load flight data into a skewed table with Spark, query it, and show which files were pruned."""
     from metastore.cli.demo import run_demo
 
     return run_demo(data_dir)
 
 
 @metastore.command()
-@click.option("--refused", is_flag=True, help="only those that are not served")
-def methods(refused: bool) -> None:
-    """List the methods of Hive's service by domain: served, or refused and why."""
+@click.option("--unsupported", "unsupported", is_flag=True, help="List only methods that are not supported.")
+def methods(unsupported: bool) -> None:
+    """List the methods of Hive's Thrift service, and why some are not supported."""
     from metastore.cli.methods import show_methods
 
-    show_methods(refused_only=refused)
+    show_methods(unsupported_only=unsupported)
 
 
 @metastore.command()
 @uri_option
 def databases(uri: str) -> None:
-    """List the databases of a running metastore."""
+    """List the databases."""
     from metastore.cli.show import show_databases
 
     show_databases(uri)
@@ -120,10 +133,12 @@ def tables(database: str, uri: str) -> None:
 
 @metastore.command()
 @click.argument("name", metavar="DATABASE.TABLE")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="partitions shown at most")
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(min=0), help="Maximum number of partitions to show."
+)
 @uri_option
 def table(name: str, limit: int, uri: str) -> None:
-    """Show the columns, the skew with its directories, and the partitions of a table."""
+    """Show the columns, skewed values, directories and partitions of a table."""
     from metastore.cli.names import split_table
     from metastore.cli.show import show_table
 
@@ -134,7 +149,7 @@ def table(name: str, limit: int, uri: str) -> None:
 @uri_option
 @click.pass_context
 def locks(context: click.Context, uri: str) -> None:
-    """List the locks of a running metastore; `locks break` ends one."""
+    """List the locks. `metastore locks break` releases one."""
     context.obj = uri
     if context.invoked_subcommand is None:
         from metastore.cli.locks import show_locks
@@ -144,10 +159,10 @@ def locks(context: click.Context, uri: str) -> None:
 
 @locks.command("break")
 @click.argument("lock", metavar="ID", type=int)
-@click.option("--uri", help="as of `metastore locks`")
+@click.option("--uri", help="Addresses of servers, as for `metastore locks`.")
 @click.pass_context
 def break_(context: click.Context, lock: int, uri: str | None) -> None:
-    """End the lock ID, whoever holds it. Of a transaction's lock, abort the transaction."""
+    """Release the lock ID of any client. If the lock belongs to a transaction, the transaction is aborted."""
     from metastore.cli.locks import break_lock
 
     click.echo(break_lock(uri or context.obj, lock))
@@ -178,7 +193,9 @@ def calls(kind: str, url: str, **options: Any) -> None:
 
 @metastore.command()
 @click.argument("name", metavar="DATABASE.TABLE[@SPEC]")
-@click.option("--up/--down", default=True, help="what it depends on (default), or what depends on it")
+@click.option(
+    "--up/--down", default=True, help="Show the tables that it depends on (default), or those that depend on it."
+)
 @click.option(
     "--format",
     "form",
@@ -188,7 +205,7 @@ def calls(kind: str, url: str, **options: Any) -> None:
 )
 @uri_option
 def dependencies(name: str, up: bool, form: str, uri: str) -> None:
-    """Show what a dependent table, or a partition of it (@ds=1), depends on; or what depends on any table."""
+    """Show the dependencies of a table, or of its partitions (@ds=1), as a tree or for other programs."""
     from metastore.cli.dependencies import show_dependencies
 
     show_dependencies(uri, name, up=up, form=form)
@@ -198,7 +215,10 @@ def dependencies(name: str, up: bool, form: str, uri: str) -> None:
 @click.argument("name", metavar="DATABASE.TABLE[@SPEC]")
 @uri_option
 def impact(name: str, uri: str) -> None:
-    """List what depends on a table or partition, transitively, and which of it is stale: before a drop or overwrite."""
+    """List all partitions that depend on a table or partition, directly or not, and whether they are stale.
+
+    Use it before you drop or overwrite data.
+    """
     from metastore.cli.dependencies import show_impact
 
     show_impact(uri, name)
@@ -206,14 +226,17 @@ def impact(name: str, uri: str) -> None:
 
 @metastore.group(cls=Group)
 def users() -> None:
-    """Users with passwords, of METASTORE_PASSWORD_FILE."""
+    """Manage the users in METASTORE_PASSWORD_FILE."""
 
 
 @users.command("add")
 @click.argument("name")
 @settings_options("password_file")
 def add_user(name: str, **options: Any) -> None:
-    """Add a user, or change the password, which is asked for: at a terminal twice, else the first line of stdin."""
+    """Add a user, or change the password of a user.
+
+    At a terminal, the command asks for the password twice. Otherwise it reads the first line of standard input.
+    """
     from metastore.cli.users import add
 
     click.echo(add(Settings.from_environment(options), name))
@@ -223,7 +246,7 @@ def add_user(name: str, **options: Any) -> None:
 @click.argument("name")
 @settings_options("password_file")
 def remove_user(name: str, **options: Any) -> None:
-    """Remove a user. Connections that are open stay."""
+    """Remove a user. Open connections of the user stay open."""
     from metastore.cli.users import remove
 
     click.echo(remove(Settings.from_environment(options), name))
@@ -241,8 +264,11 @@ def list_users(**options: Any) -> None:
 @metastore.command("check-security")
 @click.argument("uris", metavar="URI[,URI]")
 def check_security(uris: str) -> int:
-    """Connect as a client does, with the METASTORE_CLIENT_… of the environment, and say what works and which side is
-    wrong; the status is 1 where these do not come in."""
+    """Test TLS and authentication of a server, as a client.
+
+    The credentials are in the environment variables METASTORE_CLIENT_*. For each failed check, the output says whether
+    to fix the client or the server. The exit status is 1 if a check fails.
+    """
     from metastore.cli.check_security import check_security as run_check
 
     return run_check(uris)
@@ -250,13 +276,13 @@ def check_security(uris: str) -> int:
 
 @metastore.group(cls=Group)
 def tokens() -> None:
-    """Delegation tokens that the servers on a database have given."""
+    """Manage the delegation tokens in the database."""
 
 
 @tokens.command("list")
 @settings_options("database_url", "data_dir")
 def list_tokens(**options: Any) -> None:
-    """List those that are valid."""
+    """List the valid tokens."""
     from metastore.cli.tokens import show
 
     show(Settings.from_environment(options))
@@ -264,10 +290,10 @@ def list_tokens(**options: Any) -> None:
 
 @tokens.command("revoke")
 @click.argument("number", type=int, required=False)
-@click.option("--owner", help="all of this user's")
+@click.option("--owner", help="Revoke all tokens of this user.")
 @settings_options("database_url", "data_dir")
 def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None:
-    """Revoke one by its number, or all of an owner. Connections that are open stay."""
+    """Revoke one token by its number, or all tokens of a user. Open connections stay open."""
     from metastore.cli.tokens import revoke
 
     click.echo(revoke(Settings.from_environment(options), number, owner))
@@ -275,10 +301,10 @@ def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None
 
 @metastore.group(cls=Group)
 def rights() -> None:
-    """Rights on a running metastore (METASTORE_AUTHORIZATION=grants).
+    """Manage the privileges of users, groups and roles, for METASTORE_AUTHORIZATION=grants.
 
-    On DATABASE, DATABASE.TABLE, a place (s3a://bucket/raw), catalog:NAME, or '*' for everything; of USER, @GROUP or
-    role:ROLE.
+    OBJECT is a DATABASE, a DATABASE.TABLE, a location (s3a://bucket/raw), catalog:NAME, or '*' for everything.
+    PRINCIPAL is a USER, @GROUP or role:ROLE.
     """
 
 
@@ -286,10 +312,13 @@ def rights() -> None:
 @click.argument("right")
 @click.argument("on", metavar="OBJECT")
 @click.argument("principal")
-@click.option("--grant-option", is_flag=True, help="and they may grant it on")
+@click.option("--grant-option", is_flag=True, help="Allow the principal to grant the privilege to others.")
 @uri_option
 def grant_right(right: str, on: str, principal: str, grant_option: bool, uri: str) -> None:
-    """Grant SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, ALL or, on a place, LOCATION."""
+    """Grant a privilege.
+
+    RIGHT is SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or ALL. On a location, it is LOCATION.
+    """
     from metastore.cli.rights import change
 
     click.echo(change(uri, right, on, principal, option=grant_option))
@@ -301,7 +330,7 @@ def grant_right(right: str, on: str, principal: str, grant_option: bool, uri: st
 @click.argument("principal")
 @uri_option
 def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
-    """Revoke what was granted."""
+    """Revoke a privilege."""
     from metastore.cli.rights import change
 
     click.echo(change(uri, right, on, principal, revoked=True))
@@ -309,10 +338,10 @@ def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
 
 @rights.command("list")
 @click.argument("on", metavar="[OBJECT]", required=False)
-@click.option("--of", "principal", help="only what this USER, @GROUP or role:ROLE has")
+@click.option("--of", "principal", help="List only the privileges of this USER, @GROUP or role:ROLE.")
 @uri_option
 def list_rights(on: str | None, principal: str | None, uri: str) -> None:
-    """List what was granted: on an object, to somebody."""
+    """List the granted privileges."""
     from metastore.cli.rights import show
 
     show(uri, on, principal)
@@ -320,17 +349,17 @@ def list_rights(on: str | None, principal: str | None, uri: str) -> None:
 
 @metastore.group(cls=Group)
 def partitions() -> None:
-    """Partitions of a running metastore."""
+    """Work with partitions."""
 
 
 @partitions.command("wait")
 @click.argument("name", metavar="DATABASE.TABLE")
 @click.argument("spec", metavar="COLUMN=VALUE[/COLUMN=VALUE]")
-@click.option("--dependencies", "bases", is_flag=True, help="and until all that it depends on is there")
-@click.option("--timeout", type=SECONDS, help="seconds to wait at most  [for ever]")
+@click.option("--dependencies", "bases", is_flag=True, help="Also wait for all partitions that it depends on.")
+@click.option("--timeout", type=SECONDS, help="Maximum time to wait, in seconds. Default: no limit.")
 @uri_option
 def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> None:
-    """Wait until a partition is there; the status is 1 when it is not in time."""
+    """Wait until a partition exists. The exit status is 1 after a timeout."""
     from metastore.cli.dependencies import wait as run_wait
 
     click.echo(run_wait(uri, name, spec, dependencies=bases, timeout=timeout))
@@ -338,19 +367,26 @@ def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> 
 
 @metastore.group(cls=Group)
 def spark() -> None:
-    """Spark with the client library, for clients that do not have it."""
+    """Run Spark servers with the client library."""
 
 
 @spark.command("serve")
-@click.option("--connect", type=click.IntRange(1, 65535), help="port of Spark Connect (its usual one: 15002)")
-@click.option("--thrift", type=click.IntRange(1, 65535), help="port of the Thrift server, for JDBC (usual: 10000)")
-@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on; nobody is asked who he is")
-@click.option("--master", help="Spark's master; this machine alone where nothing says another")
-@click.option("--warehouse", help="where new databases are put; else where the database default lies")
-@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="a setting of Spark's; may be given several times")
+@click.option("--connect", type=click.IntRange(1, 65535), help="Port for Spark Connect, usually 15002.")
+@click.option("--thrift", type=click.IntRange(1, 65535), help="Port for JDBC (Spark's Thrift server), usually 10000.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Clients are not authenticated."
+)
+@click.option("--master", help="Spark's master. Default: Spark's own configuration, or local mode.")
+@click.option("--warehouse", help="Directory for new databases. Default: the location of the database `default`.")
+@click.option(
+    "--conf", multiple=True, metavar="NAME=VALUE", help="A Spark setting. Repeat the option for several settings."
+)
 @uri_option
 def spark_serve(conf: tuple[str, ...], **options: Any) -> int:
-    """Serve Spark Connect and JDBC until SIGTERM or Ctrl-C."""
+    """Serve Spark Connect and JDBC until SIGTERM or Ctrl-C.
+
+    Clients need neither the client library nor its settings.
+    """
     from metastore.cli.spark import serve as serve_spark
 
     return serve_spark(conf, options)
@@ -358,18 +394,21 @@ def spark_serve(conf: tuple[str, ...], **options: Any) -> int:
 
 @metastore.group(cls=Group)
 def skew() -> None:
-    """Heavy values of tables."""
+    """Analyze skewed columns."""
 
 
 @skew.command()
 @click.argument("name", metavar="DATABASE.TABLE")
-@click.option("--columns", metavar="A,B", help="columns, taken together  [each for itself]")
-@click.option("--share", default=0.01, show_default=True, help="of all rows, that a heavy value has at least")
-@click.option("--limit", type=click.IntRange(min=1), help="only the heaviest so many values")
-@click.option("--master", default="local[*]", show_default=True, help="where Spark runs")
+@click.option("--columns", metavar="A,B", help="Columns to analyze together. Default: each column on its own.")
+@click.option("--share", default=0.01, show_default=True, help="Minimum share of all rows for a heavy value.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of heavy values.")
+@click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
 @uri_option
 def suggest(name: str, columns: str | None, share: float, limit: int | None, master: str, uri: str) -> None:
-    """Read a table once with Spark, and say which values deserve a directory, and what that saves."""
+    """Find heavy values of a table with Spark, and print the statement that gives each its own directory.
+
+    Reads the whole table once.
+    """
     from metastore.cli.skew import suggest as run_suggest
 
     run_suggest(uri, name, columns, share=share, limit=limit, master=master)
@@ -377,12 +416,19 @@ def suggest(name: str, columns: str | None, share: float, limit: int | None, mas
 
 @metastore.command()
 @click.argument("name", metavar="[DATABASE[.TABLE]]", required=False)
-@click.option("--since", metavar="TIME", help="2026-01-31, or 2026-01-31T23:59:59; UTC without an offset")
-@click.option("--user", help="only what this user did, or somebody for him")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="lines, the last ones")
+@click.option(
+    "--since", metavar="TIME", help="Show entries since this time: 2026-01-31 or 2026-01-31T23:59:59, in UTC."
+)
+@click.option("--user", help="Show only calls by this user or on behalf of this user.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Number of latest entries."
+)
 @settings_options("database_url", "data_dir", "audit")
 def audit(name: str | None, since: str | None, user: str | None, limit: int, **options: Any) -> None:
-    """Show who changed what, and who was refused what (METASTORE_AUDIT=table), in the order of the commits."""
+    """Show the audit trail: changes, and calls that were denied, in commit order.
+
+    Servers record it with METASTORE_AUDIT=table.
+    """
     from metastore.cli.audit import audit as show_audit
 
     click.echo(show_audit(Settings.from_environment(options), name, since, user, limit), err=True)

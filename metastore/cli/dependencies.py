@@ -1,4 +1,4 @@
-"""`metastore dependencies`, `metastore impact` and `metastore partitions wait`: what depends on what."""
+"""`metastore dependencies`, `metastore impact` and `metastore partitions wait`: dependent tables."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from metastore.domain.partition_names import parse_name
 from metastore.errors import InvalidInputError, NotFoundError
 from thrift_idl.gen.metastore.ttypes import DependenciesRequest, DependencyDirection, WaitRequest
 
-_WAIT = 10.0  # seconds a call, as servers have it
-_PAUSE = 1.0  # seconds until a server is query again on which too many wait
+_WAIT = 10.0  # seconds that one call waits, as servers limit it
+_PAUSE = 1.0  # seconds before the next call to a server that has too many waiting calls and returns at once
 
 
 class Target(NamedTuple):
-    """A table, or what a specification of its first partition columns means."""
+    """A table, or its partitions with given values of the first partition columns."""
 
     database: str
     table: str
@@ -34,7 +34,10 @@ class Target(NamedTuple):
 
 
 def show_dependencies(uri: str, name: str, *, up: bool, form: str) -> None:
-    """What a table or partition depends on, or (not `up`) what depends on it, as a tree or for programs."""
+    """Prints what a table or partition depends on or, unless `up`, what depends on it.
+
+    `form`: a key of FORMATS.
+    """
     with connected(uri) as client:
         target = _parse_target(client, name)
         result = _fetch(client, target, up=up, base_partitions=up or form == "tree")
@@ -43,7 +46,7 @@ def show_dependencies(uri: str, name: str, *, up: bool, form: str) -> None:
 
 
 def show_impact(uri: str, name: str) -> None:
-    """Every partition that depends on a table or partition, transitively, and whether it is fresh."""
+    """Prints every partition that depends on a table or partition, directly or not, and whether it is fresh."""
     with connected(uri) as client:
         target = _parse_target(client, name)
         result = _fetch(client, target, up=False, base_partitions=False)
@@ -61,13 +64,14 @@ def show_impact(uri: str, name: str) -> None:
             for table in result.tables
             if not table.partitions
         ]
-    print_table(f"What depends on {target}", ("dependent", "state", "reads"), rows)
+    print_table(f"Dependents of {target}", ("dependent", "state", "reads"), rows)
 
 
 def wait(uri: str, name: str, spec: str, *, dependencies: bool, timeout: float | None) -> str:
-    """Returns when the partition is there; servers tell, nothing is looked up again and again.
+    """Waits until a partition exists. Returns a confirmation.
 
-    Raises NotFoundError after `timeout` seconds.
+    Each call blocks in the server until the partition is added, so nothing is polled. `dependencies`: also wait for all
+    partitions that it depends on. Raises NotFoundError after `timeout` seconds.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     with connected(uri) as client:
@@ -77,9 +81,9 @@ def wait(uri: str, name: str, spec: str, *, dependencies: bool, timeout: float |
             left = _WAIT if deadline is None else max(0.0, min(_WAIT, deadline - started))
             request = WaitRequest(target.database, target.table, target.values, None, dependencies, int(left * 1000))
             if client.wait_for_partition(request):
-                return f"{target} is there"
+                return f"{target} exists."
             if deadline is not None and time.monotonic() >= deadline:
-                raise NotFoundError(f"{target} is not there after {timeout:g} seconds")
+                raise NotFoundError(f"{target} does not exist after {timeout:g} seconds.")
             if time.monotonic() - started < left / 2:
                 time.sleep(_PAUSE)
 
@@ -96,25 +100,25 @@ def _fetch(client: Any, target: Target, *, up: bool, base_partitions: bool) -> A
 
 
 def _parse_target(client: Any, name: str) -> Target:
-    """`database.table`, `table` (of the database default), with `@a=1/b=2` behind it or not.
+    """Parses DATABASE.TABLE or DATABASE.TABLE@a=1/b=2. Without DATABASE, the table is in the database `default`.
 
-    Raises InvalidInputError where the values are not those of the first partition columns, and what the server answers.
+    Raises InvalidInputError if the specification does not name the first partition columns, and the server's errors.
     """
-    whole, at, spec = name.partition("@")
-    database, _, table = whole.rpartition(".")
+    full_name, at, spec = name.partition("@")
+    database, _, table = full_name.rpartition(".")
     database = database or "default"
     if not table or (at and not spec):
-        raise click.UsageError(f"{name!r} is no name; write DATABASE.TABLE or DATABASE.TABLE@column=value")
+        raise click.UsageError(f"{name!r} is not a valid name. Write DATABASE.TABLE or DATABASE.TABLE@column=value.")
     if not spec:
         return Target(database, table, None, None)
     keys = [key.name for key in client.get_table(database, table).partitionKeys]
     if not keys:
-        raise InvalidInputError(f"{database}.{table} has no partitions")
+        raise InvalidInputError(f"Table {database}.{table} is not partitioned.")
     pairs = parse_name(spec)
-    given = {fold(column): value for column, value in pairs}
-    columns = keys[: len(given)]
-    if not given or set(columns) != given.keys():
+    values = {fold(column): value for column, value in pairs}
+    columns = keys[: len(values)]
+    if not values or set(columns) != values.keys():
         raise InvalidInputError(
-            f"{spec} does not name the first partition columns of {database}.{table}, which are {', '.join(keys)}"
+            f"{spec} does not name the first partition columns of {database}.{table}. They are: {', '.join(keys)}."
         )
-    return Target(database, table, [given[column] for column in columns], spec)
+    return Target(database, table, [values[column] for column in columns], spec)

@@ -1,4 +1,4 @@
-"""Dependencies as a tree for people; as JSON, Graphviz, Mermaid and OpenLineage for programs."""
+"""Formats dependencies as a tree, JSON, Graphviz, Mermaid and OpenLineage."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.tree import Tree
 
 from metastore.domain.partition_names import parse_name
 
-_SHOWN: Final = 30  # base partitions under one of a tree
+_SHOWN: Final = 30  # base partitions shown under a partition of a tree
 _EVENT: Final = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/JobEvent"
 _SUBSET: Final = "https://openlineage.io/spec/facets/1-0-0/BaseSubsetDatasetFacet.json#/$defs/"
 
 
 class Query(NamedTuple):
-    """What was query for: the table or partition, the direction, and of which server."""
+    """A query: the table or partition, the direction, and the URI of the server."""
 
     name: str
     table: str
@@ -29,7 +29,7 @@ class Query(NamedTuple):
 
 
 def tree(query: Query, result: Any) -> Tree:
-    """Without a partition, the tables; with one, the partitions."""
+    """Returns a tree of tables or, if the query names partitions, of partitions."""
     root = Tree(query.name)
     if query.spec is None:
         _grow_tables(root, query.table, query.up, result)
@@ -85,7 +85,7 @@ def _grow_down(branch: Tree, result: Any, edges: Iterable[Any]) -> None:
 
 
 def as_json(query: Query, result: Any) -> str:
-    """Returns all that the server answers."""
+    """Returns the whole answer of the server as JSON."""
     tables = [
         {"dependent": _name(table), "base": _base(table), "current": table.current, "partitions": table.partitions}
         for table in result.tables
@@ -103,18 +103,18 @@ def as_json(query: Query, result: Any) -> str:
         for partition in result.partitions
     ]
     direction = "up" if query.up else "down"
-    answer = {"name": query.name, "direction": direction, "tables": tables, "partitions": partitions}
-    return json.dumps(answer, indent=2, ensure_ascii=False)
+    document = {"name": query.name, "direction": direction, "tables": tables, "partitions": partitions}
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def dot(query: Query, result: Any) -> str:
-    """Returns a digraph of Graphviz: arrows go from what depends to what it depends on."""
+    """Returns a Graphviz digraph. Edges point from dependents to their bases."""
     lines = [f"  {_quoted(a)} -> {_quoted(b)};" for a, b in _arrows(query, result)]
     return "\n".join(["digraph dependencies {", "  rankdir=LR;", *lines, "}"])
 
 
 def mermaid(query: Query, result: Any) -> str:
-    """Returns a flowchart of Mermaid, as `dot`."""
+    """Returns a Mermaid flowchart. Edges point from dependents to their bases."""
     arrows = list(_arrows(query, result))
     number = {name: f"n{position}" for position, name in enumerate(dict.fromkeys(sum(arrows, ())))}
     nodes = [f'  {key}["{_escaped(name)}"]' for name, key in number.items()]
@@ -122,7 +122,7 @@ def mermaid(query: Query, result: Any) -> str:
 
 
 def _arrows(query: Query, result: Any) -> Iterator[tuple[str, ...]]:
-    """Between tables; where a partition was query for, between partitions."""
+    """Yields edges between tables or, if the query names partitions, between partitions."""
     if query.spec is None:
         yield from ((_name(table), _base(table)) for table in result.tables)
         return
@@ -132,8 +132,7 @@ def _arrows(query: Query, result: Any) -> Iterator[tuple[str, ...]]:
 
 
 def openlineage(query: Query, result: Any) -> str:
-    """Returns one JobEvent a line: each dependent partition is an output, and its base partitions are the input's
-    subset."""
+    """Returns one JobEvent per line. A dependent partition is the output; its base partitions are the input."""
     namespace = "hive://" + urlsplit(query.uri.split(",")[0]).netloc
     return "\n".join(json.dumps(event, ensure_ascii=False) for event in _events(namespace, result))
 
@@ -141,7 +140,7 @@ def openlineage(query: Query, result: Any) -> str:
 def _events(namespace: str, result: Any) -> Iterator[dict[str, Any]]:
     now, producer = datetime.now(UTC).isoformat(), f"urn:metastore:{version('metastore')}"
     for edge in result.partitions:
-        # Where they are not named, the specification stands for them.
+        # Without a list of base partitions, the specification represents them.
         bases = edge.basePartitions if edge.basePartitions is not None else [edge.baseSpec]
         yield {
             "eventTime": now,
@@ -166,7 +165,7 @@ def _events(namespace: str, result: Any) -> Iterator[dict[str, Any]]:
 
 
 def _subset(side: str, producer: str, names: Iterable[str]) -> dict[str, Any]:
-    """OpenLineage's facet for partitions of a dataset."""
+    """Returns OpenLineage's facet for a subset of the partitions of a dataset."""
     partitions = [{"identifier": name, "dimensions": dict(parse_name(name))} for name in names]
     return {
         "_producer": producer,

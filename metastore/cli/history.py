@@ -1,4 +1,4 @@
-"""`metastore history`: what changed of a table and when, out of the notification log; or how it was at a moment."""
+"""`metastore history`: shows the changes of a table, or its definition at a time, from the notification log."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from metastore.cli.printing import print_table
 from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest, Table
 
-_AT_ONCE: Final = 1000  # events that are read
-_SHOWN: Final = 3  # partitions that are named
+_BATCH: Final = 1000  # events read in one call
+_SHOWN: Final = 3  # partitions named in one row
 _SKEW: Final = ("skewedColNames", "skewedColValues")
 
 
 def history(uri: str, name: str, at: str | None) -> str:
-    """Prints the changes of DATABASE.TABLE, the oldest first, or its definition at a moment; returns the summary.
+    """Prints the changes of DATABASE.TABLE, the oldest first, or its definition at the time `at`. Returns a summary.
 
-    The log reaches back as far as METASTORE_EVENT_RETENTION. Raises NotFoundError, InvalidInputError.
+    The log keeps events for METASTORE_EVENT_RETENTION seconds. Raises NotFoundError, InvalidInputError.
     """
     events = list(_events(uri, *split_table(name.lower())))
     if not events:
-        raise NotFoundError(f"the notification log, of METASTORE_EVENT_RETENTION, says nothing of {name}")
+        raise NotFoundError(
+            f"The notification log has no events for {name}. Servers keep events for METASTORE_EVENT_RETENTION seconds."
+        )
     if at is None:
         rows = [(_time(event), event.eventType, _user(event), change) for event in events for change in _changes(event)]
-        print_table(f"History of {name}", ("time (UTC)", "event", "by", "change"), rows)
+        print_table(f"History of {name}", ("time (UTC)", "event", "user", "change"), rows)
         return f"{len(events)} events since {_time(events[0])}"
     until = moment("--at", at).timestamp()
     print_table(f"{name} at {at}", ("property", "value"), _definition(_table_at(name, events, until)))
@@ -40,32 +42,32 @@ def history(uri: str, name: str, at: str | None) -> str:
 
 
 def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
-    """Yields those about the table of this name now, under the names that it had before, too."""
-    found: list[NotificationEvent] = []
+    """Yields the events of the table that has this name now, including events under its earlier names."""
+    events: list[NotificationEvent] = []
     with connected(uri) as client:
         last = 0
-        while some := client.get_next_notification(NotificationEventRequest(last, _AT_ONCE)).events:
-            last = some[-1].eventId
-            found += [event for event in some if event.tableName]
-    wanted, kept = (database, table), []
-    for event in reversed(found):
-        if (event.dbName, event.tableName) == wanted:
-            kept.append(event)
+        while batch := client.get_next_notification(NotificationEventRequest(last, _BATCH)).events:
+            last = batch[-1].eventId
+            events += [event for event in batch if event.tableName]
+    name, matches = (database, table), []
+    for event in reversed(events):  # from new to old: a rename gives the name to look for in older events
+        if (event.dbName, event.tableName) == name:
+            matches.append(event)
             if event.eventType == "ALTER_TABLE":
                 before = _table(event, "tableObjBeforeJson")
-                wanted = before.dbName, before.tableName
-    yield from reversed(kept)
+                name = before.dbName, before.tableName
+    yield from reversed(matches)
 
 
 def _user(event: NotificationEvent) -> str:
-    """Returns who made the call, if it has said so."""
+    """Returns the user of the call, if the event has one."""
     return str(json.loads(event.message).get("user", ""))
 
 
 def _changes(event: NotificationEvent) -> Iterator[str]:
     message = json.loads(event.message)
     if event.eventType == "ALTER_TABLE":
-        before, after = (_facts(_table(event, f"tableObj{when}Json")) for when in ("Before", "After"))
+        before, after = (_properties(_table(event, f"tableObj{when}Json")) for when in ("Before", "After"))
         for key in dict.fromkeys([*before, *after]):
             if before.get(key) != after.get(key):
                 yield f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}"
@@ -77,23 +79,30 @@ def _changes(event: NotificationEvent) -> Iterator[str]:
         yield "replaced" if message.get("replace") == "true" else ""
 
 
-def _facts(table: Table) -> dict[str, str]:
-    """Returns what a table is, as texts by name."""
-    facts = {"name": f"{table.dbName}.{table.tableName}", "type": table.tableType or "", "owner": table.owner or ""}
-    facts |= {f"column {col.name}": col.type for col in [*table.sd.cols, *(table.partitionKeys or ())]}
-    facts |= {"location": table.sd.location or ""}
+def _properties(table: Table) -> dict[str, str]:
+    """Returns the properties of a table definition, by name."""
+    properties = {
+        "name": f"{table.dbName}.{table.tableName}",
+        "type": table.tableType or "",
+        "owner": table.owner or "",
+    }
+    properties |= {f"column {col.name}": col.type for col in [*table.sd.cols, *(table.partitionKeys or ())]}
+    properties |= {"location": table.sd.location or ""}
     skew = table.sd.skewedInfo
-    facts |= {name: str(value) for name in _SKEW if skew and (value := getattr(skew, name))}
-    facts |= {f"property {key}": value for key, value in sorted((table.parameters or {}).items())}
-    return facts
+    properties |= {name: str(value) for name in _SKEW if skew and (value := getattr(skew, name))}
+    properties |= {f"property {key}": value for key, value in sorted((table.parameters or {}).items())}
+    return properties
 
 
 def _definition(table: Table) -> list[tuple[str, str]]:
-    return list(_facts(table).items())
+    return list(_properties(table).items())
 
 
 def _table_at(name: str, events: list[NotificationEvent], until: float) -> Table:
-    """Returns the definition after the last event up to then, or before the first one later. Raises NotFoundError."""
+    """Returns the definition after the last event before `until`, or before the first event after it.
+
+    `until`: seconds since 1970. Raises NotFoundError.
+    """
     earlier = [event for event in events if event.eventTime <= until]
     later = [event for event in events if event.eventTime > until]
     if earlier and earlier[-1].eventType != "DROP_TABLE":
@@ -101,7 +110,7 @@ def _table_at(name: str, events: list[NotificationEvent], until: float) -> Table
         return _table(last, "tableObjAfterJson" if last.eventType == "ALTER_TABLE" else "tableObjJson")
     if not earlier and later and later[0].eventType != "CREATE_TABLE":
         return _table(later[0], "tableObjBeforeJson" if later[0].eventType == "ALTER_TABLE" else "tableObjJson")
-    raise NotFoundError(f"{name} was not there then")
+    raise NotFoundError(f"{name} did not exist at this time.")
 
 
 def _table(event: NotificationEvent, key: str) -> Table:

@@ -1,4 +1,4 @@
-"""`metastore locks` and `metastore locks break`: who holds what in a running metastore, and its end."""
+"""`metastore locks` and `metastore locks break`: list and release the locks of a running server."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import AbortTxnRequest, LockState, ShowLocksRequest, UnlockRequest
 
 _HEADER = ("id", "state", "type", "object", "holder", "agent", "age", "last heartbeat")
-_LONGEST = 200  # characters of what clients say of themselves
+_LONGEST = 200  # characters of a user, host or agent, which clients choose freely
 
 
 def show_locks(uri: str) -> None:
-    """One line for each object of each lock; ages in hours, minutes and seconds, of a lock since it was granted."""
+    """Prints one row for each object of each lock. The age of a lock is the time since it was granted."""
     with connected(uri) as client:
-        found = client.show_locks(ShowLocksRequest()).locks or []
-    print_table("Locks", _HEADER, [_row(element) for element in found])
+        elements = client.show_locks(ShowLocksRequest()).locks or []
+    print_table("Locks", _HEADER, [_row(element) for element in elements])
 
 
 def break_lock(uri: str, lock: int) -> str:
-    """Ends a lock, with its transaction if it has one; says what was done. Raises NotFoundError."""
+    """Releases a lock. A lock of a transaction is released by aborting the transaction. Returns a confirmation.
+
+    Raises NotFoundError.
+    """
     with connected(uri) as client:
-        found = [element for element in client.show_locks(ShowLocksRequest()).locks or [] if element.lockid == lock]
-        if not found:
-            raise NotFoundError(f"there is no lock {lock}; list those that are with  metastore locks")
-        transaction = found[0].txnid
+        elements = [each for each in client.show_locks(ShowLocksRequest()).locks or [] if each.lockid == lock]
+        if not elements:
+            raise NotFoundError(f"Lock {lock} does not exist. List the locks with: metastore locks")
+        transaction = elements[0].txnid
         if transaction:
             client.abort_txn(AbortTxnRequest(transaction))
-            return f"lock {lock} is broken: its transaction {transaction} was aborted"
+            return f"Lock {lock} released: transaction {transaction} aborted."
         client.unlock(UnlockRequest(lock))
-    return f"lock {lock} is broken"
+    return f"Lock {lock} released."
 
 
 def _row(element: Any) -> tuple[str, ...]:
@@ -55,9 +58,9 @@ def _row(element: Any) -> tuple[str, ...]:
 def _state(element: Any) -> str:
     if element.state == LockState.ACQUIRED:
         return "held"
-    return f"waits for {element.blockedByExtId}" if element.blockedByExtId else "waits"
+    return f"waiting for {element.blockedByExtId}" if element.blockedByExtId else "waiting"
 
 
 def _age(moment: int | None) -> str:
-    """Returns the age of milliseconds since 1970, by this machine's clock."""
+    """Returns the time since `moment`, in milliseconds since 1970, as H:MM:SS by the clock of this machine."""
     return str(timedelta(seconds=max(0, int(time.time() - moment / 1000)))) if moment else ""

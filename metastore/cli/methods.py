@@ -1,4 +1,4 @@
-"""`metastore methods`: which methods of the wire this version serves, and why it refuses the others."""
+"""`metastore methods`: lists the methods of Hive's Thrift service, and why some are not supported."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class _Group(NamedTuple):
     methods: list[str]
 
 
-def show_methods(*, refused_only: bool) -> None:
-    """A row for each domain on a terminal; elsewhere a line for each method: domain, method, state, reason."""
-    groups = _refused() if refused_only else sorted(_refused() + _served())
+def show_methods(*, unsupported_only: bool) -> None:
+    """Prints one row per domain on a terminal. Elsewhere, prints one line per method: domain, method, state, reason."""
+    groups = _unsupported() if unsupported_only else sorted(_unsupported() + _served())
     if not is_terminal():
         lines = [(group.domain, name, group.state, group.reason) for group in groups for name in group.methods]
         print_table("Methods", (), lines)
@@ -41,9 +41,9 @@ def _served() -> list[_Group]:
     return [_Group(domain, "served", "", names) for domain, names in domains.items()]
 
 
-def _refused() -> list[_Group]:
+def _unsupported() -> list[_Group]:
     groups = [
-        _Group(domain, "refused", refusal.reason, sorted(refusal.methods.split()))
+        _Group(domain, "not supported", refusal.reason, sorted(refusal.methods.split()))
         for domain, refusal in REFUSED.items()
     ]
     return sorted(groups)

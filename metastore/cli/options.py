@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _TYPES: Final[dict[Callable[[str], Any], Any]] = {int: int, float: float, Path: 
 
 
 def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns an option for each field of Settings, or for those named. What is not given comes from the
-    environment."""
+    """Returns a decorator that adds an option for each setting in `names`, or for all settings.
+
+    An absent option has the value None: `Settings.from_environment` then reads the environment variable.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for setting in reversed([field for field in fields(Settings) if not names or field.name in names]):
@@ -40,12 +42,12 @@ uri_option = click.option(
     default="thrift://127.0.0.1:9083",
     show_default=True,
     show_envvar=True,
-    help="a running metastore; several, with commas between, are tried in turn",
+    help="Addresses of servers, separated by commas. The first one that answers is used.",
 )
 
 
 class _Seconds(click.FloatRange):
-    """A time of at most a hundred years: neither endless nor no number."""
+    """A duration of at most a hundred years. Unlike a float, it cannot be infinite or NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         seconds = super().convert(value, param, ctx)
@@ -58,10 +60,13 @@ SECONDS: Final = _Seconds(min=0, max=3_155_760_000)
 
 
 def moment(option: str, text: str) -> datetime:
-    """Returns what an option says in ISO 8601; without an offset it is UTC. Raises InvalidInputError."""
+    """Parses a time in ISO 8601, which is in UTC unless it has an offset. `option` is named in errors.
+
+    Raises InvalidInputError.
+    """
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
-        mend = "write 2026-01-31, or 2026-01-31T23:59:59, or with +01:00 behind it what is not UTC"
-        raise InvalidInputError(f"{option} {text!r} is no time: {mend}") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        hint = "Write 2026-01-31, 2026-01-31T23:59:59 (UTC) or 2026-01-31T23:59:59+01:00."
+        raise InvalidInputError(f"{option} {text!r} is not a valid time. {hint}") from None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What commands show: a table for people, plain lines for programs."""
+"""Prints results: a table on a terminal, tab-separated lines elsewhere."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-_LONGEST: Final = 4000  # characters of a cell, as of a location
+_LONGEST: Final = 4000  # characters of a cell
 
 
 def is_terminal() -> bool:
-    """Tells whether a person reads what is printed."""
+    """Returns True if standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
-    """Prints a table on a terminal; elsewhere one line a row, its cells separated by tabs. Cells are bounded."""
+    """Prints a table on a terminal. Elsewhere, prints one line per row, without the header, with tabs between cells.
+
+    Cells are cut to 4000 characters.
+    """
     cells = [[printable(bounded(cell or "", _LONGEST)) for cell in row] for row in rows]
     if not is_terminal():
         for row in cells:
             print(*row, sep="\t")  # noqa: T201
         return
-    from rich.console import Console  # a server is not to wait for these at its start
+    from rich.console import Console  # imported here: the server imports this module, and rich would delay its start
     from rich.table import Table
     from rich.text import Text
 
@@ -32,10 +35,10 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str |
 
 
 def bounded(text: str, longest: int) -> str:
-    """Returns the text, or its beginning and how long it is."""
+    """Returns the text. A text of more than `longest` characters is cut, and its length is appended."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 
 def printable(text: str) -> str:
-    """Control characters, which names and values may hold, must not reach the terminal."""
-    return "".join(name if name.isprintable() else name.encode("unicode_escape").decode() for name in text)
+    """Escapes control characters: names and values can contain them, and a terminal would execute them."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

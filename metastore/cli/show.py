@@ -1,4 +1,4 @@
-"""`metastore databases`, `tables` and `table`: what a running metastore holds, for people; plain lines for programs."""
+"""`metastore databases`, `metastore tables` and `metastore table`: show the catalog of a running server."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from metastore.cli.printing import print_table
 
 
 def show_databases(uri: str) -> None:
-    """Name, location and description of every database."""
+    """Prints the name, location and description of every database."""
     with connected(uri) as client:
-        found = [client.get_database(name) for name in client.get_all_databases()]
+        databases = [client.get_database(name) for name in client.get_all_databases()]
     print_table(
         "Databases",
         ("database", "location", "description"),
-        [(database.name, database.locationUri, database.description) for database in found],
+        [(database.name, database.locationUri, database.description) for database in databases],
     )
 
 
 def show_tables(uri: str, database: str) -> None:
-    """Name, type, keys, skewed columns and location of every table of a database."""
+    """Prints the name, type, partition keys, skewed columns and location of every table of a database."""
     with connected(uri) as client:
         client.get_database(database)
-        found = client.get_table_objects_by_name(database, client.get_all_tables(database))
+        tables = client.get_table_objects_by_name(database, client.get_all_tables(database))
     rows = [
-        (table.tableName, table.tableType, _keys(table), _skewed_columns(table), table.sd.location) for table in found
+        (table.tableName, table.tableType, _keys(table), _skewed_columns(table), table.sd.location) for table in tables
     ]
     print_table(f"Tables of {database}", ("table", "type", "partitioned by", "skewed by", "location"), rows)
 
 
 def show_table(uri: str, database: str, name: str, limit: int) -> None:
-    """Columns, facts, skewed values with their directories, and at most `limit` partitions."""
+    """Prints the properties, columns, skewed values with directories, and at most `limit` partitions of a table."""
     with connected(uri) as client:
         table = client.get_table(database, name)
         total = client.get_num_partitions_by_filter(database, name, "") if table.partitionKeys else 0
         partitions = client.get_partitions(database, name, min(limit, 32767)) if total else []
     full_name = f"{table.dbName}.{table.tableName}"
-    print_table(full_name, ("property", "value"), _facts(table))
+    print_table(full_name, ("property", "value"), _properties(table))
     keys = {key.name for key in table.partitionKeys}
     columns = [
         (col.name, col.type, "partition key" if col.name in keys else "", col.comment)
@@ -58,8 +58,8 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
         print_table(f"Partitions of {full_name}: {shown}", ("partition", "location", "files", "bytes", "rows"), rows)
 
 
-def _facts(table: Any) -> list[tuple[str, str | None]]:
-    facts = [
+def _properties(table: Any) -> list[tuple[str, str | None]]:
+    properties = [
         ("type", table.tableType),
         ("owner", table.owner),
         ("location", table.sd.location),
@@ -70,7 +70,7 @@ def _facts(table: Any) -> list[tuple[str, str | None]]:
         ("stored as directories", "yes" if table.sd.storedAsSubDirectories else None),
         ("buckets", f"{table.sd.numBuckets} by {', '.join(table.sd.bucketCols)}" if table.sd.bucketCols else None),
     ]
-    return [fact for fact in facts if fact[1]] + sorted((table.parameters or {}).items())
+    return [each for each in properties if each[1]] + sorted((table.parameters or {}).items())
 
 
 def _keys(table: Any) -> str:
@@ -82,7 +82,10 @@ def _skewed_columns(table: Any) -> str:
 
 
 def _skew_rows(owner: str | None, descriptor: Any) -> Iterable[tuple[str | None, str, str | None]]:
-    """Returns a table's skewed values, with a location where there is one; of a partition only those that have one."""
+    """Yields owner, skewed value and location.
+
+    For a table (`owner` None), yields all skewed values. For a partition, yields only those that have a directory.
+    """
     skew = descriptor.skewedInfo
     if skew is None:
         return

@@ -1,4 +1,4 @@
-"""`metastore skew suggest`: the Spark client's find_skew, in a process of its own, as tables for people."""
+"""`metastore skew suggest`: runs the Spark client's `find_skew` in a process of its own and prints its result."""
 
 from __future__ import annotations
 
@@ -8,44 +8,48 @@ from typing import Any, Final
 import click
 
 from metastore.cli.printing import print_table
-from metastore.cli.spark import ask_client
+from metastore.cli.spark import run_client
 
 _COMMAND: Final = "metastore skew suggest"
 
 
 def suggest(uri: str, name: str, columns: str | None, *, share: float, limit: int | None, master: str) -> None:
-    """Prints the heavy values of `columns`, or of each column for itself, and the statement that declares them."""
+    """Prints the heavy values and the statement that declares them.
+
+    `columns`: columns to analyze together, separated by commas; None analyzes each column on its own. `share`: minimum
+    share of the rows. `limit`: maximum number of values. `master`: Spark's master.
+    """
     options = {"uri": uri, "columns": columns, "share": share, "limit": limit, "master": master}
     arguments = [f"--{option}={value}" for option, value in options.items() if value is not None]
-    found = ask_client(_COMMAND, "spark_client.commands.suggest_skew", name, *arguments)["suggestions"]
+    suggestions = run_client(_COMMAND, "spark_client.commands.suggest_skew", name, *arguments)["suggestions"]
     if columns is None:
         print_table(
-            f"Columns of {name}, by what directories of heavy values save",
-            ("column", "heavy values", "heaviest", "rows of all others", "not read on average"),
-            [_column(suggestion) for suggestion in found],
+            f"Columns of {name}, by the rows that skew directories let queries skip",
+            ("column", "heavy values", "heaviest", "share of other rows", "skipped on average"),
+            [_column(suggestion) for suggestion in suggestions],
         )
-    best = found[0] if found else {"values": []}
+    best = suggestions[0] if suggestions else {"values": []}
     if not best["values"]:
-        click.echo(f"no value has {share:.2%} of the rows of {name}")
+        click.echo(f"No value has {share:.2%} or more of the rows of {name}.")
         return
     print_table(
         f"Heavy values of {name}",
-        (*best["columns"], "rows", "share", "a query for it does not read"),
+        (*best["columns"], "rows", "share", "skipped by a query for it"),
         [_value(value) for value in best["values"]],
     )
     click.echo(f"ALTER TABLE {name} {best['clause']};")
 
 
-def _column(found: dict[str, Any]) -> Sequence[str]:
-    heaviest = ", ".join(found["values"][0]["values"]) if found["values"] else ""
+def _column(suggestion: dict[str, Any]) -> Sequence[str]:
+    heaviest = ", ".join(suggestion["values"][0]["values"]) if suggestion["values"] else ""
     return (
-        ", ".join(found["columns"]),
-        f"{len(found['values'])}",
+        ", ".join(suggestion["columns"]),
+        f"{len(suggestion['values'])}",
         heaviest,
-        f"{found['rest']:.2%}",
-        f"{found['pruned']:.2%}",
+        f"{suggestion['rest']:.2%}",
+        f"{suggestion['pruned']:.2%}",
     )
 
 
-def _value(found: dict[str, Any]) -> Sequence[str]:
-    return (*found["values"], f"{found['rows']}", f"{found['share']:.2%}", f"{found['pruned']:.2%}")
+def _value(value: dict[str, Any]) -> Sequence[str]:
+    return (*value["values"], f"{value['rows']}", f"{value['share']:.2%}", f"{value['pruned']:.2%}")

@@ -1,4 +1,4 @@
-"""What the commands need that are carried out by the Spark client, in a process of its own."""
+"""Runs commands of the Spark client in a process of their own, for commands that need Spark."""
 
 from __future__ import annotations
 
@@ -20,35 +20,36 @@ _JAVA: Final = 17
 
 
 def require_packages(command: str, extra: str, *packages: str) -> None:
-    """Raises ConfigurationError where one is not installed; `extra` is that of ours that brings it."""
+    """Raises ConfigurationError if a package is missing. `extra`: the extra of `metastore` that installs it."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
-        raise ConfigurationError(f"{command} needs {', '.join(missing)}: run  pip install 'metastore[{extra}]'")
+        raise ConfigurationError(f"{command} needs {', '.join(missing)}. Run: pip install 'metastore[{extra}]'")
 
 
 def require_java(command: str) -> None:
-    """Raises ConfigurationError where Spark would find no Java, or an old one: JAVA_HOME, else what the PATH finds."""
+    """Raises ConfigurationError if Java is missing or too old. Spark uses JAVA_HOME if it is set, else the PATH."""
     home = environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    mend = f"{command} needs Java {_JAVA} or newer: install one (Debian: apt-get install default-jre-headless)"
+    hint = f"{command} needs Java {_JAVA} or newer. Install it (Debian: apt-get install default-jre-headless)."
     if java is None:
-        raise ConfigurationError(f"no Java in {f'JAVA_HOME={home}' if home else 'the PATH'}; {mend}")
+        raise ConfigurationError(f"No Java in {f'JAVA_HOME={home}' if home else 'the PATH'}: {hint}")
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', answer)
-    if found is None or int(found.group(1)) < _JAVA:
-        raise ConfigurationError(f"{java} is Java {found.group(1) if found else 'of an unknown version'}; {mend}")
+    match = re.search(r'version "(?:1\.)?(\d+)', answer)
+    if match is None or int(match.group(1)) < _JAVA:
+        version = match.group(1) if match else "of an unknown version"
+        raise ConfigurationError(f"{java} is Java {version}: {hint}")
 
 
 def serve(conf: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Runs Spark's servers until they are told to stop; returns their status. `conf`: NAME=VALUE each.
+    """Replaces this process with Spark's servers. `conf`: Spark settings, NAME=VALUE. `options`: of the command.
 
-    Raises ConfigurationError where Spark cannot run, or nothing is to be served.
+    Raises ConfigurationError if Spark cannot run, or if no port is given.
     """
     command = "metastore spark serve"
     if options["connect"] is None and options["thrift"] is None:
-        raise ConfigurationError(f"nothing to serve: say {command} --connect 15002, --thrift 10000, or both")
+        raise ConfigurationError(f"Name at least one port: {command} --connect 15002 --thrift 10000")
     if wrong := next((text for text in conf if "=" not in text), None):
-        raise ConfigurationError(f"--conf {wrong} is no NAME=VALUE")
+        raise ConfigurationError(f"--conf {wrong} must have the form NAME=VALUE")
     require_packages(command, "spark", "pyspark")
     require_java(command)
     arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
@@ -56,19 +57,20 @@ def serve(conf: Sequence[str], options: Mapping[str, Any]) -> int:
     os.execv(sys.executable, [sys.executable, "-m", "spark_client.commands.serve", *arguments])  # noqa: S606 - no shell
 
 
-def ask_client(command: str, module: str, *arguments: str) -> dict[str, Any]:
-    """Returns what a module of the Spark client prints as its last line, in JSON, on behalf of `command`.
+def run_client(command: str, module: str, *arguments: str) -> dict[str, Any]:
+    """Runs a module of the Spark client. Returns the JSON object that it prints as its last line.
 
-    Raises ConfigurationError where Spark cannot run, MetastoreError with its text where it refuses.
+    `command` is the name for error messages. Raises ConfigurationError if Spark cannot run, and MetastoreError with the
+    text of an error that the module reports.
     """
     require_packages(command, "spark", "pyspark")
     require_java(command)
-    answer = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
+    result = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
     try:
-        reply: dict[str, Any] = json.loads(answer.stdout.strip().rpartition("\n")[2])
+        reply: dict[str, Any] = json.loads(result.stdout.strip().rpartition("\n")[2])
     except ValueError:
-        reason = answer.stderr.strip().rpartition("\n")[2]
-        raise UnavailableError(f"Spark ended with status {answer.returncode}: {reason}") from None
+        reason = result.stderr.strip().rpartition("\n")[2]
+        raise UnavailableError(f"Spark exited with status {result.returncode}: {reason}") from None
     if "error" in reply:
         raise MetastoreError(reply["error"])
     return reply

@@ -1,4 +1,4 @@
-"""`metastore tokens`: delegation tokens, straight from the database."""
+"""`metastore tokens`: lists and revokes delegation tokens, directly in the database."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from migrations import runner
 
 
 def show(settings: Settings) -> None:
-    """Prints those that are valid, without anything secret."""
-    with _tokens(settings) as found:
-        rows = [[_text(value) for value in row] for row in found.all()]
-    print_table("Tokens", ["number", "owner", "renewer", "asked for by", "issued", "expires", "at the latest"], rows)
+    """Prints the valid tokens, without their secrets."""
+    with _tokens(settings) as tokens:
+        rows = [[_text(value) for value in row] for row in tokens.all()]
+    print_table("Tokens", ["number", "owner", "renewer", "requested by", "issued", "expires", "maximum expiry"], rows)
 
 
 def revoke(settings: Settings, number: int | None, owner: str | None) -> str:
-    """Says what was done. Raises ConfigurationError, NotFoundError."""
+    """Revokes the token with a number, or all tokens of an owner. Returns a confirmation.
+
+    Raises ConfigurationError, NotFoundError.
+    """
     if (number is None) == (owner is None):
-        raise ConfigurationError("which token? Give its number, or --owner")
-    with _tokens(settings) as found:
-        count = found.revoke(sequence=number, owner=owner)
+        raise ConfigurationError("Name one token by its number, or all tokens of a user with --owner.")
+    with _tokens(settings) as tokens:
+        count = tokens.revoke(sequence=number, owner=owner)
     if not count:
-        raise NotFoundError(f"there is no token {number}" if owner is None else f"{owner} has no token")
-    return "1 token was revoked" if count == 1 else f"{count} tokens were revoked"
+        raise NotFoundError(f"Token {number} does not exist." if owner is None else f"User {owner} has no tokens.")
+    return "1 token revoked." if count == 1 else f"{count} tokens revoked."
 
 
 @contextmanager

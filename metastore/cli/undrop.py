@@ -1,4 +1,4 @@
-"""`metastore dropped` and `metastore undrop`: what can be taken back, and taking it back."""
+"""`metastore dropped` and `metastore undrop`: list and restore dropped objects."""
 
 from __future__ import annotations
 
@@ -10,43 +10,59 @@ from metastore.cli.printing import print_table
 from metastore.errors import InvalidInputError
 from thrift_idl.gen.metastore.ttypes import DroppedObject, DroppedRequest, UndropRequest
 
-_HEADER = ("number", "what", "name", "partitions", "when (UTC)", "until (UTC)", "by", "from", "files", "bytes")
+_HEADER = (
+    "number",
+    "kind",
+    "name",
+    "partitions",
+    "dropped (UTC)",
+    "kept until (UTC)",
+    "user",
+    "address",
+    "files",
+    "bytes",
+)
 _PATIENCE = 24 * 3600.0  # seconds
 
 
 def show_dropped(uri: str, name: str) -> str:
-    """Prints what can be taken back, of a database, a table or all, the newest first; returns the summary."""
+    """Prints the objects that can be restored, the newest first. Returns a summary.
+
+    `name`: DATABASE, DATABASE.TABLE, or "" for all.
+    """
     database, table = split_object(name) if name else ("", "")
     with connected(uri, timeout=_PATIENCE) as client:
-        found = client.dropped(DroppedRequest(database or None))
-    found = [drop for drop in found if table.lower() in ("", drop.tableName)]
-    print_table("What can be taken back", _HEADER, [_row(drop) for drop in found])
-    return f"{len(found)} can be taken back, {sum(drop.bytes for drop in found)} bytes are kept for that"
+        drops = client.dropped(DroppedRequest(database or None))
+    drops = [drop for drop in drops if table.lower() in ("", drop.tableName)]
+    print_table("Dropped objects", _HEADER, [_row(drop) for drop in drops])
+    return f"{len(drops)} dropped objects can be restored. Their files take {sum(drop.bytes for drop in drops)} bytes."
 
 
 def undrop(uri: str, name: str, new_name: str | None, number: int | None) -> str:
-    """Takes back DATABASE, DATABASE.TABLE or DATABASE.TABLE@SPEC; returns what is there again.
+    """Restores DATABASE, DATABASE.TABLE or the partitions DATABASE.TABLE@SPEC. Returns a confirmation.
 
-    `new_name`: of the table, with or without its database. Raises NotFoundError, UnavailableError, InvalidInputError.
+    `new_name`: a new name for the table, with or without its database. `number`: the drop to restore, as listed by
+    `metastore dropped`; None restores the newest one. Raises NotFoundError, UnavailableError, InvalidInputError.
     """
     full_name, at, partition = name.partition("@")
     database, table = split_object(full_name)
     if at and not (table and partition):
-        raise InvalidInputError(f"{name!r} names no partition: write DATABASE.TABLE@key=value")
+        raise InvalidInputError(f"{name!r} does not name a partition. Write DATABASE.TABLE@column=value.")
     renamed = None if new_name is None else split_new_name(new_name, database)
     request = UndropRequest(database, table or None, None, partition or None, renamed, number)
     with connected(uri, timeout=_PATIENCE) as client:
-        back = client.undrop(request)
-    what = f"{back.partitions} partitions of " if back.partitions else ""
-    how = f", which was {back.kind}," if back.kind in ("truncated", "overwritten") else ""
-    return f"{what}{back.dbName}{f'.{back.tableName}' if back.tableName else ''}{how} came back"
+        restored = client.undrop(request)
+    partitions = f"{restored.partitions} partitions of " if restored.partitions else ""
+    full_name = f"{restored.dbName}.{restored.tableName}" if restored.tableName else restored.dbName
+    kind = f" ({restored.kind})" if restored.kind in ("truncated", "overwritten") else ""
+    return f"Restored {partitions}{full_name}{kind}."
 
 
 def _row(drop: DroppedObject) -> tuple[str, ...]:
     name = f"{drop.dbName}.{drop.tableName}" if drop.tableName else drop.dbName
-    counted = (str(drop.files), str(drop.bytes))
+    sizes = (str(drop.files), str(drop.bytes))
     times = _time(drop.droppedAt), _time(drop.keptUntil)
-    return (str(drop.id), drop.kind, name, str(drop.partitions), *times, drop.user or "", drop.address or "", *counted)
+    return (str(drop.id), drop.kind, name, str(drop.partitions), *times, drop.user or "", drop.address or "", *sizes)
 
 
 def _time(seconds: int) -> str:

@@ -1,4 +1,4 @@
-"""`metastore users`: the file of passwords."""
+"""`metastore users`: manages the password file."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from metastore.settings import Settings
 
 
 def add(settings: Settings, name: str) -> str:
-    """Asks for a password and writes its hash; says what was done."""
+    """Reads a password from the terminal or from standard input, and writes its hash. Returns a confirmation."""
     path, file = _file(settings)
     if sys.stdin.isatty():
         password = click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
     else:
         password = sys.stdin.readline().rstrip("\r\n")
     new = file.add(name, password)
-    return f"{name} was added to {path}" if new else f"{name} has another password in {path}"
+    return f"User {name} added to {path}." if new else f"Password of {name} changed in {path}."
 
 
 def remove(settings: Settings, name: str) -> str:
-    """Says what was done. Raises NotFoundError."""
+    """Removes a user from the file. Returns a confirmation. Raises NotFoundError."""
     path, file = _file(settings)
     file.remove(name)
-    return f"{name} was removed from {path}"
+    return f"User {name} removed from {path}."
 
 
 def show(settings: Settings) -> None:
-    """Prints the names, a line each. Raises ConfigurationError where there is no file."""
+    """Prints the user names, one per line. Raises ConfigurationError if the file does not exist."""
     path, file = _file(settings)
     if not path.exists():
-        raise ConfigurationError(f"{path} is not there: metastore users add NAME makes it")
+        raise ConfigurationError(f"The password file {path} does not exist. Create it with: metastore users add NAME")
     for name in sorted(file.users()):
         click.echo(printable(name))
 
 
 def _file(settings: Settings) -> tuple[Path, PasswordFile]:
     if settings.password_file is None:
-        raise ConfigurationError("which file? Set METASTORE_PASSWORD_FILE, or give --password-file")
+        raise ConfigurationError("No password file is configured. Set METASTORE_PASSWORD_FILE, or use --password-file.")
     return settings.password_file, PasswordFile(settings.password_file)

@@ -1,4 +1,4 @@
-"""Lines of the log, as text or as JSON: one line each, bounded, whatever clients have put into names."""
+"""Formats the log, as text or JSON. Each record is one line of bounded length, whatever names clients send."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from typing import Any, Final
 FORMATS: Final = ("text", "json")
 STANDARD_ERROR: Final = 2
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
-_LONGEST: Final = 4000  # characters of a message
-_LONGEST_FIELD: Final = 500
-_LONGEST_TRACEBACK: Final = 16_000
+_MAX_MESSAGE: Final = 4000  # characters of a message
+_MAX_FIELD: Final = 500
+_MAX_TRACEBACK: Final = 16_000
 
 
 class CallLine:
-    """What the log has of a call, by name; as text, in one line."""
+    """The log entry of a call: its fields, and its text form."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
 
     def __str__(self) -> str:
-        shown = self.fields
+        fields = self.fields
         line = (
-            f"{shown['address']} {shown['user'] or '-'} {shown['method']} {shown['object'] or '-'} "
-            f"{shown['milliseconds']} ms request={shown['request']} connection={shown['connection']} "
-            f"client={shown['client']} database={shown['database']} waiting={shown['waiting']} "
-            f"rows={shown['rows']} bytes={shown['bytes']} outcome={shown['outcome']}"
+            f"{fields['address']} {fields['user'] or '-'} {fields['method']} {fields['object'] or '-'} "
+            f"{fields['milliseconds']} ms request={fields['request']} connection={fields['connection']} "
+            f"client={fields['client']} database={fields['database']} waiting={fields['waiting']} "
+            f"rows={fields['rows']} bytes={fields['bytes']} outcome={fields['outcome']}"
         )
-        if sql := shown.get("sql"):
+        if sql := fields.get("sql"):
             line += f" sql={sql}"
-        return f"{line}: {error}" if (error := shown.get("error")) else line
+        return f"{line}: {error}" if (error := fields.get("error")) else line
 
 
 class LineRecord(logging.LogRecord):
-    """A line of the log that no code is looked for that wrote it: making such a record takes a third of the time."""
+    """A log record without the file, line and thread that wrote it. Its creation takes a third of the time."""
 
     _SAME: Final = vars(logging.LogRecord("", 0, "", 0, "%s", (), None))
 
@@ -56,44 +56,47 @@ class LineRecord(logging.LogRecord):
         )
 
 
-def one_line(text: str, longest: int = _LONGEST_FIELD) -> str:
-    """Returns the text on one line, whatever a client has put into a name, and not longer than so many characters."""
+def one_line(text: str, longest: int = _MAX_FIELD) -> str:
+    """Returns the text with control characters escaped. A longer text is cut, and its length is appended."""
     bounded = text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
-    return bounded if bounded.isprintable() else bounded.translate(_CONTROLS)  # translating takes ten times as long
+    return (
+        bounded if bounded.isprintable() else bounded.translate(_CONTROLS)
+    )  # `translate` takes ten times as long as the check
 
 
 class _Formatter(logging.Formatter):
-    """What both have in common."""
+    """Base of both formatters."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
-        """Returns the end of a traceback, each line indented: what an error says can look like no line of the log."""
-        found = super().formatException(ei)[-_LONGEST_TRACEBACK:]
-        return "\n".join(f"  {line.translate(_CONTROLS)}" for line in found.split("\n"))
+        """Returns the end of a traceback, indented, so that the text of an error cannot look like a log line."""
+        text = super().formatException(ei)[-_MAX_TRACEBACK:]
+        return "\n".join(f"  {line.translate(_CONTROLS)}" for line in text.split("\n"))
 
 
 class TextFormatter(_Formatter):
-    """Time, level, logger, process and message. A traceback follows its line."""
+    """Writes time, level, logger, process and message. A traceback follows its line."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._second = 0, ""  # the last one, and how it is written
+        self._second = 0, ""  # cache: the last second and its text
 
     def formatTime(self, record: logging.LogRecord, _: str | None = None) -> str:  # noqa: N802 - the library's name
+        """Returns the local time with milliseconds."""
         second = int(record.created)
-        known, text = self._second
-        if second != known:
+        cached, text = self._second
+        if second != cached:
             text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
             self._second = second, text
         return f"{text},{int(record.msecs):03d}"
 
     def format(self, record: logging.LogRecord) -> str:
-        message = one_line(record.getMessage(), _LONGEST)
+        message = one_line(record.getMessage(), _MAX_MESSAGE)
         line = f"{self.formatTime(record)} {record.levelname} {record.name}[{record.process}] {message}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonFormatter(_Formatter):
-    """One object a line; a call's fields beside the others."""
+    """Writes one JSON object per line. The fields of a call are fields of the object."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, Any] = {
@@ -106,38 +109,39 @@ class JsonFormatter(_Formatter):
         if isinstance(call, CallLine):
             entry |= call.fields
         else:
-            entry["message"] = one_line(record.getMessage(), _LONGEST)
+            entry["message"] = one_line(record.getMessage(), _MAX_MESSAGE)
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, ensure_ascii=False, default=str)
 
 
 class LineHandler(logging.Handler):
-    """Writes each record at once and whole, so that no thread waits for another's line."""
+    """Writes each record with one system call, so that threads need no lock."""
 
     def __init__(self, descriptor: int) -> None:
-        """`descriptor`: a file that is open for writing."""
+        """`descriptor`: a file descriptor that is open for writing."""
         super().__init__()
         self._descriptor = descriptor
 
     def createLock(self) -> None:  # noqa: N802 - the library's name
-        """Does without one: the kernel keeps what one call writes together."""
+        """Creates no lock: the kernel does not mix the data of two writes."""
         self.lock = None
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Writes a record. Called by the library."""
         try:
             left = memoryview(f"{self.format(record)}\n".encode(errors="backslashreplace"))
             while left:
                 left = left[os.write(self._descriptor, left) :]
-        except Exception:  # noqa: BLE001 - as the library's own handlers: a log that fails ends no call
+        except Exception:  # noqa: BLE001 - as in the library's own handlers: a failing log must not fail the call
             self.handleError(record)
 
 
 def configure(level: str, form: str) -> None:
-    """Has all loggers of this process write to its standard error, in one of FORMATS."""
-    # Of each line; shown nowhere (Python's logging cookbook, "Optimization").
+    """Configures all loggers of this process to write to standard error. `form`: one of FORMATS."""
+    # No format shows threads and source lines: do not collect them (Python's logging HOWTO, "Optimization").
     logging.logThreads = logging.logMultiprocessing = False
-    logging._srcfile = None  # noqa: SLF001 - the same
+    logging._srcfile = None  # noqa: SLF001 - the documented way
     handler = LineHandler(STANDARD_ERROR)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=level, handlers=[handler])

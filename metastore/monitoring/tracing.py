@@ -1,4 +1,7 @@
-"""Spans of calls for OpenTelemetry, sent to a collector by OTLP over HTTP. Only where it is asked for and installed."""
+"""Sends a span for each call to an OpenTelemetry collector, by OTLP over HTTP.
+
+OpenTelemetry is an optional dependency, and is imported only if METASTORE_TRACES_ENDPOINT is set.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,20 @@ Value = str | int | float
 
 
 class Spans:
-    """Of one process; sends them in the background, and drops them where nobody takes them.
+    """The spans of one process. A thread sends them, and drops them if the collector does not answer.
 
-    What is sampled, and how much is sent at once, is set as OpenTelemetry has it (OTEL_TRACES_SAMPLER, OTEL_BSP_…).
+    OpenTelemetry's own variables (OTEL_TRACES_SAMPLER, OTEL_BSP_*) configure sampling and batches.
     """
 
     def __init__(self, url: str, version: str) -> None:
-        """`url`: the collector's, http://host:4318/v1/traces. Raises ConfigurationError, also where a package is
-        missing.
+        """`url`: the address of the collector, as http://host:4318/v1/traces.
+
+        Raises ConfigurationError for an invalid URL or a missing package.
         """
         if not re.match(r"https?://[^/\s]+/", url):
-            raise ConfigurationError(f"traces is {url!r}, but must be an address: http://host:4318/v1/traces")
+            raise ConfigurationError(
+                f"METASTORE_TRACES_ENDPOINT is {url!r}; it must be a URL: http://host:4318/v1/traces"
+            )
         try:
             from opentelemetry import trace
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -31,7 +37,7 @@ class Spans:
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
         except ImportError as error:
             raise ConfigurationError(
-                "traces are sent with OpenTelemetry, which is missing: run  pip install 'metastore[tracing]'"
+                "METASTORE_TRACES_ENDPOINT needs OpenTelemetry. Run: pip install 'metastore[tracing]'"
             ) from error
         self._provider = TracerProvider(
             resource=Resource.create({"service.name": "metastore", "service.version": version})
@@ -41,16 +47,16 @@ class Spans:
         self._kind, self._failed = trace.SpanKind.SERVER, trace.StatusCode.ERROR
 
     def add(self, name: str, seconds: float, attributes: Mapping[str, Value | None], error: str | None) -> None:
-        """Adds what has taken so long, and ends now."""
+        """Adds a span that ends now and has lasted `seconds`. `error`: the text of an error, if any."""
         end = time.time_ns()
-        given = {key: value for key, value in attributes.items() if value is not None}
+        present = {key: value for key, value in attributes.items() if value is not None}
         span = self._tracer.start_span(
-            name, kind=self._kind, attributes=given, start_time=end - int(seconds * 1_000_000_000)
+            name, kind=self._kind, attributes=present, start_time=end - int(seconds * 1_000_000_000)
         )
         if error is not None:
             span.set_status(self._failed, error)
         span.end(end)
 
     def close(self) -> None:
-        """Sends what is left."""
+        """Sends the remaining spans."""
         self._provider.shutdown()

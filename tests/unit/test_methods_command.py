@@ -26,7 +26,7 @@ def test_every_method_is_one_line(capsys: Capture) -> None:
 
 
 def test_only_what_is_refused(capsys: Capture) -> None:
-    found = lines(capsys, "--refused")
+    found = lines(capsys, "--unsupported")
     assert {name: (domain, reason) for domain, name, _, reason in found} == refused()
 
 
