@@ -46,5 +46,5 @@ class Timer:
                     return
             except MetastoreError as error:
                 log.warning("Background job failed and will be retried: %s: %s", self._name, error)
-            except Exception:
+            except Exception:  # one failure must not end the timer
                 log.exception("Background job failed and will be retried: %s", self._name)
