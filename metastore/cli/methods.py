@@ -38,7 +38,7 @@ def _served() -> list[_Group]:
     domains: dict[str, list[str]] = {}
     for name, method in sorted(served().items()):
         domains.setdefault(method.domain, []).append(name)
-    return [_Group(domain, "served", "", names) for domain, names in domains.items()]
+    return [_Group(domain, "supported", "", names) for domain, names in domains.items()]
 
 
 def _unsupported() -> list[_Group]:

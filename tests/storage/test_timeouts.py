@@ -154,7 +154,7 @@ def test_a_timer_goes_on_whatever_happens_until_it_is_stopped(caplog: pytest.Log
     assert enough.wait(60)
     timer.stop()
     assert not timer._thread.is_alive()
-    assert "a job will be tried again: the database is away" in caplog.text
+    assert "will be retried: a job: the database is away" in caplog.text
     assert "surprise" in caplog.text
 
 

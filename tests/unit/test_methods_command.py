@@ -19,9 +19,9 @@ def lines(capsys: Capture, *options: str) -> list[list[str]]:
 
 def test_every_method_is_one_line(capsys: Capture) -> None:
     found = lines(capsys)
-    assert sorted(name for _, name, state, _ in found if state == "served") == sorted(served())
-    assert sorted(name for _, name, state, _ in found if state == "refused") == sorted(refused())
-    assert all(bool(reason) is (state == "refused") for _, _, state, reason in found)
+    assert sorted(name for _, name, state, _ in found if state == "supported") == sorted(served())
+    assert sorted(name for _, name, state, _ in found if state == "not supported") == sorted(refused())
+    assert all(bool(reason) is (state == "not supported") for _, _, state, reason in found)
     assert [row[0] for row in found] == sorted(row[0] for row in found)
 
 
@@ -37,7 +37,7 @@ def test_people_see_a_row_for_each_domain(capsys: Capture, monkeypatch: pytest.M
     assert run(["methods"]) == 0
     shown = capsys.readouterr().out
     assert f"{len(served()) + len(refused())} methods" in shown
-    assert "6 refused" in shown
+    assert "6 not supported" in shown
     assert "no engine uses Hive's schema registry: add_schema_version" in shown
 
 

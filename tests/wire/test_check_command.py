@@ -36,7 +36,7 @@ def check(capsys: Capture, server: Server, name: Sequence[str]) -> tuple[int, st
 
 
 def test_all_is_well(capsys: Capture, metastore_server: Server, bucketed: tuple[str, str]) -> None:
-    summary = f"{'.'.join(bucketed)}: the buckets of 2 partitions are in order, by names of files\n"
+    summary = f"{'.'.join(bucketed)}: no problems in the buckets of 2 partitions; checked: file names\n"
     assert check(capsys, metastore_server, bucketed) == (0, "", summary)
 
 
@@ -90,7 +90,10 @@ def test_rows_of_a_table_without_buckets_are_refused(
 ) -> None:
     name = new_table(metastore_client, [])
     assert run(["check", ".".join(name), "--rows", "--uri", metastore_server.uri]) == 1
-    assert capsys.readouterr().err == f"metastore: {'.'.join(name)} has no buckets to check: it is not CLUSTERED BY\n"
+    assert (
+        capsys.readouterr().err
+        == f"metastore: Table {'.'.join(name)} has no buckets: it is not CLUSTERED BY any column.\n"
+    )
     assert run(["check", "--rows", "--uri", metastore_server.uri]) == 1
 
 
@@ -112,25 +115,25 @@ def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Ser
             (home / place / "rows").write_text("rows")
         (home / "db.db/days/_staging").mkdir()
         problems = [
-            (".metastore_trash/77", "remains of a drop", "", "1", "4", "can be mended"),
-            ("db.db/days/ds=2", "missing directory", "db.days", "0", "0", "can be mended"),
-            ("db.db/days/ds=8", "directory without object", "db.days", "0", "0", "can be mended"),
-            ("db.db/days/ds=9", "directory without object", "db.days", "1", "4", "left"),
-            ("db.db/gone", "directory without object", "db", "1", "4", "left"),
+            (".metastore_trash/77", "remains of a drop", "", "1", "4", "repairable"),
+            ("db.db/days/ds=2", "missing directory", "db.days", "0", "0", "repairable"),
+            ("db.db/days/ds=8", "directory without object", "db.days", "0", "0", "repairable"),
+            ("db.db/days/ds=9", "directory without object", "db.days", "1", "4", "not repaired"),
+            ("db.db/gone", "directory without object", "db", "1", "4", "not repaired"),
         ]
         for options, state, summary in (
-            ([], "can be mended", "5 problems, --repair mends 3\n"),
-            (["--repair"], "mended", "5 problems, 3 mended\n"),
+            ([], "repairable", "5 problems, --repair can repair 3\n"),
+            (["--repair"], "repaired", "5 problems, 3 repaired\n"),
         ):
             assert run(["check", *options, "--uri", server.uri]) == 1
             told = capsys.readouterr()
             lines = [line.removeprefix(f"{server.warehouse}/").split("\t") for line in told.out.splitlines()]
             assert [tuple(row) for row in lines] == [
-                (*problem[:5], problem[5].replace("can be mended", state)) for problem in problems
+                (*problem[:5], state if problem[5] == "repairable" else problem[5]) for problem in problems
             ]
             assert told.err == summary
         assert run(["check", "db.days", "--uri", server.uri]) == 1
-        assert capsys.readouterr().err == "1 problems, --repair mends 0\n"
+        assert capsys.readouterr().err == "1 problems, --repair can repair 0\n"
         assert (home / "db.db/days/ds=2").is_dir()
         assert not (home / "db.db/days/ds=8").exists()
         assert (home / "db.db/gone/rows").exists()

@@ -48,10 +48,10 @@ def test_the_command_lists_and_removes(
         output = capsys.readouterr()
         return output.out, output.err
 
-    waiting = "0 files, 0 bytes removed; 1 wait for their grace time or their writers\n"
+    waiting = "0 files (0 bytes) removed. 1 locations are kept for their grace period or for running writes.\n"
     assert shown() == ("", waiting)
     line = f"{root}/ds=1\treplaced\t1\t4\t{write}\t\n"
-    summary = "1 files, 4 bytes {}removed; 0 wait for their grace time or their writers\n"
+    summary = "1 files (4 bytes) {}removed. 0 locations are kept for their grace period or for running writes.\n"
     assert shown("--grace", "0", "--dry-run") == (line, summary.format("would be "))
     told = json.loads(shown("--grace", "0", "--dry-run", "--format", "json")[0])
     assert told == {
@@ -82,7 +82,7 @@ def test_mistakes_and_failures_are_one_line(
     for grace in ("-1", "inf", "nan", "1e300"):
         assert "--grace" in failed("--grace", grace, status=2)
     publish(metastore_client, name, "q", retired=["gs://missing/y"])
-    assert "1 of 1 could not be removed: gs://missing/y" in failed(".".join(name), "--grace", "0")
+    assert "1 of 1 locations could not be removed: gs://missing/y" in failed(".".join(name), "--grace", "0")
 
 
 def test_cleaning_in_memory(application: Application, database_url: str) -> None:

@@ -99,8 +99,8 @@ def test_wrong_usage_is_one_line(arguments: list[str], text: str, one_line: Call
         (["databases", "--uri", NOBODY], [NOBODY, "metastore serve", "--uri"]),
         (["databases", "--uri", "localhost:9083"], ["localhost:9083", "thrift://host:port"]),
         (["tables", "x", "--uri", "thrift://h:many"], ["thrift://h:many", "thrift://host:port"]),
-        (["tables", ""], ["'' is no name", "write DATABASE"]),
-        (["table", "default."], ["'default.' is no name", "write DATABASE.TABLE"]),
+        (["tables", ""], ["'' is not a valid name", "Write DATABASE"]),
+        (["table", "default."], ["'default.' is not a valid name", "Write DATABASE.TABLE"]),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], texts: list[str], one_line: Callable[..., str]) -> None:
@@ -151,7 +151,7 @@ def test_a_bare_installation_says_what_to_install(package: str) -> None:
     )
     assert result.returncode == 1
     assert (
-        result.stderr == f"metastore: the Python package {package} is missing: run  pip install 'metastore[server]'\n"
+        result.stderr == f"metastore: The Python package {package} is missing. Run: pip install 'metastore[server]'\n"
     )
 
 
@@ -191,7 +191,7 @@ def test_the_demo_keeps_out_of_a_full_folder(one_line: Callable[..., str], tmp_p
 
 
 def test_db_upgrade_and_current(empty_database_url: str, capsys: Capture) -> None:
-    for command, text in (("current", "revision none"), ("upgrade", "was upgraded"), ("upgrade", "was up to date")):
+    for command, text in (("current", "revision none"), ("upgrade", "is upgraded"), ("upgrade", "is up to date")):
         assert run(["db", command, "--database-url", empty_database_url]) == 0
         assert text in capsys.readouterr().out
     assert run(["db", "current", "--database-url", empty_database_url]) == 0

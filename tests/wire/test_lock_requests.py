@@ -101,14 +101,14 @@ def test_locks_are_listed_and_broken(
     assert run(["locks", *at]) == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines() if db in line]
     assert rows[0][:6] == [str(held.lockid), "held", "EXCLUSIVE", f"{db}.t", "me@here", "Iceberg-7"]
-    assert rows[1][:4] == [str(waits.lockid), f"waits for {held.lockid}", "SHARED_READ", f"{db}.t/p=1"]
+    assert rows[1][:4] == [str(waits.lockid), f"waiting for {held.lockid}", "SHARED_READ", f"{db}.t/p=1"]
     assert all(re.fullmatch(r"\d+:\d\d:\d\d", row) for row in (*rows[0][6:], rows[1][7]))
     assert run(["locks", "break", str(held.lockid), *at]) == 0
-    assert capsys.readouterr().out == f"lock {held.lockid} is broken\n"
+    assert capsys.readouterr().out == f"Lock {held.lockid} released.\n"
     assert check(hive_client, waits.lockid) == ACQUIRED
     assert run(["locks", *at, "break", str(held.lockid)]) == 1
     assert capsys.readouterr().err == (
-        f"metastore: there is no lock {held.lockid}; list those that are with metastore locks\n"
+        f"metastore: Lock {held.lockid} does not exist. List the locks with: metastore locks\n"
     )
 
 
@@ -118,7 +118,7 @@ def test_breaking_the_lock_of_a_transaction_aborts_it(
     transaction = open_transaction(hive_client)
     held = lock(hive_client, updating(db, "t"), transaction=transaction)
     assert run(["locks", "break", str(held.lockid), "--uri", metastore_server.uri]) == 0
-    assert f"its transaction {transaction} was aborted" in capsys.readouterr().out
+    assert f"transaction {transaction} aborted" in capsys.readouterr().out
     with pytest.raises(TxnAbortedException):
         hive_client.commit_txn(CommitTxnRequest(transaction))
 

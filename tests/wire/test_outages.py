@@ -94,7 +94,7 @@ def test_serve_waits_for_its_database(database_url: str, proxied: Proxied, tmp_p
     with serving(proxy.url, tmp_path) as process:
         assert process.stderr is not None
         assert process.stdout is not None
-        assert "waiting for the database, 60 s more" in process.stderr.readline()
+        assert "Waiting 60 s more for the database" in process.stderr.readline()
         proxy.restore()
         assert READY.search(process.stdout.readline())
         process.terminate()

@@ -79,5 +79,5 @@ def test_a_definition_as_it_was(hive_client: Any, metastore_server: Server, caps
         told = capsys.readouterr()
         assert text in told.out + told.err
     assert run(["history", full, "--at", "yesterday", "--uri", metastore_server.uri]) == 1
-    assert "--at 'yesterday' is no time" in capsys.readouterr().err
+    assert "--at 'yesterday' is not a valid time" in capsys.readouterr().err
     assert run(["history", "no.such", "--uri", metastore_server.uri]) == 1

@@ -69,7 +69,7 @@ def test_without_columns_all_are_compared_first(tmp_path: Path) -> None:
 
 def test_no_heavy_value_is_no_error(tmp_path: Path) -> None:
     done = suggest(tmp_path, json.dumps({"suggestions": [NOTHING]}), "db.t", "--columns", "y", "--share", "0.05")
-    assert (done.returncode, done.stdout) == (0, "no value has 5.00% of the rows of db.t\n")
+    assert (done.returncode, done.stdout) == (0, "No value has 5.00% or more of the rows of db.t.\n")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,10 @@ def test_no_heavy_value_is_no_error(tmp_path: Path) -> None:
             json.dumps({"error": "z is no column of db.t; its columns are a"}),
             "z is no column of db.t; its columns are a",
         ),
-        ("", "Spark ended with status 3: db.t --uri=thrift://h:1 --columns=z --share=0.01 --limit=7 --master=local[1]"),
+        (
+            "",
+            "Spark exited with status 3: db.t --uri=thrift://h:1 --columns=z --share=0.01 --limit=7 --master=local[1]",
+        ),
     ],
 )
 def test_a_refusal_is_one_line(tmp_path: Path, reply: str, error: str) -> None:
@@ -90,12 +93,12 @@ def test_a_refusal_is_one_line(tmp_path: Path, reply: str, error: str) -> None:
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ConfigurationError, match=r"no Java in JAVA_HOME=.*; it needs Java 17 or newer"):
+    with pytest.raises(ConfigurationError, match=r"No Java in JAVA_HOME=.*: it needs Java 17 or newer"):
         spark.require_java("it")
 
     def nothing(_: str) -> Any:
         return None
 
     monkeypatch.setattr(spark.importlib.util, "find_spec", nothing)
-    with pytest.raises(ConfigurationError, match=r"it needs a, b: run  pip install 'metastore\[x\]'"):
+    with pytest.raises(ConfigurationError, match=r"it needs a, b. Run: pip install 'metastore\[x\]'"):
         spark.require_packages("it", "x", "a", "b")

@@ -165,7 +165,7 @@ def test_the_command_shows_a_tables_lines(
     assert shown("sales", "--user", "bob") == []
     assert len(shown("--since", "2020-01-01")) == 3
     assert shown("--since", "2999-01-01") == []
-    assert "is no time" in str(CliRunner().invoke(metastore, ["audit", "--since", "x"]).exception)
+    assert "is not a valid time" in str(CliRunner().invoke(metastore, ["audit", "--since", "x"]).exception)
 
 
 def test_nothing_is_audited_unless_asked_for(application: Application) -> None:

@@ -52,7 +52,7 @@ def test_a_place_is_granted_and_revoked(client_of: Callable[..., Any], rights: C
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("SELCT", "default", "bob"), "'SELCT' is no right: write one of ALL, ALTER, "),
+        (("SELCT", "default", "bob"), "'SELCT' is not a privilege. Use one of ALL, ALTER, "),
         (("CREATE", "catalog:nope", "bob"), "nope"),
         (("SELECT", "default", "b\nob"), "names nobody"),
     ],

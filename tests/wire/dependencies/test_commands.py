@@ -136,25 +136,25 @@ def test_impact(client: Any, shown: Any, chain: str) -> None:
 
 
 def test_wait(client: Any, shown: Any, chain: str) -> None:
-    assert shown("partitions", "wait", f"{chain}.t", "ds=1") == f"{chain}.t@ds=1 is there\n"
+    assert shown("partitions", "wait", f"{chain}.t", "ds=1") == f"{chain}.t@ds=1 exists.\n"
     with ThreadPoolExecutor(1) as thread:
         waiting = thread.submit(
             shown, "partitions", "wait", f"{chain}.tdep", "ds=2", "--dependencies", "--timeout", "60"
         )
         add(client, chain, "t", ["2", "1"])
-        assert waiting.result() == f"{chain}.tdep@ds=2 is there\n"
+        assert waiting.result() == f"{chain}.tdep@ds=2 exists.\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (["dependencies", "{}.nope"], "nope"),
-        (["dependencies", "{}.t@hr=1"], "does not name the first partition columns of {}.t, which are ds, hr"),
+        (["dependencies", "{}.t@hr=1"], "does not name the first partition columns of {}.t. They are: ds, hr"),
         (["dependencies", "{}.t@x"], "does not name the first partition columns"),
         (["dependencies", "{}.t@ds=1/hr=1/min=1"], "does not name the first partition columns"),
         (["impact", "{}.nope@ds=1"], "nope"),
-        (["partitions", "wait", "{}.t", "ds=9", "--timeout", "0.05"], "{}.t@ds=9 is not there after 0.05 seconds"),
-        (["dependencies", "{}.plain@ds=1"], "{}.plain has no partitions"),
+        (["partitions", "wait", "{}.t", "ds=9", "--timeout", "0.05"], "{}.t@ds=9 does not exist after 0.05 seconds"),
+        (["dependencies", "{}.plain@ds=1"], "{}.plain is not partitioned"),
         (["partitions", "wait", "{}.nope", "ds=1"], "nope"),
     ],
 )
@@ -170,4 +170,4 @@ def test_mistakes_are_one_line(shown: Any, chain: str, arguments: list[str], tex
 def test_what_is_no_name(shown: Any, arguments: list[str]) -> None:
     line = shown(*arguments, status=2)
     assert line.count("\n") == 1
-    assert "is no name; write DATABASE.TABLE or DATABASE.TABLE@column=value" in line
+    assert "is not a valid name. Write DATABASE.TABLE or DATABASE.TABLE@column=value" in line

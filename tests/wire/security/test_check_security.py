@@ -40,7 +40,7 @@ def test_all_is_well(server: Server, authority: Authority) -> None:
     uri = f"thrift://localhost:{server.port}"
     status, said = check(uri, tls="true", ca=str(authority.pem), user="alice", password="wonderland")
     assert status == 0, said
-    for text in ("TLSv1.3 is spoken", "older than 1.2 is refused", "offers PLAIN", "ok  these credentials come in, as"):
+    for text in ("TLSv1.3 works", "older than 1.2 is rejected", "offers PLAIN", "ok      Credentials accepted, as"):
         assert text in said
     assert "METASTORE_TLS=required" in said
     assert "wonderland" not in said
@@ -49,7 +49,7 @@ def test_all_is_well(server: Server, authority: Authority) -> None:
 @pytest.mark.parametrize(
     ("shown", "told"),
     [
-        ({"password": "guess"}, "NO  these credentials do not come in: Error validating the login"),
+        ({"password": "guess"}, "FAILED  Credentials rejected: Error validating the login"),
         ({"tls": ""}, "METASTORE_TLS=required"),
         ({"ca": "/dev/null"}, "client: /dev/null"),
     ],
@@ -71,7 +71,7 @@ def test_another_name(start: Callable[..., Server], authority: Authority) -> Non
     pem = authority.issue("elsewhere.example")
     server = start("--tls", "required", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key))
     status, said = check(f"thrift://localhost:{server.port}", tls="true", ca=str(authority.pem))
-    assert (status, "server: METASTORE_TLS_CERTIFICATE is for other names" in said) == (1, True), said
+    assert (status, "server: METASTORE_TLS_CERTIFICATE is for other host names" in said) == (1, True), said
 
 
 def test_an_open_server(metastore_server: Server) -> None:
@@ -93,14 +93,14 @@ def test_nobody_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("says", "told"),
     [
-        (b"", "nothing is said within 0.3 seconds"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "what is there says 'SSH-2.0-OpenSSH_9.2'"),
+        (b"", "no answer in 0.3 seconds"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "another server answers 'SSH-2.0-OpenSSH_9.2'"),
     ],
 )
 def test_somebody_else_is_there(
     says: bytes, told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metastore.cli.check_security._LOOK", 0.3)
+    monkeypatch.setattr("metastore.cli.check_security._PROBE_TIMEOUT", 0.3)
     with ExitStack() as kept, socket.create_server(("127.0.0.1", 0)) as other:
         talking = threading.Thread(target=answer, args=(other, says, kept))
         talking.start()
@@ -108,8 +108,8 @@ def test_somebody_else_is_there(
         other.shutdown(socket.SHUT_RDWR)
         talking.join()
     said = capsys.readouterr().out.splitlines()
-    assert [line[:4] for line in said[1:]] == ["  NO"]
-    assert f"no metastore answers: {told}; is the port right" in said[1]
+    assert [line[:8] for line in said[1:]] == ["  FAILED"]
+    assert f"No metastore answers: {told}. Check the port" in said[1]
 
 
 def answer(other: socket.socket, says: bytes, kept: ExitStack) -> None:
