@@ -215,7 +215,7 @@ def test_the_command_shows_kinds_and_names_what_is_wrong(
     assert difference.startswith(
         "metastore: partitions hive.db.t/ds=1: the column location is 'memory://test/else\\nwhere', "
     )
-    assert "1 row contradicts" in mend
+    assert "1 row does not match" in mend
     assert run([*command, "--show", "0"]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
 

@@ -53,7 +53,7 @@ def test_what_was_backed_up_comes_back(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     called(application, "drop_table", "db", "t", True)
     assert db("restore", file, empty_database_url) == 0
-    assert "is as it was" in capsys.readouterr().out
+    assert "restored from" in capsys.readouterr().out
     assert run(["db", "verify", "--database-url", empty_database_url]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"tables\t1\t0", shown)
@@ -64,7 +64,7 @@ def test_what_was_backed_up_comes_back(
 def test_a_database_that_is_not_empty_is_not_filled(database_url: str, tmp_path: Path, fails: OneLine) -> None:
     file = tmp_path / "backup"
     assert db("backup", file, database_url) == 0
-    assert "restore into an empty database" in fails("restore", file, database_url)
+    assert "Restore into an empty database" in fails("restore", file, database_url)
     assert f"{file} is there already" in fails("backup", file, database_url)
 
 
@@ -72,7 +72,7 @@ def test_what_is_no_backup_changes_nothing(
     empty_database_url: str, database_url: str, tmp_path: Path, fails: OneLine, capsys: Capture
 ) -> None:
     file = tmp_path / "backup"
-    assert "there is nothing to back up" in fails("backup", file, empty_database_url)
+    assert "Nothing to back up" in fails("backup", file, empty_database_url)
     assert "is not there" in fails("restore", file, empty_database_url)
     file.write_text("rubbish")
     assert "does not appear to be a valid archive" in fails("restore", file, empty_database_url)

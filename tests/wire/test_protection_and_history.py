@@ -72,7 +72,7 @@ def test_a_definition_as_it_was(hive_client: Any, metastore_server: Server, caps
     made = next(event for event in events if (event.dbName, event.tableName) == (database, name))
     for moment, status, text in (
         (made.eventTime + 60, 0, "column a\tint"),
-        (made.eventTime - 60, 1, f"{full} was not there then"),
+        (made.eventTime - 60, 1, f"{full} did not exist at this time"),
     ):
         at = datetime.fromtimestamp(moment, UTC).isoformat()
         assert run(["history", full, "--at", at, "--uri", metastore_server.uri]) == status

@@ -41,7 +41,7 @@ def test_a_place_is_granted_and_revoked(client_of: Callable[..., Any], rights: C
 
     with pytest.raises(MetaException, match=r"does not have \[LOCATION\]"):
         register("before")
-    assert rights("grant", "location", place, "alice") == f"LOCATION on {place} is granted to alice\n"
+    assert rights("grant", "location", place, "alice") == f"LOCATION on {place} granted to alice.\n"
     register("between")
     assert rights("list", place) == f"alice\tLOCATION\t{place}\t\t{ADMIN}\n"
     rights("revoke", "LOCATION", place, "alice")
@@ -54,7 +54,7 @@ def test_a_place_is_granted_and_revoked(client_of: Callable[..., Any], rights: C
     [
         (("SELCT", "default", "bob"), "'SELCT' is not a privilege. Use one of ALL, ALTER, "),
         (("CREATE", "catalog:nope", "bob"), "nope"),
-        (("SELECT", "default", "b\nob"), "names nobody"),
+        (("SELECT", "default", "b\nob"), "is not a principal"),
     ],
 )
 def test_what_is_not_there_is_not_granted(rights: Callable[..., str], arguments: tuple[str, ...], told: str) -> None:
@@ -75,5 +75,5 @@ def test_groups_roles_and_who_may_grant_on(client_of: Callable[..., Any], rights
     assert client_of("bob", ["analysts"]).get_table(database, "t").tableName == "t"
     assert rights("list", name, "--of", "@analysts") == f"@analysts\tSELECT\t{name}\tyes\t{ADMIN}\n"
     assert "Permission denied: user [carol]" in rights("grant", "SELECT", "*", "carol", user="carol")
-    assert "names nobody" in rights("grant", "SELECT", name, "role:")
+    assert "is not a principal" in rights("grant", "SELECT", name, "role:")
     assert "write DATABASE[.TABLE]" in rights("grant", "SELECT", "a b", "alice")
