@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import click
 
+from metastore.cli.access_commands import check_security, rights, tokens, users
 from metastore.cli.database_commands import db
 from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
-from metastore.cli.options import SECONDS, settings_options, uri_option
+from metastore.cli.options import SECONDS, Group, settings_options, uri_option
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
 
@@ -43,14 +44,6 @@ def run(arguments: list[str] | None = None) -> int:
 def _fail(text: str, status: int) -> int:
     click.echo(f"metastore: {' '.join(text.split())}", err=True)
     return status
-
-
-class Group(click.Group):
-    """A group of commands. Without a command, it prints its help."""
-
-    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
-        """Parses the arguments. Called by click."""
-        return super().parse_args(context, arguments or ["--help"])
 
 
 @click.group(invoke_without_command=True, no_args_is_help=False, context_settings={"max_content_width": 120})
@@ -225,129 +218,6 @@ def impact(name: str, uri: str) -> None:
 
 
 @metastore.group(cls=Group)
-def users() -> None:
-    """Manage the users in METASTORE_PASSWORD_FILE."""
-
-
-@users.command("add")
-@click.argument("name")
-@settings_options("password_file")
-def add_user(name: str, **options: Any) -> None:
-    """Add a user, or change the password of a user.
-
-    At a terminal, the command asks for the password twice. Otherwise it reads the first line of standard input.
-    """
-    from metastore.cli.users import add
-
-    click.echo(add(Settings.from_environment(options), name))
-
-
-@users.command("remove")
-@click.argument("name")
-@settings_options("password_file")
-def remove_user(name: str, **options: Any) -> None:
-    """Remove a user. Open connections of the user stay open."""
-    from metastore.cli.users import remove
-
-    click.echo(remove(Settings.from_environment(options), name))
-
-
-@users.command("list")
-@settings_options("password_file")
-def list_users(**options: Any) -> None:
-    """List the users."""
-    from metastore.cli.users import show
-
-    show(Settings.from_environment(options))
-
-
-@metastore.command("check-security")
-@click.argument("uris", metavar="URI[,URI]")
-def check_security(uris: str) -> int:
-    """Test TLS and authentication of a server, as a client.
-
-    The credentials are in the environment variables METASTORE_CLIENT_*. For each failed check, the output says whether
-    to fix the client or the server. The exit status is 1 if a check fails.
-    """
-    from metastore.cli.check_security import check_security as run_check
-
-    return run_check(uris)
-
-
-@metastore.group(cls=Group)
-def tokens() -> None:
-    """Manage the delegation tokens in the database."""
-
-
-@tokens.command("list")
-@settings_options("database_url", "data_dir")
-def list_tokens(**options: Any) -> None:
-    """List the valid tokens."""
-    from metastore.cli.tokens import show
-
-    show(Settings.from_environment(options))
-
-
-@tokens.command("revoke")
-@click.argument("number", type=int, required=False)
-@click.option("--owner", help="Revoke all tokens of this user.")
-@settings_options("database_url", "data_dir")
-def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None:
-    """Revoke one token by its number, or all tokens of a user. Open connections stay open."""
-    from metastore.cli.tokens import revoke
-
-    click.echo(revoke(Settings.from_environment(options), number, owner))
-
-
-@metastore.group(cls=Group)
-def rights() -> None:
-    """Manage the privileges of users, groups and roles, for METASTORE_AUTHORIZATION=grants.
-
-    OBJECT is a DATABASE, a DATABASE.TABLE, a location (s3a://bucket/raw), catalog:NAME, or '*' for everything.
-    PRINCIPAL is a USER, @GROUP or role:ROLE.
-    """
-
-
-@rights.command("grant")
-@click.argument("right")
-@click.argument("on", metavar="OBJECT")
-@click.argument("principal")
-@click.option("--grant-option", is_flag=True, help="Allow the principal to grant the privilege to others.")
-@uri_option
-def grant_right(right: str, on: str, principal: str, grant_option: bool, uri: str) -> None:
-    """Grant a privilege.
-
-    RIGHT is SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or ALL. On a location, it is LOCATION.
-    """
-    from metastore.cli.rights import change
-
-    click.echo(change(uri, right, on, principal, option=grant_option))
-
-
-@rights.command("revoke")
-@click.argument("right")
-@click.argument("on", metavar="OBJECT")
-@click.argument("principal")
-@uri_option
-def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
-    """Revoke a privilege."""
-    from metastore.cli.rights import change
-
-    click.echo(change(uri, right, on, principal, revoked=True))
-
-
-@rights.command("list")
-@click.argument("on", metavar="[OBJECT]", required=False)
-@click.option("--of", "principal", help="List only the privileges of this USER, @GROUP or role:ROLE.")
-@uri_option
-def list_rights(on: str | None, principal: str | None, uri: str) -> None:
-    """List the granted privileges."""
-    from metastore.cli.rights import show
-
-    show(uri, on, principal)
-
-
-@metastore.group(cls=Group)
 def partitions() -> None:
     """Work with partitions."""
 
@@ -434,5 +304,5 @@ def audit(name: str | None, since: str | None, user: str | None, limit: int, **o
     click.echo(show_audit(Settings.from_environment(options), name, since, user, limit), err=True)
 
 
-for command in (protect, unprotect, dropped, undrop, history, check, clean):
+for command in (users, tokens, rights, check_security, protect, unprotect, dropped, undrop, history, check, clean):
     metastore.add_command(command)

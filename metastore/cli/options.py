@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options and the group class that several commands share."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ uri_option = click.option(
     show_envvar=True,
     help="Addresses of servers, separated by commas. The first one that answers is used.",
 )
+
+
+class Group(click.Group):
+    """A group of commands. Without a command, it prints its help."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Parses the arguments. Called by click."""
+        return super().parse_args(context, arguments or ["--help"])
 
 
 class _Seconds(click.FloatRange):

@@ -1,0 +1,133 @@
+"""The commands for users, tokens, privileges and the test of a server's security."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from metastore.cli.options import Group, settings_options, uri_option
+from metastore.settings import Settings
+
+
+@click.group(cls=Group)
+def users() -> None:
+    """Manage the users in METASTORE_PASSWORD_FILE."""
+
+
+@users.command("add")
+@click.argument("name")
+@settings_options("password_file")
+def add_user(name: str, **options: Any) -> None:
+    """Add a user, or change the password of a user.
+
+    At a terminal, the command asks for the password twice. Otherwise it reads the first line of standard input.
+    """
+    from metastore.cli.users import add
+
+    click.echo(add(Settings.from_environment(options), name))
+
+
+@users.command("remove")
+@click.argument("name")
+@settings_options("password_file")
+def remove_user(name: str, **options: Any) -> None:
+    """Remove a user. Open connections of the user stay open."""
+    from metastore.cli.users import remove
+
+    click.echo(remove(Settings.from_environment(options), name))
+
+
+@users.command("list")
+@settings_options("password_file")
+def list_users(**options: Any) -> None:
+    """List the users."""
+    from metastore.cli.users import show
+
+    show(Settings.from_environment(options))
+
+
+@click.command("check-security")
+@click.argument("uris", metavar="URI[,URI]")
+def check_security(uris: str) -> int:
+    """Test TLS and authentication of a server, as a client.
+
+    The credentials are in the environment variables METASTORE_CLIENT_*. For each failed check, the output says whether
+    to fix the client or the server. The exit status is 1 if a check fails.
+    """
+    from metastore.cli.check_security import check_security as run_check
+
+    return run_check(uris)
+
+
+@click.group(cls=Group)
+def tokens() -> None:
+    """Manage the delegation tokens in the database."""
+
+
+@tokens.command("list")
+@settings_options("database_url", "data_dir")
+def list_tokens(**options: Any) -> None:
+    """List the valid tokens."""
+    from metastore.cli.tokens import show
+
+    show(Settings.from_environment(options))
+
+
+@tokens.command("revoke")
+@click.argument("number", type=int, required=False)
+@click.option("--owner", help="Revoke all tokens of this user.")
+@settings_options("database_url", "data_dir")
+def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None:
+    """Revoke one token by its number, or all tokens of a user. Open connections stay open."""
+    from metastore.cli.tokens import revoke
+
+    click.echo(revoke(Settings.from_environment(options), number, owner))
+
+
+@click.group(cls=Group)
+def rights() -> None:
+    """Manage the privileges of users, groups and roles, for METASTORE_AUTHORIZATION=grants.
+
+    OBJECT is a DATABASE, a DATABASE.TABLE, a location (s3a://bucket/raw), catalog:NAME, or '*' for everything.
+    PRINCIPAL is a USER, @GROUP or role:ROLE.
+    """
+
+
+@rights.command("grant")
+@click.argument("right")
+@click.argument("on", metavar="OBJECT")
+@click.argument("principal")
+@click.option("--grant-option", is_flag=True, help="Allow the principal to grant the privilege to others.")
+@uri_option
+def grant_right(right: str, on: str, principal: str, grant_option: bool, uri: str) -> None:
+    """Grant a privilege.
+
+    RIGHT is SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or ALL. On a location, it is LOCATION.
+    """
+    from metastore.cli.rights import change
+
+    click.echo(change(uri, right, on, principal, option=grant_option))
+
+
+@rights.command("revoke")
+@click.argument("right")
+@click.argument("on", metavar="OBJECT")
+@click.argument("principal")
+@uri_option
+def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
+    """Revoke a privilege."""
+    from metastore.cli.rights import change
+
+    click.echo(change(uri, right, on, principal, revoked=True))
+
+
+@rights.command("list")
+@click.argument("on", metavar="[OBJECT]", required=False)
+@click.option("--of", "principal", help="List only the privileges of this USER, @GROUP or role:ROLE.")
+@uri_option
+def list_rights(on: str | None, principal: str | None, uri: str) -> None:
+    """List the granted privileges."""
+    from metastore.cli.rights import show
+
+    show(uri, on, principal)
