@@ -25,8 +25,8 @@ def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[...
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for setting in reversed([field for field in fields(Settings) if not names or field.name in names]):
-            default = "" if setting.default in (None, "", Path()) else f"; {setting.default}"
-            text = f"{setting.metadata['help']}  [{PREFIX}{setting.name.upper()}{default}]"
+            default = "" if setting.default in (None, "", Path()) else f"; default: {setting.default}"
+            text = f"{setting.metadata['help']}  [env var: {PREFIX}{setting.name.upper()}{default}]"
             kind = bool if setting.default is False else _TYPES.get(setting.metadata["parse"], str)
             flag: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if kind is bool else {}
             option = click.option("--" + setting.name.replace("_", "-"), setting.name, type=kind, help=text, **flag)

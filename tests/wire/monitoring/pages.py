@@ -36,7 +36,7 @@ def refusal(url: str) -> str:
 
 
 def is_refused(url: str) -> bool:
-    """Whether nobody listens there."""
+    """Returns True if no server listens at the URL."""
     try:
         page(url)
     except HTTPError:
@@ -47,7 +47,7 @@ def is_refused(url: str) -> bool:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the server has closed the connection: with or without reading what was sent."""
+    """Waits for data. Returns True if the server has closed the connection, with or without reading its data."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -55,7 +55,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def samples(url: str) -> dict[str, list[Any]]:
-    """All samples by their name; the parser refuses what is no exposition."""
+    """Returns all samples of /metrics by name. Fails if the text is not valid."""
     found: dict[str, list[Any]] = {}
     for family in text_string_to_metric_families(page(f"{url}/metrics")):
         for sample in family.samples:

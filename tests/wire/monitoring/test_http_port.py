@@ -1,4 +1,4 @@
-"""Who may request what from the HTTP port, and what clients that misbehave cannot do."""
+"""Access control of the HTTP port, and its limits for broken and slow clients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_calls_require_the_token_and_a_host_name_of_the_server(seen: tuple[Serve
         assert status(f"{url}{path}", Host="metastore.example") == 200
 
 
-def test_further_host_names_are_a_setting(database_url: str, start_metastore: Start, tmp_path: Path) -> None:
+def test_host_names_can_be_allowed(database_url: str, start_metastore: Start, tmp_path: Path) -> None:
     token_file = tmp_path / "http.token"
     token_file.write_text("chosen by the operator\n")
     token_file.chmod(0o600)
@@ -47,7 +47,7 @@ def test_further_host_names_are_a_setting(database_url: str, start_metastore: St
         assert status(f"{found[1]}/calls/now", Host=host, **headers) == code
 
 
-def test_calls_are_disabled_without_a_place_for_the_token(
+def test_calls_are_disabled_if_the_token_file_cannot_be_written(
     database_url: str, start_metastore: Start, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -81,7 +81,7 @@ def test_uvicorn_and_starlette_are_not_loaded_at_the_start() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_halves_of_requests_keep_nobody_from_a_page(seen: tuple[Server, str]) -> None:
+def test_incomplete_requests_block_no_other_client(seen: tuple[Server, str]) -> None:
     port = int(seen[1].rpartition(":")[2])
     halves = [socket.create_connection(("127.0.0.1", port), 20) for _ in range(70)]
     try:
@@ -96,7 +96,7 @@ def test_halves_of_requests_keep_nobody_from_a_page(seen: tuple[Server, str]) ->
             half.close()
 
 
-def test_a_port_in_use_is_named(database_url: str, start_metastore: Start) -> None:
+def test_a_port_in_use_is_reported(database_url: str, start_metastore: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(AssertionError, match="the port is in use"):

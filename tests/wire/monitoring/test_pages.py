@@ -44,7 +44,7 @@ def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> No
         samples(url)
     found = samples(url)
     while total(found, "metastore_calls_total", method="get_all_databases", outcome="ok") < 400:
-        found = samples(url)  # what was counted is shown ten times a second
+        found = samples(url)  # workers publish their counts ten times a second
     assert total(found, "metastore_calls_total", method="get_all_databases", outcome="ok") == 400
     assert total(found, "metastore_call_seconds_count", method="get_all_databases") == 400
     assert total(found, "metastore_call_seconds_bucket", method="get_all_databases", le="+Inf") == 400
@@ -57,7 +57,7 @@ def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> No
     assert total(found, "api_get_all_databases_count") == total(found, "total_api_calls") == 400
 
 
-def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -> None:
+def test_metrics_of_dashboards_and_alerts_are_exported(seen: tuple[Server, str]) -> None:
     server, url = seen
     with connected(server, ThriftHiveMetastore) as client:
         database, name = new_table(client, [("ds", "string")])
@@ -71,7 +71,7 @@ def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -
     queries += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
     named = {name for query in queries for name in re.findall(r"metastore_\w+", query)} | set(DATABASE_GAUGES)
     named |= {name for name, *_ in (*hive_names.GAUGES, *hive_names.COUNTERS)}
-    for _ in range(100):  # what a worker has counted is shown a moment later
+    for _ in range(100):  # workers publish their counts ten times a second
         found = samples(url)
         if named <= set(found) and total(found, "metastore_calls_total", method="get_table", outcome="declared"):
             break
@@ -93,7 +93,7 @@ def test_what_dashboards_and_alerts_name_is_exported(seen: tuple[Server, str]) -
     assert total(found, "metastore_certificate_expiry_seconds") > 300 * 86400
 
 
-def test_nothing_is_labelled_with_names_of_clients(seen: tuple[Server, str]) -> None:
+def test_labels_contain_no_names_from_clients(seen: tuple[Server, str]) -> None:
     server, url = seen
     with connected(server, ThriftHiveMetastore) as client:
         client.set_ugi("somebody", [])
@@ -104,7 +104,7 @@ def test_nothing_is_labelled_with_names_of_clients(seen: tuple[Server, str]) -> 
     assert total(samples(url), "metastore_connections_total", user_agent="java") == 1
 
 
-def test_it_is_ready_as_long_as_its_database_is(
+def test_readiness_follows_the_database(
     database_url: str, start_metastore: Start, proxied: Callable[[str], Proxy]
 ) -> None:
     proxy = proxied(database_url)
@@ -115,13 +115,13 @@ def test_it_is_ready_as_long_as_its_database_is(
     assert page(f"{url}/health/live") == "alive\n"
     assert page(f"{url}/health/ready") == "ready\n"
     proxy.cut()
-    while not (told := refusal(f"{url}/health/ready")):  # a good answer counts for some seconds
+    while not (told := refusal(f"{url}/health/ready")):  # a successful reading is reused for five seconds
         threading.Event().wait(0.1)
     assert "503: " in told
     assert "metastore_database_up 0.0" in page(f"{url}/metrics")
     assert page(f"{url}/health/live") == "alive\n"
     proxy.restore()
-    while refusal(f"{url}/health/ready"):  # who asks first may still be told what was
+    while refusal(f"{url}/health/ready"):  # the first requests may still receive the error
         threading.Event().wait(0.1)
     proxy.silence()
     while not (told := refusal(f"{url}/health/ready")):
@@ -133,7 +133,7 @@ def test_it_is_ready_as_long_as_its_database_is(
         threading.Event().wait(0.1)
 
 
-def test_who_drains_is_not_ready(
+def test_a_draining_server_is_not_ready(
     database_url: str, start_metastore: Start, proxied: Callable[[str], Proxy], tmp_path: Path
 ) -> None:
     proxy, token_file = proxied(database_url), tmp_path / "http.token"
@@ -148,7 +148,7 @@ def test_who_drains_is_not_ready(
         while "get_all_databases" not in page(f"{found[1]}/calls/now", Authorization=authorization):
             threading.Event().wait(0.1)
         (call,) = json.loads(page(f"{found[1]}/calls/now", Authorization=authorization))
-        assert "SELECT" in call["sql"], "what it waits for"
+        assert "SELECT" in call["sql"], "the statement that the call waits for"
         server.process.terminate()
         while not is_refused(f"{found[1]}/health/ready"):
             threading.Event().wait(0.1)
@@ -158,7 +158,7 @@ def test_who_drains_is_not_ready(
     assert server.process.wait(60) == 0
 
 
-def test_slow_calls_and_those_in_flight_are_shown(
+def test_slow_calls_and_calls_in_flight_are_shown(
     seen: tuple[Server, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server, url = seen
@@ -206,7 +206,7 @@ def test_failures_of_the_database_are_counted_apart_from_declared_errors(
     assert total(metrics, "metastore_calls_total", method="get_table", outcome="declared") == 1
 
 
-def test_a_line_cannot_be_forged_and_has_its_bounds(database_url: str, start_metastore: Start) -> None:
+def test_log_lines_cannot_be_forged_and_are_bounded(database_url: str, start_metastore: Start) -> None:
     server = start_metastore(database_url, "--log-format", "json")
     with connected(server, ThriftHiveMetastore) as client:
         with pytest.raises(NoSuchObjectException):
@@ -229,7 +229,7 @@ def test_a_line_cannot_be_forged_and_has_its_bounds(database_url: str, start_met
     assert any(entry.get("method") == "evil\\x0amethod" for entry in entries)
 
 
-def test_a_client_that_left_before_its_reply_is_in_the_log(database_url: str, start_metastore: Start) -> None:
+def test_a_call_whose_client_left_is_logged(database_url: str, start_metastore: Start) -> None:
     server = start_metastore(database_url)
     with connected(server, ThriftHiveMetastore) as client:
         database, name = new_table(client, [("ds", "string")])
@@ -237,6 +237,6 @@ def test_a_client_that_left_before_its_reply_is_in_the_log(database_url: str, st
         client._iprot.trans.close()
     with connected(server, ThriftHiveMetastore) as client:
         while f"drop_table {database}.{name}" not in server.log.read_text():
-            client.get_all_tables(database)  # it is gone in time, and with it the line is there
+            client.get_all_tables(database)  # the call is logged before its table is gone
         assert client.get_all_tables(database) == []
     assert f"drop_table {database}.{name}" in server.log.read_text()

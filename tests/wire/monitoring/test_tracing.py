@@ -1,4 +1,4 @@
-"""Spans of calls, as a collector gets them."""
+"""Spans of calls, as a collector receives them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Start = Callable[..., Server]
 
 
 class Collector(HTTPServer):
-    """Keeps what it is sent; `url` is where."""
+    """A collector that keeps the received spans. `url` is its endpoint."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Nobody reads it."""
+        """Logs nothing."""
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_each_call_is_a_span(database_url: str, start_metastore: Start, collecto
         client.get_table(database, name)
         with pytest.raises(NoSuchObjectException):
             client.get_table(database, "missing")
-    assert server.stop() == 0, "what is left is sent at the end"
+    assert server.stop() == 0, "the remaining spans are sent when the server stops"
     found = [span for span in collector.spans if span.name == "metastore/get_table"]
     good, bad = found
     attributes = {attribute.key: attribute.value for attribute in good.attributes}
@@ -86,21 +86,21 @@ def test_each_call_is_a_span(database_url: str, start_metastore: Start, collecto
     assert "missing" in bad.status.message
 
 
-def test_nobody_waits_for_a_collector_that_is_not_there(
+def test_calls_do_not_wait_for_an_unreachable_collector(
     database_url: str, start_metastore: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # who ends tries for so many seconds to send what is left
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # seconds for sending the remaining spans at the end
     server = start_metastore(database_url, "--traces-endpoint", "http://127.0.0.1:1/v1/traces")
     with connected(server) as client:
         assert client.get_all_databases() == ["default"]
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'metastore\[tracing\]'"):
         Spans("http://127.0.0.1:1/v1/traces", "1")
 
 
-def test_nothing_of_it_is_loaded_where_it_is_not_asked_for() -> None:
+def test_opentelemetry_is_not_loaded_by_default() -> None:
     code = "import sys, metastore.app; sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

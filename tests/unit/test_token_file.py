@@ -1,0 +1,46 @@
+"""The token file of the HTTP port."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from metastore.errors import ConfigurationError
+from metastore.web.token_file import load, load_or_create
+
+
+def test_concurrent_servers_share_one_token(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "http.token"
+    with ThreadPoolExecutor(8) as threads:
+        tokens = set(threads.map(load_or_create, [path] * 32))
+    assert tokens == {load(path)}
+    assert len(tokens.pop()) >= 40
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in path.parent.iterdir()] == ["http.token"], "no temporary file is left"
+
+
+def test_an_existing_token_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(" secret \n")
+    path.chmod(0o400)
+    assert load_or_create(path) == "secret"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
+def test_a_file_that_others_can_access_is_rejected(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "token"
+    path.write_text("secret")
+    path.chmod(mode)
+    with pytest.raises(ConfigurationError, match="chmod 600"):
+        load(path)
+
+
+def test_an_empty_or_missing_file_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    with pytest.raises(ConfigurationError, match="Cannot read the token file"):
+        load(path)
+    path.touch(0o600)
+    with pytest.raises(ConfigurationError, match="is empty"):
+        load(path)
