@@ -55,7 +55,7 @@ def warnings(configured: tuple[ListenerSettings, ...]) -> Iterator[str]:
     for listener in configured:
         address = f"{_bracketed(listener.host)}:{listener.port}"
         if listener.exposed and not listener.authentication:
-            yield (f"{address} can be reached from other hosts without authentication: set METASTORE_AUTHENTICATION")
+            yield f"{address} can be reached from other hosts without authentication: set METASTORE_AUTHENTICATION"
         elif listener.exposed and listener.tls != "required":
             yield f"{address} can be reached without encryption: METASTORE_TLS={listener.tls}"
 

@@ -133,7 +133,7 @@ class Admission:
         else:
             return self._memory.rejection
         return (
-            f"The call was not begun within {options.queue_timeout:g} s: {limit} in this worker ({setting}); try again"
+            f"The call did not start within {options.queue_timeout:g} s: {limit} in this worker ({setting}); try again"
         )
 
     def _has_memory(self, address: Address, connection: Connection) -> bool:

@@ -102,6 +102,11 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
         """Bytes of the message with its frame header; None while unknown."""
         return None if self._end is None else self._end - self.start
 
+    @property
+    def consumed(self) -> int:
+        """Bytes of the message that have been read: its size, once it is decoded (quotas and metrics use it)."""
+        return self.position - self.start
+
     def receive(self) -> int | None:
         """Receives what has arrived. Returns the number of bytes; None if there are none, 0 if the peer has closed."""
         try:

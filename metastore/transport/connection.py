@@ -137,9 +137,9 @@ class Connection:
         if self.state is State.SENDING and self._wire:
             taken = max(0, self._wire.writer.sent - _KERNEL_BUFFERS)
             if elapsed > options.write_timeout + taken / options.min_transfer_rate:
-                return f"a reply not taken after {options.write_timeout:g} s"
+                return f"the client did not read its reply within {options.write_timeout:g} s"
         elif elapsed > options.read_timeout + self._reader.size / options.min_transfer_rate:
-            return f"a message not complete after {options.read_timeout:g} s"
+            return f"no complete request within {options.read_timeout:g} s"
         return None
 
     def resume(self) -> State:
@@ -294,10 +294,10 @@ class Connection:
             writer.send()
             if writer.pending:
                 now, rate = time.monotonic(), self._options.min_transfer_rate
-                begun = self.state is State.SENDING
-                if not begun:
+                sending = self.state is State.SENDING
+                if not sending:
                     self._since = now
-                if not begun or writer.sent - self._progress_bytes > rate * (now - self._progress_at):
+                if not sending or writer.sent - self._progress_bytes > rate * (now - self._progress_at):
                     self._progress_at, self._progress_bytes = now, writer.sent
                 return State.SENDING
         if self._last_reply:
@@ -343,9 +343,9 @@ class Connection:
             return State.CLOSED
         try:
             if self._handshake.requests:
-                return self._reject_connection(self._handshake.rejection(f"Refused: {reason}", 400))
+                return self._reject_connection(self._handshake.rejection(f"Rejected: {reason}", 400))
             if self._keep_head(wire.wire_format):
-                return self._answer(wire, f"Refused: {reason}")
+                return self._answer(wire, f"Rejected: {reason}")
         except (TTransportException, TProtocolException):
             logger.debug("connection from %s could not be answered", self.peer)
         return State.CLOSED
@@ -372,7 +372,7 @@ class Connection:
         return self._keep_head(wire_format)
 
     def _keep_head(self, wire_format: WireFormat) -> bool:
-        """Reduces the request to its head. The rest of its bytes cannot be told from a next request: it is drained."""
+        """Reduces the request to its head. The rest of its bytes is drained: it could look like a next request."""
         self._last_reply = keep_head(self._reader, wire_format)
         return self._last_reply
 

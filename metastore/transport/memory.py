@@ -89,7 +89,7 @@ class Memory:
         """The error text for clients."""
         return (
             f"No memory for this call now: the limit is {self._limit} bytes a worker (METASTORE_MEMORY_LIMIT); "
-            "send or ask for less at once, or try again later"
+            "send or request less at once, or try again later"
         )
 
     @property
@@ -98,7 +98,7 @@ class Memory:
         return int((self._request_limit - self._at_start) * 0.8)
 
     def address_budget(self, others: int) -> int:
-        """Returns the bytes that one address may use beside so many others. A quarter is kept for a further one."""
+        """Returns the bytes that one address may use in addition to so many others. A quarter is kept for one more."""
         return (self._request_limit - self._at_start) * 3 // 4 // (others + 1)
 
     def trim_if_due(self) -> None:

@@ -22,8 +22,8 @@
 
 A request that arrives whole goes from RECEIVING through SENDING to RECEIVING in one thread without waiting. Pipelined
 requests stay in the buffer until the reply before them is sent. A SASL message or a JWT passes through QUEUED, because
-checking it needs a thread. A client that must be told an error ends in DRAINING: if the server closed the socket with
-unread input, the kernel would send a reset, and the client would lose the part of the reply that it has not read.
+checking it needs a thread. A connection that is closed after an error reply passes through DRAINING: if the server
+closed the socket with unread input, the kernel would send a reset, and the client would lose the end of the reply.
 """
 
 from __future__ import annotations

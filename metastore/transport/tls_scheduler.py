@@ -46,14 +46,14 @@ class TlsScheduler:
     def _run(self) -> None:
         while True:
             connection = self._next()
-            begun = thread_time()
+            started = thread_time()
             connection.busy = True
             try:
                 self._dispatch(connection, connection.resume())
             except Exception:  # one connection's error must not end the thread, which all others need
                 logger.exception("the TLS handshake of %s failed", connection.peer)
             if self._executing():
-                sleep((thread_time() - begun) * (1 - _TIME_SHARE) / _TIME_SHARE)
+                sleep((thread_time() - started) * (1 - _TIME_SHARE) / _TIME_SHARE)
 
     def _next(self) -> Connection:
         with self._not_empty:

@@ -186,7 +186,7 @@ class WorkerPool:
         self._admission.addresses_using_memory = sum(address.uses_memory for address in self._addresses.values())
         memory_short, self._admission.memory_short = self._admission.memory_short, False
         if slowest and (memory_short or not self._memory.allows()):
-            slowest.abort(f"its reply is not taken, and others need the memory: {slowest_held} bytes")
+            slowest.abort(f"the client does not read its reply, and others need the memory: {slowest_held} bytes")
         self._memory.trim_if_due()
 
     def _start_thread(self) -> None:

@@ -180,6 +180,7 @@ def test_bytes_are_counted_per_message(pair: Pair) -> None:
     assert reader.receive() == 250
     for _ in range(2):
         assert reader.readAll(100) == b"x" * 100
+        assert reader.consumed == 100
         reader.end()
     assert reader.readAll(50) == b"x" * 50
     with pytest.raises(TTransportException, match="larger than the 100 bytes allowed"):

@@ -117,7 +117,7 @@ def test_a_reader_that_takes_a_byte_now_and_then_is_left(serve_echo: ServeEcho) 
 
     def gone() -> bool:
         slow.recv(1)
-        return "closed: a reply not taken after 0.3 s" in server.log
+        return "closed: the client did not read its reply within 0.3 s" in server.log
 
     assert eventually(gone)
 
@@ -219,14 +219,14 @@ def test_a_message_has_a_time_and_an_idle_connection_has_not(serve_echo: ServeEc
     slow = server.connect()
     slow.sendall(call("echo")[:-1])
     assert slow.recv(4096) == b""
-    server.wait_for_log("closed: a message not complete after 0.2 s")
+    server.wait_for_log("closed: no complete request within 0.2 s")
     assert idle.getOption("calls") == "2"
 
 
 def test_a_client_that_does_not_take_its_reply_is_left(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, write_timeout=0.2)
     server.connect().sendall(call("large 50000000"))
-    server.wait_for_log("closed: a reply not taken after 0.2 s")
+    server.wait_for_log("closed: the client did not read its reply within 0.2 s")
     assert server.client().getOption("echo well") == "well"
 
 
