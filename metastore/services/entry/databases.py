@@ -106,13 +106,13 @@ class DatabaseService(ChangingService):
         if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
             raise InvalidInputError(f"Can not drop {name} database in catalog {name.catalog}")
         for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:
+            with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
                 stored = work.databases.find(name, lock=True)
                 if stored is None and if_exists:
                     return
                 stored = required(stored, missing_database(name))
                 operations = self._drop(work, name, stored, delete_data=delete_data, cascade=cascade)
-        self._journal.carry_out(operations)
+        self._journal.carry_out(operations)  # 3. carry out, after the commit
 
     def _drop(
         self, work: UnitOfWork, name: DatabaseName, stored: StoredDatabase, *, delete_data: bool, cascade: bool

@@ -11,9 +11,9 @@ from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import with_subdirectories
 from metastore.services.files.retired import is_visible
 from metastore.services.files.usage import unused
+from metastore.services.rules.existing_files import has_directories
 from metastore.services.rules.locations import locations_of
 from metastore.services.rules.lookup import ids_within
-from metastore.services.rules.skew_directories import has_directories
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork

@@ -42,16 +42,16 @@ class PartitionExchangeService(FileService):
             )
         if source.catalog != target.catalog:
             raise InvalidInputError("You cannot move a partition across catalogs")
-        self._check_directories(source, values)
+        self._check_directories(source, values)  # 1. look (see `files.change_loop`)
         text = f"One of the partitions {dict(values)} already exists in the table {target.name}"
         with taken(InvalidInputError(text)):
             for attempt in self._attempts():
-                with attempt, self._store.transaction() as work:
+                with attempt, self._store.transaction() as work:  # 2. plan and commit
                     old, new = _tables(work, source, target)
                     before = _matches(work, old, values)
                     after, moves = _exchange(work, old, new, before)
                     operations = plan_moves(work, attempt, moves, new.ref.id, old.encoded.decode().sd.location)
-        self._journal.carry_out(operations)
+        self._journal.carry_out(operations)  # 3. carry out, after the commit
         return after
 
     def _check_directories(self, source: TableName, values: Mapping[str, str]) -> None:

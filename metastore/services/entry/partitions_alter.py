@@ -67,8 +67,9 @@ class PartitionAlterService(ChangingService):
         if counting:  # count most of them before the first transaction
             self._count(_locations([one for one in new if not has_statistics(one.parameters or {})]), counted)
         for attempt in self._attempts():
+            # 1. Look: no transaction is open (see `files.change_loop`).
             self._count(attempt.directories, counted)
-            with attempt, self._store.transaction() as work:
+            with attempt, self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
                 stored = get_table(work, table, lock="share")
                 rules = PartitionRules(stored.encoded.decode())
                 pairs = _lock_existing(work, stored, rules, new, context)
@@ -132,7 +133,7 @@ class PartitionAlterService(ChangingService):
             return
         with taken(InvalidOperationError(f"Partition already exists: {table}{list(new.values or ())}")):
             for attempt in self._attempts():
-                with attempt, self._store.transaction() as work:
+                with attempt, self._store.transaction() as work:  # 2. plan and commit
                     stored = get_table(work, table, lock="share")
                     rules = PartitionRules(stored.encoded.decode())
                     rules.check_owner(new)
@@ -151,7 +152,7 @@ class PartitionAlterService(ChangingService):
                         move_registered_directory(work, stored.ref.id, move.source, move.target)
                     moves = [move] if move else []
                     operations = plan_moves(work, attempt, moves, stored.ref.id, rules.table.sd.location)
-        self._journal.carry_out(operations)
+        self._journal.carry_out(operations)  # 3. carry out, after the commit
 
     def _move(
         self, work: UnitOfWork, stored: StoredTable, table: Table, old: StoredPartition, new: NamedPartition

@@ -13,17 +13,16 @@ from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjec
 from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.change_loop import LookNeededError
-from metastore.services.files.journal import NewDirectories
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.planning import plan_removal
 from metastore.services.files.retirement import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
+from metastore.services.rules.existing_files import describe_files
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor, updates_statistics
-from metastore.services.rules.skew_directories import lacks_locations, register_directories
 from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data
-from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view
+from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS
 from metastore.storage.repositories.partitions import named
@@ -62,8 +61,10 @@ class PartitionWriteService(ChangingService):
                 added = [one.partition for one in adding]
                 locations = [partition.sd.location for partition in added if partition.sd.location]
                 with attempt, self._journal.new_directories(locations) as directories:
-                    self._describe_files(directories, added, counting=updates_statistics(context or {}))
-                    with self._store.transaction() as work:
+                    # 1. Look: no transaction is open (see `files.change_loop`).
+                    counting = updates_statistics(context or {})
+                    describe_files(directories.existed_before(added), self._warehouse, counting=counting)
+                    with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
                         stored = _get_table(work, table, lock="share")
                         if stored.ref != seen.ref or (if_not_exists and _existing(work, stored, adding)):
                             raise LookNeededError  # another call has changed the table or its partitions since the read
@@ -72,14 +73,6 @@ class PartitionWriteService(ChangingService):
         except AlreadyExistsError:
             raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {table}") from None
         return added
-
-    def _describe_files(self, directories: NewDirectories, added: Sequence[Partition], *, counting: bool) -> None:
-        """Looks at directories that existed before: fills in statistics and the directories of skewed values."""
-        if counting:
-            uncounted = [partition for partition in added if not has_statistics(partition.parameters)]
-            uncounted = directories.existed_before(uncounted)
-            fill_statistics(uncounted, count(uncounted, self._warehouse))
-        register_directories(directories.existed_before(filter(lacks_locations, added)), self._warehouse)
 
     def _insert(self, work: UnitOfWork, stored: StoredTable, adding: Sequence[NamedPartition]) -> None:
         """Stores partitions with their events and those of dependent tables."""
@@ -140,7 +133,7 @@ class PartitionWriteService(ChangingService):
         `purge`: the drop cannot be undone. Raises NotFoundError if a partition does not exist, unless `if_exists`.
         """
         for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:
+            with attempt, self._store.transaction() as work:  # 2. plan and commit
                 stored = get_table(work, table, lock="share")
                 struct = stored.encoded.decode()
                 drop_id = self._retention.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
@@ -154,7 +147,7 @@ class PartitionWriteService(ChangingService):
                 operations = self._plan_removal(work, stored, dropped, drop_id) if removes_files else []
                 work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
                 follow_dropped(work, stored, struct)
-        self._journal.carry_out(operations)
+        self._journal.carry_out(operations)  # 3. carry out, after the commit
         return dropped.encoded
 
     def _plan_removal(

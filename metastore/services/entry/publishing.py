@@ -67,10 +67,10 @@ class PublishingService(ChangingService):
         order = sorted(range(len(publications)), key=lambda number: publications[number].table)
         locations = [text for publication in publications for text in _locations_of(publication.entries)]
         for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:
+            with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
                 results = {number: self._publish(work, publications[number]) for number in order}
                 check_unblocked(work, locations)
-        # Nothing to carry out: replaced files are removed by cleaning, after the grace time.
+        # 3. Nothing to carry out: replaced files are removed by cleaning, after the grace time.
         return [results[number] for number in range(len(publications))]
 
     def _publish(self, work: UnitOfWork, publication: Publication) -> PublishResult:

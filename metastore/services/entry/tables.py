@@ -16,14 +16,13 @@ from metastore.services.cascade.dropping import ChangingService, Retention
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
+from metastore.services.rules.existing_files import check_newest, describe_files
 from metastore.services.rules.indexes import add_index, check_new_index, timed
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, get_table, taken
 from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
-from metastore.services.rules.replaced_rows import check_newest
-from metastore.services.rules.skew_directories import lacks_locations, register_directories
-from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_view, prepare
+from metastore.services.rules.tables import is_view, prepare
 from metastore.services.rules.transactional import check_new
 from metastore.services.service import Clock
 from metastore.storage.mapping.constraints import Constraint
@@ -79,7 +78,6 @@ class TableService(ChangingService):
                 index.createTime = table.createTime
                 check_new_index(work, table, timed(index, table.createTime))
             _set_location(work, table, self._warehouse.roots)
-        counting = update_statistics and not table.partitionKeys and not has_statistics(table.parameters)
         locations = [] if is_view(table) else [table.sd.location]
         sent = table
         with taken(AlreadyExistsError(f"Table {database}.{table.tableName} already exists")):
@@ -87,8 +85,12 @@ class TableService(ChangingService):
                 with attempt, self._journal.new_directories(locations) as directories:
                     table = shallow_copy(sent)  # a repeated attempt begins with the table as it was sent
                     table.parameters = dict(table.parameters)
-                    self._describe_files(directories.existed_before([table] if locations else []), counting=counting)
-                    with self._store.transaction() as work:
+                    # 1. Look: no transaction is open (see `files.change_loop`).
+                    existing = directories.existed_before([table] if locations else [])
+                    check_newest(existing, self._warehouse)
+                    if not table.partitionKeys:
+                        describe_files(existing, self._warehouse, counting=update_statistics)
+                    with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
                         table_id = work.tables.insert(_set_location(work, table, self._warehouse.roots), table)
                         work.record(table_events.create_table(table_text(table)))
                         add_constraints(work, table_id, table, constraints)
@@ -97,14 +99,6 @@ class TableService(ChangingService):
                         if index is not None:
                             add_index(work, table_id, index)
                         directories.confirm(work)
-
-    def _describe_files(self, tables: Sequence[Table], *, counting: bool) -> None:
-        """Looks at directories that existed before: fills in statistics and the directories of skewed values."""
-        check_newest(tables, self._warehouse)
-        if counting:
-            fill_statistics(tables, count(tables, self._warehouse))
-        unpartitioned = (table for table in tables if not table.partitionKeys)
-        register_directories(filter(lacks_locations, unpartitioned), self._warehouse)
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:
         """Returns the table as `create` would store it. Raises InvalidObjectError, InvalidInputError."""
@@ -179,10 +173,10 @@ class TableService(ChangingService):
         Raises NotFoundError, InvalidOperationError if a materialized view or dependent table uses it.
         """
         for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:
+            with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
                 stored = get_table(work, table, lock="change")
                 operations = self._drop_with_files(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
-        self._journal.carry_out(operations)
+        self._journal.carry_out(operations)  # 3. carry out, after the commit
 
 
 def _set_location(work: UnitOfWork, table: Table, roots: Roots) -> int:

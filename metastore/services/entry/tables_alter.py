@@ -72,10 +72,11 @@ class TableAlterService(ChangingService):
             raise InvalidOperationError(f"Tables cannot be moved between catalogs: {name} is in {name.catalog}")
         database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
         target = database.table(fold(new.tableName))
+        # 1. Look: no transaction is open (see `files.change_loop`).
         counted = self._count(new) if target == name and updates_statistics(context) else {}
         with taken(InvalidOperationError(f"alter is not possible: new table {target} already exists")):
             for attempt in self._attempts():
-                with attempt, self._store.transaction() as work:
+                with attempt, self._store.transaction() as work:  # 2. plan and commit
                     stored = _lock(work, name, target if replaces(context) else None)
                     old = stored.encoded.decode()
                     check_version(str(name), stored.ref.version, context)
@@ -86,7 +87,7 @@ class TableAlterService(ChangingService):
                         fill_statistics([after], counted)
                     self._check_change(work, stored, old, after, cascade=cascade)
                     operations = self._change(work, attempt, stored, old, after, context, cascade=cascade)
-        self._journal.carry_out(operations)
+        self._journal.carry_out(operations)  # 3. carry out, after the commit
 
     def _count(self, new: Table) -> dict[str, DirectoryStatistics]:
         """Counts the files of a table without partitions. `check_given` makes sure later that it has a location."""

@@ -40,8 +40,9 @@ class TruncationService(ChangingService):
         """
         entries: dict[str, list[str]] = {}  # by directory
         for attempt in self._attempts():
+            # 1. Look: no transaction is open (see `files.change_loop`).
             entries |= {directory: self._entries(directory) for directory in attempt.directories}
-            with attempt, self._store.transaction() as work:
+            with attempt, self._store.transaction() as work:  # 2. plan and commit
                 stored = get_table(work, name, lock="change")
                 _check_truncatable(stored.encoded.decode())
                 chosen = None
@@ -61,7 +62,7 @@ class TruncationService(ChangingService):
                 targets.write(truncated=True)
                 removed = {text: entries[text] for text in locations}
                 operations = plan_truncation(work, removed, stored.ref.id, drop_id)
-        self._carry_out_or_fail(operations)
+        self._carry_out_or_fail(operations)  # 3. carry out, after the commit
 
     def _entries(self, directory: str) -> list[str]:
         """Lists a directory, without those of open writes: they are published, or fail, after the truncation."""

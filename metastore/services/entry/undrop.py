@@ -90,14 +90,14 @@ class UndropService(FileService):
             raise InvalidInputError("undrop needs a name: DATABASE, DATABASE.TABLE or DATABASE.TABLE@PARTITION")
         try:
             for attempt in self._attempts():
-                with attempt, self._store.transaction() as work:
+                with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
                     restored = self._restore(work, attempt, target)
         except _NameTakenError:
             raise
         except AlreadyExistsError as error:
             general = f"{str(target.table).rstrip('.')}: {error}: drop or rename that first"
             raise AlreadyExistsError(self._partition_conflict(target) or general) from None
-        self._journal.carry_out(restored.operations)
+        self._journal.carry_out(restored.operations)  # 3. carry out, after the commit
         self._remove_marks(restored.current)
         return restored.undropped
 
