@@ -93,11 +93,11 @@ def test_what_cannot_succeed_is_parked_and_says_the_mend(
         house.application.journal.recover()
     (line,) = [record.getMessage() for record in caplog.records]
     place = f"file:{house.warehouse}/db.db/plain"
-    why = f"remove of {place} (dropped) cannot be done: it leads out of the warehouse; mend that, and run  metastore"
+    why = f"remove of {place} (dropped) failed: it leads out of the warehouse. Correct that, then run  metastore"
     assert line == f"{why} check --repair"
     assert [parked for _, parked in waits(house)] == [True]
     assert [problem.mendable for problem in problems(house)] == [False]
-    with pytest.raises(ConflictError, match=r"plain is in the way: remove of .* metastore check --repair"):
+    with pytest.raises(ConflictError, match=r"plain is blocked: remove of .* metastore check --repair"):
         house.call("create_table", table("db", "plain"))
     mended.append(1)
     assert [problem.mended for problem in problems(house, repair=True)] == [True]

@@ -102,7 +102,7 @@ def test_all_comes_back(name: str, house: House) -> None:
     house.agrees()
     house.call("clean", CleanRequest(graceMillis=0))
     assert [place for place in house.disk() if "_versions" in place] == [], "what had replaced it goes"
-    with pytest.raises(NotFoundError, match=r"can be taken back: it was not dropped within METASTORE_DROP_RETENTION"):
+    with pytest.raises(NotFoundError, match=r"can be undropped: it was not dropped within METASTORE_DROP_RETENTION"):
         house.undrop(*wanted)
 
 
@@ -130,7 +130,7 @@ def test_its_name_is_free(house: House) -> None:
     assert house.call("get_primary_keys", PrimaryKeysRequest("db", "days")).primaryKeys.decode() == []
     assert house.call("get_foreign_keys", ForeignKeysRequest(None, None, "db", "plain")).foreignKeys.decode() == []
     assert house.call("list_privileges", "ann", PrincipalType.USER, ANYTHING) == []
-    with pytest.raises(AlreadyExistsError, match=r"db\.days is there already: .* --as NAME"):
+    with pytest.raises(AlreadyExistsError, match=r"db\.days exists already: .* --as NAME"):
         house.undrop("db.days")
     assert house.undrop("db.days", new_name="old").tableName == "old"
     old: Table = house.call("get_table", "db", "old").decode()
@@ -149,9 +149,7 @@ def test_partitions_one_by_one(house: House) -> None:
     for names in (["1", "1"], ["1", "2"], ["2", "1"]):
         house.call("drop_partition", "db", "days", names, True)
     house.call("add_partition", partition("db", "days", ["1", "2"]))
-    with pytest.raises(
-        AlreadyExistsError, match=r"db\.days@ds=1/hr=2 is there already: drop it, or give it another name"
-    ):
+    with pytest.raises(AlreadyExistsError, match=r"db\.days@ds=1/hr=2 exists already: drop or rename it first"):
         house.undrop("db.days", "ds=1/hr=2")
     house.call("drop_partition_with_environment_context", "db", "days", ["1", "2"], True, PURGE)
     assert [house.undrop("db.days", text).partitions for text in ("ds=1", "ds=1", "ds=2/hr=1")] == [1, 1, 1]
@@ -180,7 +178,7 @@ def test_tables_of_a_database(house: House) -> None:
     with pytest.raises(NotFoundError, match="database db is gone: undrop it first"):
         house.undrop("db.plain")
     house.call("create_database", Database("db"))
-    with pytest.raises(AlreadyExistsError, match="database db is there already: undrop its tables one by one"):
+    with pytest.raises(AlreadyExistsError, match="database db exists already: undrop its tables one by one"):
         house.undrop("db")
     for name in ("plain", "days", "signal"):
         house.undrop(f"db.{name}")
@@ -220,7 +218,7 @@ def test_purged(how: str, database_url: str, tmp_path: Path) -> None:
 def test_its_place_is_taken(house: House) -> None:
     house.call("drop_table", "db", "plain", True)
     house.call("create_table", table("db", "other", sd=descriptor(f"{house.warehouse}/db.db/plain")))
-    with pytest.raises(InvalidOperationError, match=r"db\.db/plain has been given to another object of the catalog"):
+    with pytest.raises(InvalidOperationError, match=r"db\.db/plain is used by another object of the catalog"):
         house.undrop("db.plain")
     house.undrop("db.plain", new_name="again")
     assert house.disk()["db.db/again/rows"] == "plain"

@@ -98,7 +98,7 @@ def test_what_stayed_where_it_was_is_there_under_another_name(house: House) -> N
     assert rows(house) == ALL
     house.call("drop_table", "db", "again", False)
     house.call("create_table", table("db", "plain"))
-    with pytest.raises(InvalidOperationError, match=r"db\.db/plain has been given to another object of the catalog"):
+    with pytest.raises(InvalidOperationError, match=r"db\.db/plain is used by another object of the catalog"):
         undrop(house, "db.again")
 
 

@@ -187,7 +187,7 @@ class PartitionAlterService(ChangingService):
         name: str,
         moves: Sequence[tuple[str, str]] = (),
     ) -> NamedPartition:
-        """Completes a new partition with what it keeps of the old one. `moves`: earlier moves of its directories."""
+        """Completes a new partition with kept fields of the old one. `moves`: earlier moves of its directories."""
         restore_secrets(new.parameters, old.partition.parameters)
         if new.sd and new.sd.serdeInfo:
             restore_secrets(new.sd.serdeInfo.parameters, old.partition.sd.serdeInfo.parameters)

@@ -69,7 +69,7 @@ class PrivilegeService(ClockedService):
     def select(self, principal: str | None, kind: int | None, name: ObjectName) -> list[HiveObjectPrivilege]:
         """Lists the privileges of a principal (None: of all) on an object, or on all objects if it has no kind.
 
-        An object without a database stands for all objects of its kind. An object that does not exist has none.
+        An object without a database means all objects of its kind. An object that does not exist has none.
         """
         with self._store.read() as work:
             if name.kind is None:

@@ -92,7 +92,7 @@ class PublishingService(ChangingService):
         return result
 
     def _keep(self, work: UnitOfWork, stored: StoredTable, overwritten: Sequence[int] | None) -> int | None:
-        """Keeps what is overwritten, partitions (by id) or the table (None), for an undrop. Returns the drop's id."""
+        """Saves overwritten partitions (by id) or the table (None) for an undrop. Returns the drop's id."""
         count = len(overwritten or ())
         drop_id = self._retention.begin(work, OVERWRITTEN, stored.ref.name, stored, partitions=count)
         if drop_id is not None:
@@ -205,7 +205,7 @@ def _check_seen(target: str, entry: PublishPartition, version: int) -> None:
 
 
 def _appended(old: StoredPartition, entry: PublishPartition) -> Partition:
-    """Returns the partition with what an append adds. Raises ConflictError if it has moved meanwhile."""
+    """Returns the partition after an append. Raises ConflictError if it has moved meanwhile."""
     partition = old.partition
     if not paths.same(partition.sd.location, entry.location):
         raise ConflictError(f"partition {old.name} is at {partition.sd.location}, not at {entry.location}: try again")

@@ -95,7 +95,7 @@ class TableAlterService(ChangingService):
         return self._warehouse.statistics([paths.normalise(location)]) if location else {}
 
     def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
-        """Completes the new table with what it keeps of the old one, and checks it by itself."""
+        """Completes the new table with kept fields of the old one, and checks it by itself."""
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
         # As in Hive, a location is required if files are counted.
         check_given(new, located=updates_statistics(context) and not old.partitionKeys and not is_view(old))

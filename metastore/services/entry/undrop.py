@@ -1,4 +1,4 @@
-"""Taking back what was dropped, truncated or overwritten (docs/explanation/files.md)."""
+"""Undoing drops, truncations and overwrites (docs/explanation/files.md)."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class UndropService(FileService):
         if drop.kind in (DATABASE, TABLE):
             return self._restore_table(work, attempt, drop, target)
         if live is None or live.ref.id != drop.table_id:
-            raise NotFoundError(f"{name}, of which this was {drop.kind}, is dropped: undrop the table first")
+            raise NotFoundError(f"{name} is dropped: undrop the table first")
         names = _matching_names(work, drop, target) if target.partition else None
         if drop.kind == PARTITIONS:
             return self._restore_partitions(work, attempt, drop, live, names)
@@ -136,7 +136,7 @@ class UndropService(FileService):
         name = DatabaseName(drop.catalog, drop.database)
         if work.databases.find(name):
             raise _NameTakenError(
-                f"database {name} is there already: undrop its tables one by one, with --as where their names are taken"
+                f"database {name} exists already: undrop its tables one by one, with --as NAME if their names are taken"
             )
         check_available(work.locations.referred(work.file_operations.original_locations(drop.id)))
         work.drops.restore_database(drop.id)
@@ -161,7 +161,7 @@ class UndropService(FileService):
         name = target.table.parent.table(target.new_name or target.table.name)
         if work.tables.reference(name):
             raise _NameTakenError(
-                f"{name} is there already: take it back under another name, with --as NAME (UNDROP TABLE … AS name)"
+                f"{name} exists already: undrop the table under another name, with --as NAME (UNDROP TABLE … AS name)"
             )
         tables = self._show(work, drop, ids, database.id, table_id, name)
         stored = next(table for table in tables if table.ref.id == table_id)
@@ -252,10 +252,10 @@ class UndropService(FileService):
             taken = work.drops.find_taken_name(drop.id, live.ref.id, names) if live else None
         if taken is None:
             return None
-        others = "" if drop.partitions == 1 or names == [taken] else "; or take the others back by their names"
+        others = "" if drop.partitions == 1 or names == [taken] else "; or undrop the others by their names"
         return (
-            f"{target.table}@{taken} is there already: drop it, or give it another name (ALTER TABLE … "
-            f"PARTITION … RENAME TO PARTITION …), and take this one back then{others}"
+            f"{target.table}@{taken} exists already: drop or rename it first (ALTER TABLE … PARTITION … RENAME TO "
+            f"PARTITION …){others}"
         )
 
     def _remove_marks(self, locations: Sequence[str]) -> None:
@@ -317,6 +317,6 @@ def _nothing(target: UndropTarget) -> NotFoundError:
     name = f"{target.table}@{target.partition}" if target.partition else str(target.table).rstrip(".")
     number = f" with the number {target.number}" if target.number is not None else ""
     return NotFoundError(
-        f"nothing of {name}{number} can be taken back: it was not dropped within METASTORE_DROP_RETENTION, or was "
+        f"nothing of {name}{number} can be undropped: it was not dropped within METASTORE_DROP_RETENTION, or was "
         "purged (`metastore dropped` lists the candidates)"
     )

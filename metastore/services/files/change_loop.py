@@ -18,6 +18,9 @@ connection for minutes. So a call alternates between the two, in stages that eac
       │   3. carry out        after the commit: move and remove files          │
       └────────────────────────────────────────────────────────────────────────┘
 
+The plan is made inside the transaction because it needs locked rows. A separate planning transaction would cost every
+call a round trip; a rollback costs only the few calls that have to look or wait.
+
 Repeated: an attempt is rolled back and repeated
   - if an operation of the journal touches the same locations (BlockedByFileOperationError). Before the next attempt
     this call carries that operation out, or waits until the server that does it has finished;

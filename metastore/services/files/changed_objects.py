@@ -1,4 +1,4 @@
-"""A table without partitions, or partitions of a table: what a truncation empties and an undrop restores."""
+"""Tables or partitions that a truncation empties or an undrop restores, handled alike."""
 
 from __future__ import annotations
 

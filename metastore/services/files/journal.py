@@ -147,7 +147,7 @@ class Journal:
             failed[0] = Failure(str(error), parked=False)
             return failed
         # A directory cannot be claimed before operations on directories in it are done: it is next. If another server
-        # has those, whichever server comes first takes the rest.
+        # has those, the server that finishes first takes the rest.
         unclaimed = [number for number in ids if number not in {operation.id for operation in claimed}]
         if done and unclaimed:
             return failed | self.carry_out(unclaimed, planned_here=planned_here)
@@ -201,7 +201,7 @@ class Journal:
             # Finished moves, and files that are in the trash, block nothing.
             left = [operation for operation in left if operation.kind != "moved" and not operation.origin]
             if parked := next((operation for operation in left if operation.parked), None):
-                raise ConflictError(f"{parked.location} is in the way: {_advice(parked, parked.error)}")
+                raise ConflictError(f"{parked.location} is blocked: {_advice(parked, parked.error)}")
             ids = [operation.id for operation in left]
             if monotonic() > deadline:
                 raise BlockedByFileOperationError(ids, next((one.error for one in left if one.error), None))
@@ -334,6 +334,6 @@ class Journal:
 
 def _advice(operation: FileOperation, error: object) -> str:
     return (
-        f"{operation.kind} of {operation.location} ({operation.reason}) cannot be done: {error}; mend that, and run  "
+        f"{operation.kind} of {operation.location} ({operation.reason}) failed: {error}. Correct that, then run  "
         "metastore check --repair"
     )

@@ -24,7 +24,7 @@ class BlockedByFileOperationError(ConflictError):
 
     def __init__(self, ids: Sequence[int] = (), why: str | None = None) -> None:
         reason = f" ({why})" if why else ""
-        super().__init__(f"Files of what was dropped or renamed are still there{reason}; try again")
+        super().__init__(f"File operations of an earlier drop or rename have not finished{reason}; try again")
         self.ids = list(ids)
 
 
@@ -56,7 +56,7 @@ class OperationRunner:
         return trash if self._warehouse.move_to_trash(location, trash, copies=operation.is_restorable) else location
 
     def finish(self, operation: FileOperation, location: str) -> bool:
-        """Deletes what is to be removed, from `location`, and directories above its old location that became empty.
+        """Deletes removed files, now at `location`, and directories above their old location that became empty.
 
         Returns false if the files stay in the trash, where an undrop can find them.
         """

@@ -85,9 +85,9 @@ def plan_removal(
 def plan_restore(
     work: UnitOfWork, attempt: Attempt, drop_id: int, target: Callable[[str], str | None], table_id: int | None = None
 ) -> list[int]:
-    """Plans moves out of the trash, of what a drop put there.
+    """Plans moves of a drop's files out of the trash.
 
-    `target` maps an old location to the one to restore to, or None for what stays in the trash. `table_id`: the table
+    `target` maps an old location to the one to restore to, or to None if it stays in the trash. `table_id`: the table
     that all of it belongs to. Raises InvalidOperationError if another object of the catalog uses a location now.
     """
     trashed = work.file_operations.lock_trashed(drop_id)
@@ -110,7 +110,7 @@ def plan_restore(
 def check_available(used: Iterable[str]) -> None:
     """Raises InvalidOperationError for the first of the locations, which other objects of the catalog use."""
     for location in used:
-        raise InvalidOperationError(f"{location} has been given to another object of the catalog")
+        raise InvalidOperationError(f"{location} is used by another object of the catalog")
 
 
 def _file_moves(trashed: FileOperation, move: Move) -> list[Move]:

@@ -34,7 +34,7 @@ class _Descriptors(NamedTuple):
 def restore_target(locations: Iterable[str] | None, moves: Sequence[Move] = ()) -> Callable[[str], str | None]:
     """Returns a function that maps an old location to the one to restore to, for `plan_restore`.
 
-    It follows `moves` since the drop, and maps to None what is not in `locations` (None: everything is restored).
+    It follows `moves` since the drop. Locations that are not in `locations` map to None (None: all are restored).
     """
     included = None if locations is None else {paths.canonical(location) for location in locations}
 
