@@ -175,7 +175,7 @@ def test_a_partition_changed_meanwhile_is_not_overwritten(metastore_client: Any)
         context = EnvironmentContext({"expected_version": str(version)})
         if fails:
             with pytest.raises(
-                (MetaException, InvalidOperationException), match=f"version {first + 1}, but {first} was"
+                (MetaException, InvalidOperationException), match=f"version {first + 1}, but the client expects {first}"
             ):
                 metastore_client.alter_partition_with_environment_context(database, name, seen, context)
         else:

@@ -31,7 +31,7 @@ RETURNING = ("committed", "claimed", "moved", "done")
 
 @pytest.fixture
 def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    house = House(database_url, tmp_path, drop_retention=3600)
+    house = House(database_url, tmp_path, undrop=3600)
     monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
     house.steps.clear()
     yield house
