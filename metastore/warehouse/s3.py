@@ -20,7 +20,7 @@ class BoundedS3(S3FileSystem):  # type: ignore[misc]
     """An S3 file system whose requests fail after so many seconds without a reply, including retries."""
 
     def __init__(
-        self, *arguments: Any, seconds: float, config_kwargs: dict[str, Any] | None = None, **more: Any
+        self, *arguments: Any, seconds: float, config_kwargs: dict[str, Any] | None = None, **options: Any
     ) -> None:
         self._seconds = seconds
         each = seconds / _TRIES
@@ -30,14 +30,14 @@ class BoundedS3(S3FileSystem):  # type: ignore[misc]
             "retries": {"total_max_attempts": _TRIES},
             "max_pool_connections": _AT_ONCE,
         }
-        super().__init__(*arguments, config_kwargs=bounds | (config_kwargs or {}), **more)
+        super().__init__(*arguments, config_kwargs=bounds | (config_kwargs or {}), **options)
 
-    async def _call_s3(self, method: str, *arguments: Any, **more: Any) -> Any:
+    async def _call_s3(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Calls S3 as s3fs does. Raises ConnectionError after the time limit."""
-        asked = super()._call_s3(method, *arguments, **more)
+        request = super()._call_s3(method, *arguments, **options)
         if method in _MOVING:
-            return await asked
+            return await request
         try:
-            return await asyncio.wait_for(asked, self._seconds)
+            return await asyncio.wait_for(request, self._seconds)
         except TimeoutError as error:
             raise ConnectionError(f"no answer within {self._seconds:g} s (METASTORE_S3_TIMEOUT)") from error

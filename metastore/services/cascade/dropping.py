@@ -102,7 +102,7 @@ class ChangingService(FileService):
             check_unprotected(table)
             drop_table(work, dropped, drop_id)
             work.record(table_events.drop_table(table_text(table)))
-        work.record(*(events.drop_index(index.of, index.name, index.held_in.name) for index in held))
+        work.record(*(events.drop_index(index.table, index.name, index.held_in.name) for index in held))
         return [*operations, *plan_removal(work, self._warehouse, locations, drop_id=drop_id)]
 
 

@@ -59,7 +59,7 @@ class IndexService(ChangingService):
             with attempt, self._store.transaction() as work:
                 stored = work.tables.find(table, lock="change")
                 indexes = work.indexes.about(stored.ref.id) if stored else []
-                holders = [index.held_in_id for index in indexes if (index.of, index.name) == (table, name)]
+                holders = [index.held_in_id for index in indexes if (index.table, index.name) == (table, name)]
                 if not holders:
                     raise _missing(table, name)
                 (holder,) = work.tables.find_ids(holders, lock=True)

@@ -76,17 +76,17 @@ def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | 
 
     The default partition matches by its name, also if its value is stored as the empty text.
     """
-    given = [(position, value) for position, value in enumerate(values, 1) if value]
+    named = [(position, value) for position, value in enumerate(values, 1) if value]
     kinds = [kind_of(key.type) for key in keys]
     exact = [
-        _among(_value(position), ["", value] if value == DEFAULT_PARTITION else [value]) for position, value in given
+        _among(_value(position), ["", value] if value == DEFAULT_PARTITION else [value]) for position, value in named
     ]
     # Sort keys are less exact (01 equals 1), but they have an index.
     indexed = [
-        (position, sort_key(kinds[position - 1], value)) for position, value in given if value != DEFAULT_PARTITION
+        (position, sort_key(kinds[position - 1], value)) for position, value in named if value != DEFAULT_PARTITION
     ]
     equal = [_compared(_key(position), "=", key) for position, key in indexed if key is not None]
-    return all_of([*exact, *equal]) if given else None
+    return all_of([*exact, *equal]) if named else None
 
 
 def _condition(expression: Expression, leaf_condition: LeafCondition) -> Condition:

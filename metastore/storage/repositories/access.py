@@ -31,22 +31,22 @@ VERSION: Final = "UPDATE privileges_version SET version = version + 1"
 
 # Members of the role admin are configured in the settings, so grants of it in the database are ignored.
 _CALLER_GRANTS: Final = text(f"""
-    WITH RECURSIVE mine(role, option) AS (
+    WITH RECURSIVE held(role, option) AS (
         SELECT role, grant_option FROM role_grants
         WHERE role <> '{ADMIN}' AND (
             principal_type = 1 AND principal = :user OR principal_type = 3 AND principal = ANY (cast(:groups AS text[]))
         )
         UNION
         SELECT g.role, g.grant_option FROM role_grants AS g
-        JOIN mine ON g.principal_type = 2 AND g.principal = mine.role
+        JOIN held ON g.principal_type = 2 AND g.principal = held.role
         WHERE g.role <> '{ADMIN}'
     ), who(kind, name) AS (
         SELECT 1, cast(:user AS text) UNION SELECT 3, unnest(cast(:groups AS text[]))
-        UNION SELECT 2, role FROM mine UNION SELECT 2, '{PUBLIC}'
+        UNION SELECT 2, role FROM held UNION SELECT 2, '{PUBLIC}'
     )
     SELECT version, NULL::bigint AS database_id, NULL AS scope, NULL AS role, NULL AS privilege, false AS option
     FROM privileges_version
-    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option FROM mine
+    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option FROM held
     UNION ALL
     SELECT NULL, p.database_id, p.scope, NULL, upper(p.privilege), p.grant_option
     FROM privileges AS p JOIN who ON p.principal_type = who.kind AND p.principal = who.name
@@ -73,8 +73,8 @@ _WITHIN = f"""(
     EXISTS (SELECT FROM tables AS t WHERE t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[]))
             AND {_OWNED.format(table="t")})
     OR EXISTS (SELECT FROM privileges AS p JOIN tables AS t ON t.id = p.table_id
-               JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS mine(kind, name)
-                 ON p.principal_type = mine.kind AND p.principal = mine.name
+               JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS held(kind, name)
+                 ON p.principal_type = held.kind AND p.principal = held.name
                WHERE t.database_id = d.id)
 )"""  # noqa: S608 - constants
 
@@ -167,7 +167,7 @@ class Access:
         Privileges on single tables are not included; they are read with the tables.
         """
         values = {"user": user, "groups": sorted(groups)}
-        version, everywhere, places = -1, set(), set()
+        version, everywhere, locations = -1, set(), set()
         roles, administered = {PUBLIC}, set()
         catalogs: dict[str, set[str]] = defaultdict(set)
         on_databases: dict[int, set[str]] = defaultdict(set)
@@ -180,7 +180,7 @@ class Access:
             else:
                 privilege = f"{row.privilege}+" if row.option else row.privilege
                 if row.privilege == Right.LOCATION and row.database_id is None:
-                    places.add(row.scope or ANY_LOCATION)
+                    locations.add(row.scope or ANY_LOCATION)
                 elif row.database_id is not None:
                     on_databases[row.database_id].add(privilege)
                 elif row.scope is None:
@@ -194,7 +194,7 @@ class Access:
             everywhere=frozenset(everywhere),
             catalogs={name: frozenset(held) for name, held in catalogs.items()},
             databases={number: frozenset(held) for number, held in on_databases.items()},
-            locations=frozenset(places),
+            locations=frozenset(locations),
             administered=frozenset(administered),
             version=version,
         )

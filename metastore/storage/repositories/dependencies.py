@@ -82,7 +82,7 @@ _MATCHING = """(
 _EVALUATED = f"""
     numbered AS (
         SELECT d.*, dense_rank() OVER (ORDER BY d.base_id, d.keys, d."values") AS spec
-        FROM partition_dependencies AS d JOIN asked ON asked.partition_id = d.partition_id
+        FROM partition_dependencies AS d JOIN chosen ON chosen.partition_id = d.partition_id
     ),
     wanted AS (SELECT DISTINCT ON (spec) spec, base_id, keys, "values" FROM numbered),
     reached AS (
@@ -117,7 +117,7 @@ _NEXT = """
 
 def _edges(query: str, columns: str) -> Any:
     return text(f"""
-        WITH RECURSIVE asked AS ({query}), {_EVALUATED.format(columns=columns)}
+        WITH RECURSIVE chosen AS ({query}), {_EVALUATED.format(columns=columns)}
         SELECT d.partition_id, d.dependent_id, dd.name AS database, dt.name AS table, p.name, d."values", d.keys,
                p.version, bd.name AS base_database, bt.name AS base_table, e.names AS base_names, e.total,
                e.digest = d.digest AS fresh, coalesce(e.ids, cast('{{}}' AS bigint[])) AS base_partition_ids
@@ -153,20 +153,20 @@ _OVERLAPPING = f"""
 _ABOVE = _OVERLAPPING.format(table="dependent_id")
 _BELOW = _OVERLAPPING.format(table="base_id")
 _QUERIES = {
-    (asked, named): _edges(query, _FOUND if named else _NOT_FOUND)
-    for asked, query in {"ids": _IDS, "above": _ABOVE, "below": _BELOW}.items()
+    (selection, named): _edges(query, _FOUND if named else _NOT_FOUND)
+    for selection, query in {"ids": _IDS, "above": _ABOVE, "below": _BELOW}.items()
     for named in (True, False)
 }
 
 _PUBLISH = text(f"""
-    WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(columns=_NOT_FOUND)}
+    WITH RECURSIVE chosen AS ({_IDS}), {_EVALUATED.format(columns=_NOT_FOUND)}
     UPDATE partition_dependencies AS d SET digest = e.digest
     FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec WHERE d.partition_id = n.partition_id
 """)  # noqa: S608 - only constants of this module
 
 # One statement, so that a concurrent change of another base partition still makes the partition stale.
 _KEEP_FRESH = text(f"""
-    WITH RECURSIVE asked AS ({_IDS}), {_EVALUATED.format(columns=_NEXT)}
+    WITH RECURSIVE chosen AS ({_IDS}), {_EVALUATED.format(columns=_NEXT)}
     UPDATE partition_dependencies AS d SET digest = e.next
     FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec
     WHERE d.partition_id = n.partition_id AND d.digest = e.digest
@@ -176,7 +176,7 @@ _KEEP_FRESH = text(f"""
 # change that a stale one lacks. If the changed partition is gone, its own publication counts.
 _CHANGED = "greatest(0, substring({0}.parameters ->> 'transient_lastDdlTime' FROM '^[0-9]{{1,15}}$')::bigint)"
 STALE = f"""
-    WITH RECURSIVE asked AS (
+    WITH RECURSIVE chosen AS (
         SELECT d.partition_id FROM partition_dependencies AS d JOIN tables AS t ON t.id = d.dependent_id
         WHERE t.database_id IS NOT NULL
     ),

@@ -44,9 +44,9 @@ class Functions:
         query = _matching(_of(database, functions.c.name), pattern)
         return list(self._connection.execute(query).scalars())
 
-    def select(self, of: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
+    def select(self, owner: DatabaseName | str, pattern: str | None = None) -> EncodedList[Function]:
         """Returns the functions of a database, or of a catalog (a text), by the names of database and function."""
-        query = _matching(_of(of, functions.c.encoded), pattern)
+        query = _matching(_of(owner, functions.c.encoded), pattern)
         return whole_list(Function, [Fields(bytes(encoded)) for encoded in self._connection.execute(query).scalars()])
 
     def insert(self, database_id: int, function: Function) -> None:

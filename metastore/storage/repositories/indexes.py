@@ -17,7 +17,7 @@ class IndexRef(NamedTuple):
     """An index: its name, the indexed table, and the table that stores it."""
 
     name: str
-    of: TableName
+    table: TableName
     held_in: TableName
     held_in_id: int
 

@@ -70,8 +70,8 @@ class Roles:
 
     def revoke_option(self, role: str, principal: str, kind: int) -> bool:
         """Removes the right to grant the role; False if the principal did not have it."""
-        mine = (role_grants.c.role == role, _to(principal, kind), role_grants.c.grant_option)
-        statement = update(role_grants).where(*mine).values(grant_option=False).returning(role_grants.c.role)
+        membership = (role_grants.c.role == role, _to(principal, kind), role_grants.c.grant_option)
+        statement = update(role_grants).where(*membership).values(grant_option=False).returning(role_grants.c.role)
         return self._connection.execute(statement).first() is not None
 
     def lock_hierarchy(self) -> None:
@@ -90,9 +90,9 @@ class Roles:
         granted = or_(
             _to(user, PrincipalType.USER), (role_grants.c.principal_type == PrincipalType.GROUP) & groups_granted
         )
-        mine = select(role_grants.c.role).where(granted).cte("mine", recursive=True)
-        mine = mine.union(_parents(mine))
-        granted_roles = list(self._connection.execute(select(mine.c.role).order_by(mine.c.role)).scalars())
+        inherited = select(role_grants.c.role).where(granted).cte("inherited", recursive=True)
+        inherited = inherited.union(_parents(inherited))
+        granted_roles = list(self._connection.execute(select(inherited.c.role).order_by(inherited.c.role)).scalars())
         return granted_roles if user is None else [*granted_roles, PUBLIC]
 
     def _grants(self, query: Select[Any]) -> list[RolePrincipalGrant]:
