@@ -125,7 +125,7 @@ def test_an_unusable_warehouse_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("location", ["http://127.0.0.1:1/warehouse", "https://example.org/w"])
 def test_a_warehouse_in_which_nothing_can_be_deleted_is_one_line(location: str) -> None:
-    with pytest.raises(ConfigurationError, match="nothing can be deleted there; choose another with --warehouse"):
+    with pytest.raises(ConfigurationError, match="its file system is read-only; choose another with --warehouse"):
         Warehouse(location).check()
 
 

@@ -18,7 +18,7 @@ def test_nothing_lies_where_the_server_keeps_what_was_dropped(tmp_path: Path, te
 
 def test_that_holds_for_other_roots_too_and_for_nothing_beside_it() -> None:
     roots = Roots("/warehouse", ["s3://bucket/data"])
-    with pytest.raises(InvalidInputError, match="lies in"):
+    with pytest.raises(InvalidInputError, match="is in"):
         roots.admit("s3a://bucket/data/.metastore_trash/1", managed=True)
     beside = "s3a://bucket/data/db/.metastore_trash"
     assert roots.admit(beside, managed=True) == beside
