@@ -34,13 +34,16 @@ class HeavyValues:
     columns: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
 
-    def of(self, keys: Iterable[JoinKey]) -> tuple[JoinKey, ...]:
+    def matching_keys(self, keys: Iterable[JoinKey]) -> tuple[JoinKey, ...]:
         """Returns the keys of a join that consist of one of the columns, in the join's order."""
         names = {name.lower() for name in self.columns}
         return tuple(key for key in keys if len(key.columns) == 1 and key.columns[0].lower() in names)
 
-    def test(self, spark: SparkSession, keys: Sequence[JoinKey]) -> HeavyPredicate | None:
-        """Returns the predicate that a row has a heavy key, or None if no row can have one. `keys` come from `of`."""
+    def predicate(self, spark: SparkSession, keys: Sequence[JoinKey]) -> HeavyPredicate | None:
+        """Returns the predicate that a row has a heavy key, or None if no row can have one.
+
+        `keys` are the result of `matching_keys`.
+        """
         positions = [next(i for i, name in enumerate(self.columns) if _is_made_of(key, name)) for key in keys]
         values = list(dict.fromkeys(tuple(value[position] for position in positions) for value in self.values))
         casts = [[_cast(part, key) for part, key in zip(value, keys, strict=True)] for value in values]

@@ -62,12 +62,12 @@ def skew_join(
             f"skew_join needs columns that the join compares for equality; {how} on {on} has none"
         )
     heavy = _heavy(left, on, table, values, columns)
-    keys = heavy.of(join.keys())
+    keys = heavy.matching_keys(join.keys())
     if not keys:
         raise InvalidStatementError(
             f"the heavy values belong to {', '.join(heavy.columns)}, but the join compares none of them directly"
         )
-    is_heavy = heavy.test(plain.sparkSession, keys)
+    is_heavy = heavy.predicate(plain.sparkSession, keys)
     if is_heavy is None:
         return plain
     return frame_of(plain.sparkSession, _rebuilt(above, join.split(keys, is_heavy)))
@@ -129,8 +129,8 @@ def apply_skew_join_hint(spark: SparkSession, metastore: MetastoreClient, node: 
     for table in _tables(sides[0]):
         database, _, name = table.rpartition(".")
         heavy = recorded_values(metastore, metastore.get_table(database or spark.catalog.currentDatabase(), name))
-        keys = heavy.of(join.keys()) if heavy and join else ()
-        is_heavy = heavy.test(spark, keys) if heavy and keys else None
+        keys = heavy.matching_keys(join.keys()) if heavy and join else ()
+        is_heavy = heavy.predicate(spark, keys) if heavy and keys else None
         if join and is_heavy:
             return join.in_order_of(node, join.split(keys, is_heavy))
     _log.warning("the hint SKEW_JOIN(%s) has no effect on a %s join", ", ".join(names), node.joinType().sql())
