@@ -136,4 +136,4 @@ def test_a_refusal_is_counted_as_one(server: Server, days: tuple[str, str]) -> N
     with as_user(server, "alice") as client, pytest.raises(MetaException):
         client.get_partitions(*days, -1)
     lines = [line for line in Path(server.log).read_text().splitlines() if " alice get_partitions " in line]
-    assert "outcome=refused" in lines[-1]
+    assert "outcome=rejected" in lines[-1]

@@ -87,7 +87,7 @@ def test_a_user_that_is_added_may_come_in_and_a_removed_one_not(start: Callable[
         done = subprocess.run(given, input=text, capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 
-    assert "bob was added" in run("add", "bob", text="builder\n")
+    assert "User bob added to" in run("add", "bob", text="builder\n")
     assert path.stat().st_mode & 0o777 == 0o600
     assert "builder" not in path.read_text()
     assert run("list") == "bob\n"
@@ -102,9 +102,9 @@ def test_a_user_that_is_added_may_come_in_and_a_removed_one_not(start: Callable[
                 return False
 
     assert comes_in("bob", "builder")
-    assert "another password" in run("add", "bob", text="carpenter\n")
+    assert "Password of bob changed" in run("add", "bob", text="carpenter\n")
     assert (comes_in("bob", "builder"), comes_in("bob", "carpenter")) == (False, True)
-    assert "bob was removed" in run("remove", "bob")
+    assert "User bob removed from" in run("remove", "bob")
     assert "user bob does not exist" in run("remove", "bob")
     assert not comes_in("bob", "carpenter")
 
