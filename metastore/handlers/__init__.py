@@ -1,1 +1,3 @@
-"""The shape of the wire: each method's arguments and its many forms, brought to one service call."""
+"""Handlers: one short function per wire method, which passes its arguments to a service, below the operation that it
+declares.
+"""

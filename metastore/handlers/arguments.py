@@ -1,4 +1,4 @@
-"""How the wire writes what every call needs: the database with its catalog, limits, contexts."""
+"""Conversions of wire arguments that many handlers share: names with their catalogs, limits, contexts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 
 def given_database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
-    """Returns a database argument. Raises NullNameError (Hive's MetaException) where it is null."""
+    """Returns the name of a database. Raises NullNameError (Hive's MetaException) if it is null."""
     if split_database(database)[1] is None:
         raise NullNameError("Database name cannot be null.")
     return database_name(database, catalog)
 
 
 def given_table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """Returns the whole name of a table that a call names by arguments of its own. Raises NullNameError (Hive's
-    MetaException) where the table or its database is null; the empty name is one that no table has.
+    """Returns the name of a table, with the spelling of the call for error messages. An empty name is allowed; no table
+    has it. Raises NullNameError (Hive's MetaException) if the table or its database is null.
     """
     if table is None or split_database(database)[1] is None:
         raise NullNameError(f"{'Table' if table is None else 'Database'} name cannot be null")
@@ -33,13 +33,13 @@ def given_table_name(database: str | None, table: str | None, catalog: str | Non
 
 
 def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[str, str | None]:
-    """Returns a catalog, and the regular expression of the database names in it (None: all)."""
+    """Returns a catalog, and a regular expression for the names of its databases (None: all)."""
     prefix, name = split_database(pattern)
     return prefix or fold(catalog) or DEFAULT_CATALOG, pattern_regex(name)
 
 
 def named_database(database: str | None) -> DatabaseName:
-    """Returns a database argument that must name one, in a catalog. Raises NotFoundError, in Hive's words."""
+    """Returns the name of a database. Raises NotFoundError, with Hive's message, if it is null or empty."""
     prefix, name = split_database(database)
     if not name or prefix == "":
         raise NotFoundError("DB name is null or empty")
@@ -47,24 +47,24 @@ def named_database(database: str | None) -> DatabaseName:
 
 
 def given_pattern(pattern: str | None) -> str:
-    """Returns a pattern of databases, as it came. Raises InvalidInputError where none is given."""
+    """Returns a pattern of database names, unchanged. Raises InvalidInputError if it is null."""
     if split_database(pattern)[1] is None:
         raise InvalidInputError("The name or pattern of a database must be given")
     return str(pattern)
 
 
 def limit(maximum: int | None) -> int | None:
-    """Returns the wire's max: negative or unset is all, 0 is none."""
+    """Returns the limit that a call's maximum means: None (no limit) if it is negative or unset. 0 means no results."""
     return None if maximum is None or maximum < 0 else maximum
 
 
 def properties(context: EnvironmentContext | None) -> dict[str, str]:
-    """Returns the properties of a context. Spark sends one whose properties are unset."""
+    """Returns the properties of a context. They may be unset: Spark sends such contexts."""
     return (context.properties or {}) if context else {}
 
 
 def required(name: str, value: T | None) -> T:
-    """Returns what a request cannot do without, under its name in it. Raises NullArgumentError where it is unset."""
+    """Returns a required field of a request. Raises NullArgumentError, with the field's name, if it is unset."""
     if value is None:
         raise NullArgumentError(f"The request came without {name}")
     return value
@@ -72,21 +72,21 @@ def required(name: str, value: T | None) -> T:
 
 @contextmanager
 def said_as(error: type[MetastoreError], *kinds: type[MetastoreError]) -> Iterator[None]:
-    """Says errors of these kinds as another, where Hive's method does so."""
+    """Replaces errors of these kinds by another, for methods of Hive that do so."""
     try:
         yield
-    except kinds as found:
-        raise error(str(found)) from found
+    except kinds as raised:
+        raise error(str(raised)) from raised
 
 
 def table_of(partitions: Sequence[Any]) -> TableName:
-    """Returns the table that the first of the partitions names; without one, a name that no table has."""
+    """Returns the table of the first partition; without partitions, a name that no table has."""
     first = next((partition for partition in partitions or [] if partition is not None), None)
     return table_name(first.dbName, first.tableName, first.catName) if first else TableName(DEFAULT_CATALOG, "", "")
 
 
 def is_revocation(request_type: int | None) -> bool:
-    """Tells whether a GrantRevokeType says REVOKE. Raises InvalidInputError for what is neither."""
+    """Tells whether a GrantRevokeType is REVOKE. Raises InvalidInputError if it is neither REVOKE nor GRANT."""
     if request_type not in (GrantRevokeType.GRANT, GrantRevokeType.REVOKE):
         raise InvalidInputError(f"Unknown request type {request_type}")
     return bool(request_type == GrantRevokeType.REVOKE)

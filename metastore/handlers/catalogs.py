@@ -1,4 +1,4 @@
-"""Catalogs on the wire, and the identity of the metastore."""
+"""Handlers of catalogs, and of the metastore's identity."""
 
 from __future__ import annotations
 

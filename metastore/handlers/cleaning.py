@@ -1,4 +1,4 @@
-"""Our own service: cleaning, and checking whether it is needed."""
+"""Handlers of our own service that delete unused files, and that compare files with the catalog."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.file_check import FileCheckService
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CheckFilesResult, CleanRequest, CleanResult
 
-_LONGEST = 10**15  # milliseconds: longer than anything was kept
+_LONGEST = 10**15  # milliseconds: longer than any file is kept
 
 _REQUESTED_TABLE = TableFields("request.dbName", "request.tableName", "request.catName")
 

@@ -1,4 +1,4 @@
-"""Column statistics on the wire."""
+"""Handlers of column statistics."""
 
 from __future__ import annotations
 
@@ -99,15 +99,15 @@ class ColumnStatisticsHandlers:
     @operation(_REQUEST_TABLE, any_of(Right.SELECT))
     def get_table_statistics_req(self, request: TableStatsRequest) -> TableStatsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
-        found = self._read.of_table(name, request.colNames, request.engine or _ENGINE)
-        return TableStatsResult(tableStats=found.columns if found else [])
+        statistics = self._read.of_table(name, request.colNames, request.engine or _ENGINE)
+        return TableStatsResult(tableStats=statistics.columns if statistics else [])
 
     @operation(_REQUEST_TABLE, any_of(Right.SELECT), entries="request.partNames")
     def get_partitions_statistics_req(self, request: PartitionsStatsRequest) -> PartitionsStatsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         engine = request.engine or _ENGINE
-        found = self._read.of_partitions(name, request.partNames or [], request.colNames, engine)
-        return PartitionsStatsResult(partStats=EncodedMap({key: analyzed.columns for key, analyzed in found.items()}))
+        by_name = self._read.of_partitions(name, request.partNames or [], request.colNames, engine)
+        return PartitionsStatsResult(partStats=EncodedMap({key: analyzed.columns for key, analyzed in by_name.items()}))
 
     @operation(_REQUEST_TABLE, any_of(Right.SELECT), entries="request.partNames")
     def get_aggr_stats_for(self, request: PartitionsStatsRequest) -> AggrStats:
@@ -147,7 +147,7 @@ class ColumnStatisticsHandlers:
 
     @operation(None)
     def update_transaction_statistics(self, _: UpdateTransactionalStatsRequest) -> None:
-        """Does nothing: Hive counts changed rows for its own rebuilding of materialized views, which is not served."""
+        """Does nothing: Hive counts changed rows to rebuild materialized views incrementally, which is not supported."""
 
     def _store(
         self,
@@ -175,16 +175,16 @@ class ColumnStatisticsHandlers:
             self._write.store_of_partitions(owner, by_name, engine=engine, merge=merge)
 
     def _of_column(self, name: TableName, partition: str | None, column: str) -> ColumnStatistics:
-        found = self._read.of_column(name, partition, column, _ENGINE)
+        statistics = self._read.of_column(name, partition, column, _ENGINE)
         described = ColumnStatisticsDesc(
             isTblLevel=partition is None,
             dbName=name.database,
             tableName=name.name,
             partName=partition,
-            lastAnalyzed=found.analyzed_at,
+            lastAnalyzed=statistics.analyzed_at,
             catName=name.catalog,
         )
-        return ColumnStatistics(statsDesc=described, statsObj=found.columns, engine=_ENGINE)
+        return ColumnStatistics(statsDesc=described, statsObj=statistics.columns, engine=_ENGINE)
 
 
 def _one_or_all(column: str | None) -> list[str] | None:

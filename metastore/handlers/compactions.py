@@ -1,4 +1,4 @@
-"""The compaction queue on the wire."""
+"""Handlers of the compaction queue."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ class CompactionHandlers:
         self, request: GetLatestCommittedCompactionInfoRequest
     ) -> GetLatestCommittedCompactionInfoResponse:
         table = table_name(request.dbname, request.tablename)
-        found = self._compactions.latest(table, request.partitionnames or [], request.lastCompactionId)
-        return GetLatestCommittedCompactionInfoResponse(found)
+        latest = self._compactions.latest(table, request.partitionnames or [], request.lastCompactionId)
+        return GetLatestCommittedCompactionInfoResponse(latest)

@@ -1,4 +1,4 @@
-"""Settings and the caller's name on the wire."""
+"""Handlers of settings, and of the caller's name."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ class ConfigHandlers:
 
     @operation(None, quota_exempt=True)
     def flushCache(self) -> None:  # noqa: N802 - the wire's name
-        """Does nothing: what is kept never changes."""
+        """Does nothing: no cached value can be out of date."""

@@ -1,4 +1,4 @@
-"""Constraints on the wire."""
+"""Handlers of constraints."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class ConstraintHandlers:
     )
     def get_all_table_constraints(self, request: AllTableConstraintsRequest) -> AllTableConstraintsResponse:
         name = table_name(request.dbName, request.tblName, request.catName)
-        lists = [found.decode() for found in self._constraints.select_all(name)]
+        lists = [constraints.decode() for constraints in self._constraints.select_all(name)]
         return AllTableConstraintsResponse(SQLAllTableConstraints(*lists))
 
     def _add(self, constraints: list[Any] | None) -> None:
@@ -174,10 +174,10 @@ class ConstraintHandlers:
 
 
 def _as_hive() -> AbstractContextManager[None]:
-    """Hive's handler throws InvalidObjectException, which the methods that change constraints do not declare."""
+    """Reports errors as Hive does: it throws InvalidObjectException, which these methods do not declare."""
     return said_as(UndeclaredError, InvalidObjectError, NotFoundError)
 
 
 def _pattern(database: str | None, table: str | None) -> tuple[str | None, str | None]:
-    """Returns a database and a table, folded; None where none was sent."""
+    """Returns the folded names of a database and a table; None for a name that is unset."""
     return database_name(database).name if database else None, fold(table) if table else None

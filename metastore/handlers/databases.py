@@ -1,4 +1,4 @@
-"""Databases on the wire."""
+"""Handlers of databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our own service: dependent tables."""
+"""Handlers of our own service for dependent tables."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class DependencyHandlers:
         if request.direction not in (DependencyDirection.UP, DependencyDirection.DOWN):
             raise InvalidInputError(f"The direction is {request.direction}, but must be UP or DOWN")
         up = request.direction == DependencyDirection.UP
-        asked = self._dependencies.upwards if up else self._dependencies.downwards
-        named, transitive = request.basePartitions is not False, request.transitive is not False
+        find = self._dependencies.upwards if up else self._dependencies.downwards
+        with_bases, transitive = request.basePartitions is not False, request.transitive is not False
         name = table_name(request.dbName, request.tableName, request.catName)
-        return asked(name, request.values, transitive=transitive, base_partitions=named)
+        return find(name, request.values, transitive=transitive, base_partitions=with_bases)
 
     @operation(_REQUESTED_TABLE, visible)
     def wait_for_partition(self, request: WaitRequest) -> bool:
@@ -72,9 +72,11 @@ class DependencyHandlers:
 
 
 def _tables(request: CreateDependentTableRequest | SetDependencyRequest) -> tuple[TableName, TableName]:
-    """Returns the dependent table and the base. Raises InvalidInputError where they are of different catalogs."""
+    """Returns the dependent table and its base. Raises InvalidInputError if they are in different catalogs."""
     dependent = table_name(request.dbName, request.tableName, request.catName)
     base = table_name(request.baseDbName, request.baseTableName, request.catName)
     if dependent.catalog != base.catalog:
-        raise InvalidInputError(f"A table of the catalog {dependent.catalog} cannot depend on one of {base.catalog}")
+        raise InvalidInputError(
+            f"Table {dependent} of catalog {dependent.catalog} cannot depend on a table of catalog {base.catalog}"
+        )
     return dependent, base

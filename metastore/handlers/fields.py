@@ -1,4 +1,4 @@
-"""Columns on the wire: of the table (`get_fields*`), and with its partition columns (`get_schema*`)."""
+"""Handlers of columns: of a table (`get_fields*`), and with its partition columns (`get_schema*`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions on the wire."""
+"""Handlers of functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What HiveServer2 keeps in a metastore for itself: plans, schedules, procedures …, of which there are none here."""
+"""Handlers of objects that only HiveServer2 uses: resource plans, scheduled queries, procedures, schemas and others.
+This metastore does not store them.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ _REQUESTED_DATABASE = DatabaseFields("request.dbName", "request.catName")
 
 
 class HiveServerHandlers:
-    """Answers as a metastore in which nothing of this was ever made: lists are empty, what is named is not there."""
+    """Answers as a metastore without such objects: lists are empty, and named objects do not exist."""
 
     @operation(None)
     def get_active_resource_plan(self, _: WMGetActiveResourcePlanRequest) -> WMGetActiveResourcePlanResponse:

@@ -1,4 +1,4 @@
-"""Indexes on the wire: Hive's clients before 3.0 have them."""
+"""Handlers of indexes, which Hive's clients before 3.0 use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class IndexHandlers:
         is_change=True,
     )
     def add_index(self, index: Index, table: Table) -> Index:
-        """Makes an index and the table that holds it; returns it with its time."""
+        """Creates an index and its table. Returns the index with its creation time."""
         self._tables.create(database_name(table.dbName, table.catName), table, index=index)
         return index
 
@@ -58,7 +58,7 @@ class IndexHandlers:
 
     @operation(_TABLE, visible)
     def get_indexes(self, database: str, table: str, _: int) -> EncodedList[Index]:
-        """Returns all of a table: Hive passes over the limit."""
+        """Returns all indexes of a table. The limit is ignored, as in Hive."""
         return self._indexes.select(table_name(database, table))
 
     @operation(_TABLE, visible)

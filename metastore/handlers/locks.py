@@ -1,4 +1,4 @@
-"""Locks on the wire."""
+"""Handlers of locks."""
 
 from __future__ import annotations
 

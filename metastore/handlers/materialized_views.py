@@ -1,4 +1,4 @@
-"""Materialized views on the wire."""
+"""Handlers of materialized views."""
 
 from __future__ import annotations
 

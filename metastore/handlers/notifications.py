@@ -1,4 +1,4 @@
-"""The notification log on the wire."""
+"""Handlers of the notification log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _REQUESTED_DATABASE = DatabaseFields("rqst.dbName", "rqst.catName")
 
 
 class NotificationHandlers:
-    """`*notification*`, `fire_listener_event`, and what replication asks for."""
+    """`*notification*`, `fire_listener_event`, and methods that replication calls."""
 
     def __init__(self, notifications: NotificationService) -> None:
         self._notifications = notifications
@@ -65,7 +65,7 @@ class NotificationHandlers:
     @operation(TableFields("rqst.dbName", "rqst.tableName", "rqst.catName"), any_of(Right.INSERT), is_change=True)
     def fire_listener_event(self, request: FireEventRequest) -> FireEventResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
-        return FireEventResponse(self._notifications.fire(name, _places(request), request.data))
+        return FireEventResponse(self._notifications.fire(name, _partition_values(request), request.data))
 
     @operation(TableFields("rqst.db", "rqst.table"), any_of(Right.INSERT), is_change=True)
     def add_write_notification_log(self, request: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
@@ -88,12 +88,12 @@ class NotificationHandlers:
 
     @operation(None, administrator)
     def cm_recycle(self, _: CmRecycleRequest) -> CmRecycleResponse:
-        """Recycles nothing, as in a Hive without a change root (`hive.repl.cm.enabled`, which is off by default)."""
+        """Does nothing, as Hive without a change root (`hive.repl.cm.enabled`, which is off by default)."""
         return CmRecycleResponse()
 
 
-def _places(request: FireEventRequest) -> list[list[str] | None]:
-    """Lists partitions by their values; None for the table itself."""
+def _partition_values(request: FireEventRequest) -> list[list[str] | None]:
+    """Lists the values of the partitions; None stands for the table itself."""
     return list(request.batchPartitionValsForRefresh or [request.partitionVals])
 
 
@@ -110,5 +110,5 @@ def _filter(
 
 
 def _positive(number: int | None) -> int | None:
-    """Returns the wire's limits of events: 0 and less, or none, is all."""
+    """Returns a limit of events; None (no limit) if it is unset, 0 or negative."""
     return number if number and number > 0 else None

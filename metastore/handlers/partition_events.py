@@ -1,4 +1,4 @@
-"""Partition events on the wire."""
+"""Handlers of partition events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PartitionEventHandlers:
 
 @contextmanager
 def _partition_exceptions() -> Iterator[None]:
-    """Raises what these two methods declare and others do not, as Hive does."""
+    """Raises the exceptions that only these two methods declare, as Hive does."""
     try:
         yield
     except NotFoundError as error:

@@ -1,4 +1,4 @@
-"""Exchanging partitions on the wire."""
+"""Handlers of partition exchange."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PartitionExchangeHandlers:
     def exchange_partition(
         self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str
     ) -> Partition:
-        """Returns an empty one, as Hive does."""
+        """Returns an empty partition, as Hive does."""
         self.exchange_partitions(values, database, table, to_database, to_table)
         return Partition(createTime=0, lastAccessTime=0, writeId=None)
 

@@ -1,4 +1,4 @@
-"""Partitions by expression on the wire, and the values of their columns."""
+"""Handlers of partitions by expression, and of the values of partition columns."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PartitionExpressionHandlers:
         try:
             return PartitionValuesResponse([PartitionValuesRow(row) for row in self._rows(request)])
         except NotFoundError as error:
-            raise InvalidInputError(str(error)) from None  # Hive answers a MetaException
+            raise InvalidInputError(str(error)) from None  # Hive throws a MetaException
 
     def _rows(self, request: PartitionValuesRequest) -> list[list[str]]:
         return self._values.rows(

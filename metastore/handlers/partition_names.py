@@ -1,4 +1,4 @@
-"""Partition names on the wire."""
+"""Handlers of partition names."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class PartitionNameHandlers:
     @operation(TableFields("req.dbName", "req.tblName", "req.catName"), visible)
     def get_partition_names_ps_req(self, request: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
         name = given_table_name(request.dbName, request.tblName, request.catName)
-        found = self._partitions.names_by_values(name, request.partValues or [], limit(request.maxParts))
-        return GetPartitionNamesPsResponse(names=found)
+        names = self._partitions.names_by_values(name, request.partValues or [], limit(request.maxParts))
+        return GetPartitionNamesPsResponse(names=names)
 
     @operation(None)
     def partition_name_to_vals(self, name: str) -> list[str]:

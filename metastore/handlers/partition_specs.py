@@ -1,4 +1,4 @@
-"""Partition specs on the wire."""
+"""Handlers of partition specs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class PartitionSpecHandlers:
         new = [partition for spec in specs or [] for partition in ungrouped(spec)]
         owners = {table_name(spec.dbName, spec.tableName, spec.catName) for spec in specs or []}
         if len(owners) > 1:
-            raise InvalidInputError(f"Partitions of {len(owners)} tables are not added together")
+            raise InvalidInputError(
+                f"The partition specs are of {len(owners)} tables: add the partitions of one table in a call"
+            )
         return sum(len(self._partitions.add(owner, new)) for owner in owners)
 
     @operation(_TABLE, visible)

@@ -1,4 +1,6 @@
-"""Reading partitions on the wire. Who names a user or groups sees their privileges, where the table keeps them."""
+"""Handlers that read partitions. A call that names a user or groups gets their privileges too, if the table stores
+privileges of partitions.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _REQUESTED_TABLE = TableFields("req.dbName", "req.tblName", "req.catName")
 
 
 class PartitionReadHandlers:
-    """`get_partition*` that answer with partitions."""
+    """`get_partition*` methods that return partitions."""
 
     def __init__(self, partitions: PartitionReadService) -> None:
         self._partitions = partitions
@@ -86,12 +88,12 @@ class PartitionReadHandlers:
         name = given_table_name(request.dbName, request.tblName, request.catName)
         viewer = _viewer(request.userName, request.groupNames)
         if request.partNames is not None:
-            found = self._partitions.select_by_names(name, request.partNames, viewer)
+            partitions = self._partitions.select_by_names(name, request.partNames, viewer)
         elif request.partVals is not None:
-            found = self._partitions.select_by_values(name, request.partVals, limit(request.maxParts), viewer)
+            partitions = self._partitions.select_by_values(name, request.partVals, limit(request.maxParts), viewer)
         else:
-            found = self._partitions.select(name, limit(request.maxParts), viewer)
-        return GetPartitionsPsWithAuthResponse(partitions=found)
+            partitions = self._partitions.select(name, limit(request.maxParts), viewer)
+        return GetPartitionsPsWithAuthResponse(partitions=partitions)
 
     @operation(_TABLE, visible)
     def get_partitions_by_filter(self, database: str, table: str, text: str, maximum: int) -> Partitions:
@@ -112,8 +114,8 @@ class PartitionReadHandlers:
 
     @operation(TableFields("req.db_name", "req.tbl_name"), visible, entries="req.names")
     def get_partitions_by_names_req(self, request: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
-        found = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)
-        return GetPartitionsByNamesResult(partitions=found)
+        partitions = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)
+        return GetPartitionsByNamesResult(partitions=partitions)
 
 
 def _viewer(user: str | None, groups: list[str] | None) -> Viewer | None:

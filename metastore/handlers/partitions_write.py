@@ -1,4 +1,4 @@
-"""Writing partitions on the wire."""
+"""Handlers that change partitions."""
 
 from __future__ import annotations
 
@@ -90,8 +90,10 @@ class PartitionWriteHandlers:
     )
     def add_partitions_req(self, request: AddPartitionsRequest) -> AddPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
-        given = properties(request.environmentContext)
-        added = self._partitions.add(name, request.parts or [], if_not_exists=bool(request.ifNotExists), context=given)
+        context = properties(request.environmentContext)
+        added = self._partitions.add(
+            name, request.parts or [], if_not_exists=bool(request.ifNotExists), context=context
+        )
         return AddPartitionsResult(partitions=added if request.needResult is not False else None)
 
     @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
@@ -246,8 +248,8 @@ class PartitionWriteHandlers:
         return RenamePartitionResponse()
 
     def _named(self, table: TableName, request: DropPartitionsRequest) -> tuple[list[str], bool]:
-        """Returns the partitions to drop, and whether they may be missing: those that an expression found may be by
-        now.
+        """Returns the names of the partitions to drop, and whether some may be missing. Partitions that match an
+        expression may be missing, because another call may drop them first.
         """
         if_exists = request.ifExists is not False
         if request.parts is None or (request.parts.names is None and request.parts.exprs is None):

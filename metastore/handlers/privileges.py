@@ -1,4 +1,4 @@
-"""Privileges on the wire."""
+"""Handlers of privileges."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PrivilegeHandlers:
         is_change=True,
     )
     def grant_privileges(self, bag: PrivilegeBag) -> bool:
-        self._privileges.grant(_wanted(bag))
+        self._privileges.grant(_requested(bag))
         return True
 
     @operation(
@@ -53,7 +53,7 @@ class PrivilegeHandlers:
         is_change=True,
     )
     def revoke_privileges(self, bag: PrivilegeBag) -> bool:
-        self._privileges.revoke(_wanted(bag))
+        self._privileges.revoke(_requested(bag))
         return True
 
     @operation(
@@ -67,9 +67,9 @@ class PrivilegeHandlers:
     )
     def grant_revoke_privileges(self, request: GrantRevokePrivilegeRequest) -> GrantRevokePrivilegeResponse:
         if is_revocation(request.requestType):
-            self._privileges.revoke(_wanted(request.privileges), option_only=bool(request.revokeGrantOption))
+            self._privileges.revoke(_requested(request.privileges), option_only=bool(request.revokeGrantOption))
         else:
-            self._privileges.grant(_wanted(request.privileges))
+            self._privileges.grant(_requested(request.privileges))
         return GrantRevokePrivilegeResponse(success=True)
 
     @operation(
@@ -83,7 +83,7 @@ class PrivilegeHandlers:
     def refresh_privileges(
         self, ref: HiveObjectRef, authorizer: str | None, request: GrantRevokePrivilegeRequest
     ) -> GrantRevokePrivilegeResponse:
-        self._privileges.refresh(_object(ref), authorizer, _wanted(request.privileges))
+        self._privileges.refresh(_object(ref), authorizer, _requested(request.privileges))
         return GrantRevokePrivilegeResponse(success=True)
 
     @operation(_HIVE_OBJECT_TABLE, answer_filter=privileges)
@@ -97,7 +97,7 @@ class PrivilegeHandlers:
         return self._privileges.set_of(_object(ref), user, groups)
 
 
-def _wanted(bag: PrivilegeBag | None) -> list[RequestedPrivilege]:
+def _requested(bag: PrivilegeBag | None) -> list[RequestedPrivilege]:
     privileges = (bag.privileges or []) if bag else []
     if any(privilege is None or privilege.hiveObject is None for privilege in privileges):
         raise InvalidInputError("A privilege names no object")

@@ -1,4 +1,4 @@
-"""Roles on the wire."""
+"""Handlers of roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runtime statistics on the wire."""
+"""Handlers of runtime statistics."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ class RuntimeStatisticsHandlers:
 
     @operation(None, administrator)
     def get_runtime_stats(self, request: GetRuntimeStatsRequest) -> list[RuntimeStat]:
-        return [RuntimeStat(*found) for found in self._statistics.newest(request.maxWeight, request.maxCreateTime)]
+        return [RuntimeStat(*row) for row in self._statistics.newest(request.maxWeight, request.maxCreateTime)]

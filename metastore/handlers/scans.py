@@ -1,4 +1,4 @@
-"""Our own service: scans."""
+"""Handlers of our own service that plans scans."""
 
 from __future__ import annotations
 

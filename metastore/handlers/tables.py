@@ -1,4 +1,4 @@
-"""Tables on the wire."""
+"""Handlers of tables."""
 
 from __future__ import annotations
 
@@ -143,12 +143,12 @@ class TableHandlers:
             raise InvalidOperationError("cannot find null tables")
         if names is None:
             catalog, databases = database_pattern(request.dbName, request.catName)
-            found = self._tables.matching(catalog, databases, pattern_regex(request.tablesPattern))
+            tables = self._tables.matching(catalog, databases, pattern_regex(request.tablesPattern))
         else:
-            found = self._tables.get_many(database, names)
-        if not found:
+            tables = self._tables.get_many(database, names)
+        if not tables:
             self._tables.check_database(database)
-        return GetTablesResult(tables=tables_projected(found, request.projectionSpec))
+        return GetTablesResult(tables=tables_projected(tables, request.projectionSpec))
 
     @operation(_NAMED_DATABASE, answer_filter=from_fields(table_names, TARGET))
     def get_all_tables(self, database: str | None) -> list[str]:
@@ -165,8 +165,8 @@ class TableHandlers:
         if is_object_name(name.name):
             return self._tables.names(name, pattern_regex(pattern), kind or None)
         catalog, databases = database_pattern(database)
-        found = self._tables.metas(catalog, databases, pattern_regex(pattern), [kind] if kind else [])
-        return TableNameList(TableName(catalog, meta.database, meta.name) for meta in found)
+        metas = self._tables.metas(catalog, databases, pattern_regex(pattern), [kind] if kind else [])
+        return TableNameList(TableName(catalog, meta.database, meta.name) for meta in metas)
 
     @operation(
         DatabaseFields("req.database", "req.catalog"),
@@ -222,9 +222,9 @@ class TableHandlers:
     def alter_table_with_environment_context(
         self, database: str, name: str, table: Table, context: EnvironmentContext | None
     ) -> None:
-        given = properties(context)
+        options = properties(context)
         _unprefix(table)
-        self._alter.alter(given_table_name(database, name), table, context=given, cascade=do_cascade(given))
+        self._alter.alter(given_table_name(database, name), table, context=options, cascade=do_cascade(options))
 
     @operation(
         TableFields("req.dbName", "req.tableName", "req.catName"),
@@ -233,14 +233,14 @@ class TableHandlers:
         is_change=True,
     )
     def alter_table_req(self, request: AlterTableRequest) -> AlterTableResponse:
-        given = dict(properties(request.environmentContext))
+        options = dict(properties(request.environmentContext))
         if request.expectedParameterKey is not None:
-            given[EXPECTED_KEY] = request.expectedParameterKey
+            options[EXPECTED_KEY] = request.expectedParameterKey
         if request.expectedParameterValue is not None:
-            given[EXPECTED_VALUE] = request.expectedParameterValue
+            options[EXPECTED_VALUE] = request.expectedParameterValue
         name, table = table_name(request.dbName, request.tableName, request.catName), required("table", request.table)
         _unprefix(table)
-        self._alter.alter(name, table, context=given, cascade=do_cascade(given))
+        self._alter.alter(name, table, context=options, cascade=do_cascade(options))
         return AlterTableResponse()
 
     @operation(_NAMED_TABLE, any_of(Right.DROP), is_change=True)
@@ -264,8 +264,8 @@ class TableHandlers:
         self._drop(name, request.deleteData, request.envContext)
 
     def _drop(self, name: TableName, delete_data: bool | None, context: EnvironmentContext | None) -> None:
-        given = properties(context)
-        self._tables.drop(name, delete_data=bool(delete_data), cascade=do_cascade(given), purge=purges(given))
+        options = properties(context)
+        self._tables.drop(name, delete_data=bool(delete_data), cascade=do_cascade(options), purge=purges(options))
 
     def _create(
         self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]
@@ -273,9 +273,9 @@ class TableHandlers:
         if table.dbName is None:
             raise VersionDependentError(f"Table {table.tableName} was sent without dbName", InvalidObjectError)
         database = database_name(table.dbName, table.catName)
-        together = [constraint for some in constraints for constraint in some or []]
+        flat = [constraint for kind in constraints for constraint in kind or []]
         update_statistics = updates_statistics(properties(context))
-        self._tables.create(database, table, together, update_statistics=update_statistics)
+        self._tables.create(database, table, flat, update_statistics=update_statistics)
 
 
 def _unprefix(table: Table) -> None:

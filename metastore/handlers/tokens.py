@@ -1,4 +1,4 @@
-"""Delegation tokens and master keys on the wire."""
+"""Handlers of delegation tokens and master keys."""
 
 from __future__ import annotations
 

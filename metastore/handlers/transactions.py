@@ -1,4 +1,4 @@
-"""Transactions on the wire."""
+"""Handlers of transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truncating on the wire."""
+"""Handlers that truncate tables and partitions."""
 
 from __future__ import annotations
 

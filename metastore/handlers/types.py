@@ -1,4 +1,4 @@
-"""Types on the wire."""
+"""Handlers of types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TypeHandlers:
 
     @operation("name")
     def get_type_all(self, pattern: str | None) -> dict[str, Type]:
-        """Returns types by their names. Real servers do not implement it; the name is taken for a pattern, as in all
-        other listings.
+        """Returns types by their names. Hive does not implement it. The name is a pattern, as in other methods that
+        list objects.
         """
         return self._types.select(pattern_regex(pattern))

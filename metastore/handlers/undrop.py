@@ -1,4 +1,4 @@
-"""Our own service: taking back what was dropped."""
+"""Handlers of our own service that restores dropped objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UndropHandlers:
 
     @operation(DatabaseFields("request.dbName", "request.catName"), from_fields(dropped_objects, TARGET))
     def dropped(self, request: DroppedRequest) -> list[DroppedObject]:
-        found = self._undrop.dropped(fold(request.catName) or DEFAULT_CATALOG, fold(request.dbName) or None)
+        drops = self._undrop.dropped(fold(request.catName) or DEFAULT_CATALOG, fold(request.dbName) or None)
         return [
             DroppedObject(
                 id=drop.id,
@@ -34,7 +34,7 @@ class UndropHandlers:
                 files=files,
                 bytes=size,
             )
-            for drop, files, size in found
+            for drop, files, size in drops
         ]
 
     @operation(
@@ -45,5 +45,5 @@ class UndropHandlers:
     def undrop(self, request: UndropRequest) -> UndropResult:
         name = table_name(request.dbName, request.tableName, request.catName)
         target = UndropTarget(name, request.partition or "", fold(request.newName), request.id)
-        back = self._undrop.undrop(target)
-        return UndropResult(back.kind, back.table.database, back.table.name or None, back.partitions)
+        restored = self._undrop.undrop(target)
+        return UndropResult(restored.kind, restored.table.database, restored.table.name or None, restored.partitions)

@@ -1,4 +1,4 @@
-"""Write ids on the wire."""
+"""Handlers of write IDs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class WriteIdHandlers:
 
     @operation(None)
     def add_write_ids_to_min_history(self, transaction: int | None, write_ids: dict[str, int] | None) -> None:
-        """Does nothing: what a transaction reads is kept for as long as it is open."""
+        """Does nothing: files that an open transaction reads are kept until it ends."""
 
     @operation(_REQUESTED_TABLE, administrator, is_change=True)
     def seed_write_id(self, request: SeedTableWriteIdsRequest) -> None:

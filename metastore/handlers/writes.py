@@ -1,4 +1,4 @@
-"""Our own service: writes of files under way, and their publication."""
+"""Handlers of our own service that leases writes, and publishes their files."""
 
 from __future__ import annotations
 

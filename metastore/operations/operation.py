@@ -88,7 +88,7 @@ Answer: TypeAlias = "FieldFunction | Callable[[Authorizer, Any], Any]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """What a wire method declares. The default of each field asks for nothing.
+    """The declaration of a wire method. Without the optional fields, any caller may call it and gets the whole answer.
 
     Attributes:
         target: the object that the call is about; the log names it.

@@ -279,7 +279,7 @@ def cleaned(table: TableName) -> Requirements:
 
 
 def dropped_objects(database: DatabaseName) -> Requirements:
-    """ALTER on the database whose dropped objects are listed; an administrator for those of all databases."""
+    """ALTER on the database whose dropped objects are listed; an administrator if all databases are."""
     yield RequiredPrivilege(database, (Right.ALTER,)) if database.name else Administrator()
 
 

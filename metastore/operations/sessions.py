@@ -40,7 +40,7 @@ _LONGEST_RANGE: Final = 100_000  # transactions of one heartbeat
 
 
 def lockable(request: LockRequest) -> Requirements:
-    """Visibility of what is locked for reading; a right to write to, or to create, what is locked otherwise."""
+    """Visibility of objects that are locked for reading; for other locks, a right to write to or create the object."""
     for component in request.component or ():
         if component is None or not split_database(component.dbname)[1]:
             continue

@@ -1,4 +1,4 @@
-"""Writing results, of which parts may be encoded already."""
+"""Encoding of results. Parts of a result may be encoded already: the database stores encoded structs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENCODED: Final = (EncodedStruct, EncodedList, EncodedMap, EncodedTexts)
 
 
 def write_result(protocol: TProtocolBase, result: Any) -> None:
-    """Writes a method's result struct. What is encoded goes out as it is; for other protocols than binary, decoded."""
+    """Writes the result of a method. Encoded parts are decoded first if the protocol is not binary."""
     success: Any = getattr(result, "success", None)
     encoded = _encoded_fields(success)
     if not encoded:
@@ -45,7 +45,7 @@ def write_result(protocol: TProtocolBase, result: Any) -> None:
 
 
 def _write_list(protocol: TProtocolBase, structs: EncodedList[Any]) -> None:
-    """One by one: of many at once, objects would be made together, and no other thread run meanwhile."""
+    """Decodes and writes one struct at a time. Decoding all of them at once would block every other thread."""
     protocol.writeStructBegin("result")
     protocol.writeFieldBegin("success", TType.LIST, 0)
     protocol.writeListBegin(TType.STRUCT, len(structs))
@@ -62,7 +62,9 @@ def _is_encoded(value: Any) -> bool:
 
 
 def _encoded_fields(value: Any) -> list[tuple[int, str]]:
-    """Lists number and name of the encoded fields of a response; of an encoded value itself, one without a name."""
+    """Lists the numbers and names of the encoded fields of a response. An encoded value itself counts as one field
+    without a name.
+    """
     if _is_encoded(value):
         return [(0, "")]
     spec = getattr(value, "thrift_spec", None) or ()

@@ -1,4 +1,4 @@
-"""The second wall: a domain error becomes the first exception that the called method declares."""
+"""Translation of errors to the exceptions of the IDL: the first fitting one that the called method declares."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 from thrift_idl.gen.metastore.ttypes import ConflictException
 
-# For each error the exceptions that can say it, the closest first.
+# The exceptions that can report an error, the most specific first.
 _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
     NotFoundError: (
         NoSuchObjectException,
@@ -72,11 +72,11 @@ _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
 
 
 _UNDECLARED: Final[str] = TApplicationException.__name__
-_LONGEST: Final = 8_000  # characters of a message
+_MAX_LENGTH: Final = 8_000  # characters of a message
 
 
 class Declared:
-    """The exceptions of one method, by the field that carries them."""
+    """The exceptions that a method declares, with the fields of its result that carry them."""
 
     def __init__(self, result: Any) -> None:
         spec = result.thrift_spec if result is not None else ()
@@ -84,16 +84,16 @@ class Declared:
 
     @property
     def names(self) -> Iterable[str]:
-        """The fields."""
+        """Lists the fields."""
         return self._fields.values()
 
     @property
     def kinds(self) -> Iterable[type[TException]]:
-        """The exceptions."""
+        """Lists the exceptions."""
         return self._fields.keys()
 
     def field_for(self, error: Exception) -> tuple[str, TException] | None:
-        """Returns field and exception that say this error, or None if the method declares nothing that could."""
+        """Returns the field and the exception that report an error; None if no declared exception fits."""
         if type(error) in self._fields:
             return self._fields[type(error)], error
         for exception in _candidates(error):
@@ -103,12 +103,12 @@ class Declared:
 
 
 def undeclared(error: Exception) -> TApplicationException:
-    """Returns what a method answers that declares no fitting exception: the text is kept."""
+    """Returns the answer of a method that declares no fitting exception. It has the error's text."""
     return TApplicationException(TApplicationException.INTERNAL_ERROR, text_of(error))
 
 
 def told_as(answer: Any) -> str:
-    """Returns the name of the exception that an answer (a result struct or TApplicationException) is; empty: none."""
+    """Returns the name of the exception in an answer (a result or a TApplicationException); empty if there is none."""
     if isinstance(answer, TApplicationException):
         return _UNDECLARED
     for name in Declared(answer).names:
@@ -120,18 +120,19 @@ def told_as(answer: Any) -> str:
 
 
 def all_told(results: Iterable[Any]) -> list[str]:
-    """Returns the names of all exceptions that results of methods may be."""
+    """Returns the names of all exceptions that these results can carry."""
     return sorted({_UNDECLARED} | {kind.__name__ for result in results for kind in Declared(result).kinds})
 
 
 def text_of(error: Exception) -> str:
-    """Returns the user's message, one line whatever it quotes, without the middle of what is very long. Of an error
-    nobody foresaw, its kind as well."""
+    """Returns the message of an error as one line, with the class of an unexpected error. The middle of a very long
+    message is left out, because the advice is often at its end.
+    """
     message = str(error)
     if not isinstance(error, MetastoreError):
         message = f"{type(error).__name__}: {getattr(error, 'message', None) or message}"
-    if len(message) > _LONGEST:  # as somebody's name may be; what to do about it often stands at the end
-        message = f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 2 :]}"
+    if len(message) > _MAX_LENGTH:  # it may quote a long name
+        message = f"{message[: _MAX_LENGTH // 2]} … {message[-_MAX_LENGTH // 2 :]}"
     return " ".join(message.splitlines())
 
 

@@ -1,4 +1,6 @@
-"""Reading arguments, of which parts may repeat: the partitions of a call mostly have the same columns, many of them."""
+"""Decoding of arguments. The partitions of a call usually have the same columns: they share one list, which saves most
+of the memory and time of a large call.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor
 
 
 def read_arguments(arguments: Any, protocol: TProtocolBase) -> None:
-    """Reads a method's arguments struct. Storage descriptors with the same columns as the one before share their list.
+    """Reads the arguments of a call. A storage descriptor with the columns of the previous one shares its list.
 
-    Raises what the protocol does.
+    Raises what the protocol raises.
     """
     spec = _sharing(arguments.__class__)
     if spec is arguments.thrift_spec or not isinstance(protocol, TBinaryProtocol):
@@ -25,13 +27,13 @@ def read_arguments(arguments: Any, protocol: TProtocolBase) -> None:
         return
     _reading.columns = _Columns(protocol.trans)
     try:
-        protocol._fast_decode(arguments, protocol, [arguments.__class__, spec])  # noqa: SLF001 - as the struct does
+        protocol._fast_decode(arguments, protocol, [arguments.__class__, spec])  # noqa: SLF001 - generated structs call it in the same way
     finally:
         del _reading.columns
 
 
 class _Columns:
-    """The columns of the storage descriptor that was read last, and their bytes."""
+    """The columns of the previous storage descriptor, decoded and encoded."""
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
@@ -40,12 +42,12 @@ class _Columns:
         self._encoded = b""
 
     def begin(self) -> StorageDescriptor:
-        """Returns the next storage descriptor, whose fields are read from here on. If it has those columns, they are
-        read.
+        """Returns a new storage descriptor, whose fields the decoder reads next. If its columns are the previous ones,
+        skips their bytes and sets the shared list.
         """
         self._remember()
         sd, buffer = StorageDescriptor(), self._transport.cstringio_buf
-        if self._encoded and _passed(buffer, self._encoded):
+        if self._encoded and _skipped(buffer, self._encoded):
             sd.cols = self._shared
         self._last = sd
         return sd
@@ -55,14 +57,16 @@ class _Columns:
         if columns is None or columns is self._shared:
             return
         encoded = encode_fields(StorageDescriptor(cols=columns))
-        if encoded == self._encoded:  # their bytes had arrived in two pieces
+        if (
+            encoded == self._encoded
+        ):  # the buffer held only a part of their bytes, so that `_skipped` did not recognize them
             self._last.cols = self._shared
         else:
             self._shared, self._encoded = columns, encoded
 
 
 class _Reading(threading.local):
-    """What a thread reads."""
+    """The columns of the call that a thread decodes."""
 
     columns: _Columns
 
@@ -71,37 +75,37 @@ _reading = _Reading()
 
 
 class _Descriptor(StorageDescriptor):
-    """Made by Thrift's decoder where a storage descriptor begins."""
+    """The class that Thrift's decoder instantiates at the beginning of a storage descriptor."""
 
-    def __new__(cls) -> StorageDescriptor:  # type: ignore[misc] # the decoder goes on with what it gets
+    def __new__(cls) -> StorageDescriptor:  # type: ignore[misc] # the decoder fills any object that it gets
         return _reading.columns.begin()
 
 
-def _passed(buffer: BytesIO, expected: bytes) -> bool:
-    """Tells whether the buffer goes on with these bytes, which are read then."""
-    at = buffer.tell()
+def _skipped(buffer: BytesIO, expected: bytes) -> bool:
+    """Skips these bytes if they are next in the buffer, and tells whether they were."""
+    position = buffer.tell()
     if buffer.read(len(expected)) == expected:
         return True
-    buffer.seek(at)
+    buffer.seek(position)
     return False
 
 
 @cache
 def _sharing(struct: Any) -> Any:
-    """Returns the specification of the struct, with storage descriptors that share their columns; itself if it has
-    none.
+    """Returns the specification of a struct with storage descriptors that share their columns. If it has no storage
+    descriptors, returns the struct's own specification.
     """
     return _replaced(struct.thrift_spec, ())
 
 
-def _replaced(arguments: Any, around: tuple[int, ...]) -> Any:
-    """Returns the same for the arguments of a type, as a specification has them. `around`: those that they are in, by
-    `id`.
+def _replaced(arguments: Any, enclosing: tuple[int, ...]) -> Any:
+    """Returns a part of a specification with StorageDescriptor replaced. `enclosing`: the IDs of the parts around it,
+    because a struct may contain itself.
     """
-    if not isinstance(arguments, tuple | list) or id(arguments) in around:  # a struct may hold itself
+    if not isinstance(arguments, tuple | list) or id(arguments) in enclosing:
         return arguments
     if arguments[:1] == [StorageDescriptor]:
         return [_Descriptor, arguments[1]]
-    new = [_replaced(argument, (*around, id(arguments))) for argument in arguments]
+    new = [_replaced(argument, (*enclosing, id(arguments))) for argument in arguments]
     same = all(argument is old for argument, old in zip(new, arguments, strict=True))
     return arguments if same else type(arguments)(new)

@@ -1,1 +1,1 @@
-"""Authorization: what callers were granted, what their calls require, what they may see."""
+"""Authorization: the grants of callers, the check of their calls, the objects that they may see."""

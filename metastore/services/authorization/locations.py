@@ -20,8 +20,9 @@ def check_locations(
 ) -> None:
     """Raises PermissionDeniedError for a location that the caller may not register.
 
-    Allowed are locations below those on which LOCATION is granted, the table's own and those of its partitions, and
-    locations below the database's that no other object uses. Owners of the database may use any location below it.
+    A caller may register a location below one on which LOCATION is granted, the locations of the table and of its
+    partitions, and a location below the database's that no other object uses. The owner of a database may register any
+    location below it.
     """
     if ANY_LOCATION in grants.locations:
         return
