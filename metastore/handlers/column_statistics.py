@@ -147,7 +147,7 @@ class ColumnStatisticsHandlers:
 
     @operation(None)
     def update_transaction_statistics(self, _: UpdateTransactionalStatsRequest) -> None:
-        """Does nothing: Hive counts changed rows to rebuild materialized views incrementally, which is not supported."""
+        """Does nothing: Hive counts changed rows to rebuild materialized views incrementally, which we do not."""
 
     def _store(
         self,
