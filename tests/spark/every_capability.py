@@ -191,6 +191,22 @@ def statements_from_everywhere(spark: Session) -> None:
     assert rows(spark, "SHOW SCANS OF SELECT * FROM everywhere WHERE x = 'a'")[0][3:5] == (1, 3)
 
 
+def types_unknown_to_hive(spark: Session) -> None:
+    """Partitions of datasource tables are appended to, whose descriptors are placeholders for Hive."""
+    types = {"TIMESTAMP_NTZ": "TIMESTAMP_NTZ'2024-01-31 12:00:00'"}
+    if spark.version >= "4":
+        types["VARIANT"] = "parse_json('1')"
+    for type_, value in types.items():
+        name = f"with_{type_}"
+        spark.sql(f"CREATE TABLE {name} (id INT, v {type_}, ds STRING) USING parquet PARTITIONED BY (ds)")
+        spark.sql(f"ALTER TABLE {name} ADD PARTITION (ds = 'a')")
+        spark.sql(f"INSERT INTO {name} SELECT 1, {value}, 'a'")
+        spark.sql(f"INSERT INTO {name} SELECT 2, {value}, 'a'")
+        spark.sql(f"SELECT 3, {value}, 'a'").write.insertInto(name)
+        spark.sql(f"MERGE INTO {name} t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = 4")
+        assert rows(spark, f"SELECT id FROM {name} WHERE v IS NOT NULL") == [(2,), (3,), (4,)]
+
+
 CAPABILITIES: tuple[Callable[[Session], None], ...] = (
     skewed_tables,
     statements_of_writing,
@@ -202,6 +218,7 @@ CAPABILITIES: tuple[Callable[[Session], None], ...] = (
     concatenation,
     dependent_tables,
     statements_from_everywhere,
+    types_unknown_to_hive,
 )
 
 

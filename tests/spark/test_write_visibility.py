@@ -96,7 +96,7 @@ def hides(spark: SparkSession) -> Callable[[VisibleWrites, str], bool]:
     def hides(writes: VisibleWrites, name: str) -> bool:
         text = json.dumps({"token": writes.token, "highest": writes.highest, "open": writes.open})
         arguments = java.java.util.List.of(mapper.readTree(text)).toArray()
-        return bool(constructor.newInstance(arguments).hide(name))
+        return bool(constructor.newInstance(arguments).isHidden(name))
 
     return hides
 
