@@ -65,7 +65,7 @@ def test_a_database_that_is_not_empty_is_not_filled(database_url: str, tmp_path:
     file = tmp_path / "backup"
     assert db("backup", file, database_url) == 0
     assert "Restore into an empty database" in fails("restore", file, database_url)
-    assert f"{file} is there already" in fails("backup", file, database_url)
+    assert f"{file} already exists" in fails("backup", file, database_url)
 
 
 def test_what_is_no_backup_changes_nothing(
@@ -73,7 +73,7 @@ def test_what_is_no_backup_changes_nothing(
 ) -> None:
     file = tmp_path / "backup"
     assert "Nothing to back up" in fails("backup", file, empty_database_url)
-    assert "is not there" in fails("restore", file, empty_database_url)
+    assert "does not exist" in fails("restore", file, empty_database_url)
     file.write_text("rubbish")
     assert "does not appear to be a valid archive" in fails("restore", file, empty_database_url)
     file.unlink()

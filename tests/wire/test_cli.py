@@ -88,7 +88,7 @@ def test_wrong_usage_is_one_line(arguments: list[str], text: str, one_line: Call
         (["serve", "--database-url", "mysql://a:secret@h/d"], ["mysql://a:***@h/d", "postgresql://"]),
         (
             ["serve", "--database-startup-timeout", "0", "--database-url", "postgresql://a:secret@127.0.0.1:1/d"],
-            ["127.0.0.1:1", "is PostgreSQL running"],
+            ["127.0.0.1:1", "that PostgreSQL is running"],
         ),
         (["db", "upgrade", "--database-url", "postgresql://a:secret@127.0.0.1:1/d"], ["127.0.0.1:1"]),
         (["db", "current", "--database-url", "postgresql://a:secret@h:port/d"], ["h:port", "postgresql://"]),

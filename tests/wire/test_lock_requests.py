@@ -49,7 +49,7 @@ def db() -> str:
         (LockRequest(component=[]), "at least one"),
         (LockRequest(component=[component(EX, "")]), "names no database"),
         (LockRequest(component=[component(EX, "@hive#")]), "names no database"),
-        (LockRequest(component=[component(EX, "@hive")]), "names no catalog"),
+        (LockRequest(component=[component(EX, "@hive")]), "starts with @ but has no #"),
         (LockRequest(component=[component(99, "db")]), "99 is not a type of lock"),
         (LockRequest(component=[component(None, "db")]), "None is not a type of lock"),
         (LockRequest(component=[component(EX, "db", "a\0b")]), "NUL"),

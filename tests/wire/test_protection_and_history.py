@@ -38,7 +38,7 @@ def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Se
     with pytest.raises(MetaException, match="is protected"):
         hive_client.drop_table(database, name, True)
     assert run(["unprotect", full, "--uri", metastore_server.uri]) == 0
-    assert capsys.readouterr().out == f"{full} is protected: drops are refused\n{full} is not protected\n"
+    assert capsys.readouterr().out == f"{full} is protected: drops are rejected.\n{full} is not protected.\n"
     hive_client.drop_table(database, name, True)
     assert run(["protect", full, "--uri", metastore_server.uri]) == 1
     assert capsys.readouterr().err == f"metastore: {full} table not found\n"

@@ -76,4 +76,4 @@ def test_groups_roles_and_who_may_grant_on(client_of: Callable[..., Any], rights
     assert rights("list", name, "--of", "@analysts") == f"@analysts\tSELECT\t{name}\tyes\t{ADMIN}\n"
     assert "Permission denied: user [carol]" in rights("grant", "SELECT", "*", "carol", user="carol")
     assert "is not a principal" in rights("grant", "SELECT", name, "role:")
-    assert "write DATABASE[.TABLE]" in rights("grant", "SELECT", "a b", "alice")
+    assert "Write DATABASE[.TABLE]" in rights("grant", "SELECT", "a b", "alice")

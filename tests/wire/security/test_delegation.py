@@ -172,7 +172,7 @@ def test_tokens_are_listed_and_revoked(server: Server, realm: Any) -> None:
     assert secret not in listed
     assert "revoked" in run("revoke", "--owner", "alice")
     assert "User alice has no tokens" in run("revoke", "--owner", "alice")
-    assert "which token?" in run("revoke")
+    assert "Name one token by its number" in run("revoke")
     with client(server, token=token) as found, pytest.raises(errors.AuthenticationError):
         found.get_database("default")
 
