@@ -23,18 +23,18 @@ from spark_client.write.placement import (
     QUERY_ID,
     VERSIONS,
     Placement,
-    Placer,
+    PlacementPlanner,
     final_locations,
-    own_directory,
     table_root,
+    write_directory,
 )
 from spark_client.write.snapshot import (
     Snapshot,
     Values,
     same_layout,
     take_snapshot,
-    with_found_directories,
     with_publications,
+    with_unrecorded_directories,
 )
 from spark_client.write.staging import StagedFile
 
@@ -95,11 +95,11 @@ class Commit:
         self.published: Placement | None = None
         self.query_id = self._lease.query_id
         self._journal = Journal(self._files, table_root(write.table.location or ""), self.query_id, context.on_step)
-        self.directory = own_directory(write.table, self.query_id)
+        self.directory = write_directory(write.table, self.query_id)
 
     def __enter__(self) -> Self:
         try:
-            self._lease.claim_own(self.directory, self._places)
+            self._lease.claim_write_directory(self.directory, self._places)
         except BaseException:
             self._lease.end()
             raise
@@ -123,22 +123,22 @@ class Commit:
             self._files.prune([parent(self.directory)], table_root(self.write.table.location or ""))
             self._lease.end()
 
-    def bring(
+    def set_files(
         self, staged: Sequence[StagedFile], snapshot: Snapshot, skews: Mapping[Values, Skew] | None = None
     ) -> None:
         """Brings what is to be published, and what there was. `skews`: of new partitions that differ."""
         self._staged, self._snapshot, self._skews = staged, snapshot, skews or {}
 
-    def place(self, before: Sequence[PublishPartition], *, again: bool) -> Placement:
+    def move_files(self, before: Sequence[PublishPartition], *, again: bool) -> Placement:
         """Brings the files to where they belong; `before` is what is published to the table with them, but earlier.
 
-        `again`: after `look_again`. Raises PublishConflictError, WriteFailedError, and what the file system raises.
+        `again`: after `refresh_snapshot`. Raises PublishConflictError, WriteFailedError, and FILE_ERRORS.
         """
         write, staged = self.write, self._staged
         if again and write.overwrite and self._placed:
             return self._placed  # Nothing that it replaces has changed; in place, it would find its own files there.
         snapshot = self._with_found(with_publications(self._snapshot, write.table, before))
-        placer = Placer(
+        planner = PlacementPlanner(
             write.table,
             snapshot,
             self.query_id,
@@ -149,7 +149,7 @@ class Commit:
             write.batch.note if write.batch else {},
             partition_directory_keys(write.table),
         )
-        placement = placer.plan(staged, self._granted(placer, staged), self._contents(placer.replaced(staged)))
+        placement = planner.plan(staged, self._granted(planner, staged), self._contents(planner.replaced(staged)))
         self._lease.share(placement.shared)
         if placement.away:
             self._lease.rename([*placement.away, *placement.moves])
@@ -160,7 +160,7 @@ class Commit:
         self._placed = placement
         return placement
 
-    def look_again(self, conflict: PublishConflictError) -> None:
+    def refresh_snapshot(self, conflict: PublishConflictError) -> None:
         """Looks at the table as it is now. The conflict stays one if this write was part of it, and must not guess.
 
         An overwrite must not replace what it has not seen; the rows of an append may have to be spread otherwise.
@@ -200,7 +200,7 @@ class Commit:
         """Tells whether it was published, given up, or cleaned."""
         return not self._lease.is_open()
 
-    def is_last(self, publications: Sequence[PublishPartition]) -> bool:
+    def is_last_writer(self, publications: Sequence[PublishPartition]) -> bool:
         """Tells whether a partition says that this write was the last to change it."""
         return any(self._was_changed_by_us(publication) for publication in publications)
 
@@ -208,15 +208,18 @@ class Commit:
         """Returns it with directories of heavy values that nobody has told of, of partitions that are to get some."""
         touched = set() if self.write.overwrite else {file.values for file in self._staged if file.directory}
         found = {
-            values: with_found_directories(self._files, existing)
+            values: with_unrecorded_directories(self._files, existing)
             for values, existing in snapshot.items()
             if values in touched and existing.parameters.get(LAYOUT) != FLAT
         }
         return {**snapshot, **found}
 
-    def _granted(self, placer: Placer, staged: Sequence[StagedFile]) -> set[str]:
+    def _granted(self, planner: PlacementPlanner, staged: Sequence[StagedFile]) -> set[str]:
         """Directories in Hive's layout that nobody else has, and nothing of others' is in."""
-        wishes = [*self._lease.claim(placer.wishes(staged)), *placer.wishes_within(staged)]
+        wishes = [
+            *self._lease.claim(planner.requested_directories(staged)),
+            *planner.requested_skew_directories(staged),
+        ]
         return set(self._files.free(wishes, self.query_id))
 
     def _contents(self, locations: Sequence[str]) -> dict[str, list[str]]:

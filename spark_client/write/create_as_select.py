@@ -21,10 +21,10 @@ from spark_client.errors import (
 )
 from spark_client.jvm.catalog import TableDefinition, matches_definition, name_of, refresh, table_exists
 from spark_client.table.datasource_tables import datasource_format
-from spark_client.write.drafts import new_table
 from spark_client.write.insert import insert_into
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.result import WriteResult
+from spark_client.write.temporary_table import temporary_table
 from spark_client.write.writable import is_written_by_file_sink
 
 
@@ -66,11 +66,11 @@ def _created(
         raise TableExistsError(f"Table or view {definition.name} already exists")
     if was_there and (result := _overwritten(context, definition, data, how)):
         return result
-    new = new_table(context, definition, replaces=was_there)
+    new = temporary_table(context, definition, replaces=was_there)
     new.create()
     try:
-        result = insert_into(context, f"{new.database}.{new.draft}", data, batch=batch, **how)
-        before = context.metastore.get_table(new.database, new.draft).location or ""
+        result = insert_into(context, f"{new.database}.{new.temporary_name}", data, batch=batch, **how)
+        before = context.metastore.get_table(new.database, new.temporary_name).location or ""
         if was_there:
             new.replace()
         else:
@@ -79,11 +79,11 @@ def _created(
         raise  # The table may have its name by now.
     except BaseException as error:
         with suppress(SparkClientError):  # What went wrong matters more than a draft that is left.
-            context.metastore.drop_table(new.database, new.draft)
+            context.metastore.drop_table(new.database, new.temporary_name)
         if if_not_exists and isinstance(error, TableExistsError):
             return None
         if isinstance(error, SparkClientError):
-            raise type(error)(str(error).replace(new.draft, new.name)) from error
+            raise type(error)(str(error).replace(new.temporary_name, new.name)) from error
         raise
     refresh(context.spark, new.database, new.name)
     return _moved(result, before, context.metastore.get_table(new.database, new.name).location or "")

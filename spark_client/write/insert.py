@@ -24,19 +24,19 @@ from spark_client.table.directory_names import check_distinct, directory_path
 from spark_client.table.hive_settings import dynamic_partitions
 from spark_client.table.partition_spec import DynamicPartitions, resolve_partition
 from spark_client.table.settings import max_file_size
+from spark_client.write.auto_skew import AutoSkew, choose_skew, is_auto
 from spark_client.write.buckets import write_buckets
 from spark_client.write.commit import Commit, Write
-from spark_client.write.kept_parts import keep_parts
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.partition_rows import in_partitions, partition_columns
 from spark_client.write.publication import publish
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
-from spark_client.write.skew_choice import Choice, choose, is_auto
 from spark_client.write.skewed_directory import directory_number_by_partition
-from spark_client.write.snapshot import Directories, Snapshot, Values, other_skews, take_snapshot
+from spark_client.write.snapshot import PartNumbers, Snapshot, Values, skews_unlike_table, take_snapshot
 from spark_client.write.staging import StagedFile, file_format, write_staging
+from spark_client.write.unchanged_parts import copy_unchanged_parts
 from spark_client.write.writable import writable_table
 
 
@@ -61,7 +61,7 @@ class Insert:
     # Overwriting replaces just these partitions, also those of them that receive no rows; rows must be of these.
     replaces: Collection[Values] | None = None
     # Of partitions in `replaces`, the numbers of the skew directories, or of the buckets, that alone are replaced.
-    parts: Directories = field(default_factory=dict)
+    parts: PartNumbers = field(default_factory=dict)
     # The table as it was when the rows were chosen: what has changed since is a conflict, of an append, too.
     seen: tuple[Table, Snapshot] | None = None
     # Bytes; otherwise the session or the table says it.
@@ -91,7 +91,8 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         tables = dict.fromkeys(insert.table.lower() for insert in inserts if insert.batch is None)
         batches = {table: stack.enter_context(statement_of_batch(context.spark, table)) for table in tables}
         running = [
-            stack.enter_context(_Running(context, insert, batches.get(insert.table.lower()))) for insert in inserts
+            stack.enter_context(_PendingInsert(context, insert, batches.get(insert.table.lower())))
+            for insert in inserts
         ]
         chosen: dict[str, dict[Values, Skew]] = defaultdict(dict)
         for part in running:
@@ -100,7 +101,7 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         return _publish(context, running)
 
 
-class _Running:
+class _PendingInsert:
     """An INSERT from its first file to its last; as a context, it leaves no staging behind, whatever happens."""
 
     def __init__(self, context: Context, insert: Insert, batch: MicroBatch | None) -> None:
@@ -142,15 +143,15 @@ class _Running:
             self._rows = self._rows.filter(~in_partitions(table, partition_columns(table), done))
         self.overwrites = insert.overwrite
         self.staged: Sequence[StagedFile] = ()
-        self._choice = Choice()
+        self._auto_skew = AutoSkew()
         self.commit = Commit(context, self._write, self._places())
 
-    def __enter__(self) -> _Running:
+    def __enter__(self) -> _PendingInsert:
         self.commit.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._choice.skews:
+        if self._auto_skew.skews:
             self._rows.unpersist()
         self.commit.__exit__()
 
@@ -167,10 +168,10 @@ class _Running:
             context.on_step("planned")
             known = {} if write.overwrite else self._skews() | chosen
             self._choose(known)
-            exceptions = other_skews(known, write.table)
-            chosen |= self._choice.skews
+            exceptions = skews_unlike_table(known, write.table)
+            chosen |= self._auto_skew.skews
             number = directory_number_by_partition(write.table.skew, exceptions, write.table)
-            number = self._choice.directory_number(write.table, number)
+            number = self._auto_skew.directory_number(write.table, number)
             place = self.commit.directory, self.commit.query_id
             size = insert.max_file_size or max_file_size(context.spark, write.table)
             if write.table.buckets.count:
@@ -178,14 +179,16 @@ class _Running:
             else:
                 most = self._most_directories(exceptions)
                 self.staged = write_staging(write.table, self._rows, number, *place, max_size=size, most=most)
-            self.staged = keep_parts(context, write.table, self.staged, self._snapshot, insert.parts, place[0])
+            self.staged = copy_unchanged_parts(
+                context, write.table, self.staged, self._snapshot, insert.parts, place[0]
+            )
             context.on_step("staged")
             if self._spec.dynamic and insert.replaces is None:
                 check_dynamic_partitions(context.spark, self.staged)
             check_files(context.spark, self.staged)
             check_distinct(write.table, {file.values for file in self.staged})
             self._check_formats()
-            self.commit.bring(self.staged, self._snapshot, self._choice.skews)
+            self.commit.set_files(self.staged, self._snapshot, self._auto_skew.skews)
 
     def touches(self) -> set[tuple[str, Values]]:
         """Returns the table and the partitions that it changes."""
@@ -201,7 +204,7 @@ class _Running:
 
     def _most_directories(self, exceptions: Sequence[tuple[Skew, object]]) -> int | None:
         """Returns to how many directories rows can come; None where they alone tell."""
-        if self._spec.dynamic or self._choice.skews:
+        if self._spec.dynamic or self._auto_skew.skews:
             return None
         skews = [skew for skew in (self._write.table.skew, *(skew for skew, _ in exceptions)) if skew.is_list_bucketed]
         return 1 + max((len(skew.values) for skew in skews), default=0)
@@ -213,7 +216,7 @@ class _Running:
         """Chooses for a table whose loads pick their heavy values; the rows are kept, for they are read twice then."""
         if is_auto(self._write.table):
             self._rows = self._rows.persist()
-            self._choice = choose(self._write.table, self._rows, kept)
+            self._auto_skew = choose_skew(self._write.table, self._rows, kept)
 
     def _check_formats(self) -> None:
         table = self._write.table
@@ -225,7 +228,7 @@ class _Running:
                 raise InvalidInsertError(f"{name} has another format than the table; INSERT OVERWRITE it")
 
 
-def _publish(context: Context, running: Sequence[_Running]) -> list[WriteResult]:
+def _publish(context: Context, running: Sequence[_PendingInsert]) -> list[WriteResult]:
     """Makes all of them visible, and cleans up."""
     bringing = [part for part in running if not part.table_exists]
     with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(part.table for part in bringing))}"):
@@ -239,7 +242,7 @@ def _publish(context: Context, running: Sequence[_Running]) -> list[WriteResult]
     return results
 
 
-def _check_disjoint(running: Sequence[_Running]) -> None:
+def _check_disjoint(running: Sequence[_PendingInsert]) -> None:
     """Within one statement nothing may replace what another part of it brings."""
     for one, other in combinations(running, 2):
         if (both := one.touches() & other.touches()) and (one.overwrites or other.overwrites):

@@ -53,7 +53,7 @@ class Lease:
         granted = self._metastore.renew_write(self.query_id, locations=locations) if locations else ()
         return {location for location, mine in zip(locations, granted, strict=True) if mine}
 
-    def claim_own(self, location: str, shared: Iterable[str] = ()) -> None:
+    def claim_write_directory(self, location: str, shared: Iterable[str] = ()) -> None:
         """Claims, as `claim`, a directory with the write's name, and in the same call shares, as `share`, others.
 
         Raises PublishConflictError if it is another's.

@@ -15,7 +15,7 @@ from spark_client.errors import InvalidInsertError
 from spark_client.jvm import versions
 from spark_client.jvm.sql_text import literal, quote
 from spark_client.write.skewed_directory import has_key, partition_key
-from spark_client.write.snapshot import Directories, Snapshot, Values
+from spark_client.write.snapshot import PartNumbers, Snapshot, Values
 
 
 def partition_columns(table: Table) -> list[Column]:
@@ -54,7 +54,7 @@ def in_partitions(table: Table, columns: Sequence[Column], partitions: Collectio
     return reduce(Column.__and__, conditions)
 
 
-def in_directories(columns: Sequence[Column], number: Column, directories: Directories) -> Column:
+def in_directories(columns: Sequence[Column], number: Column, directories: PartNumbers) -> Column:
     """Returns whether a row lies in one of these skew directories, or in a partition that is not among them.
 
     `columns` are the partition columns of the row, `number` is that of its directory.

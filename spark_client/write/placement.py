@@ -17,7 +17,7 @@ from metastore.domain.skew_directories import file_path, flat_prefixes, is_flat,
 from spark_client.table.directory_names import directory_path
 from spark_client.table.paths import is_below, name_of, parent
 from spark_client.table.skew_layout import DIRECTORIES, FLAT, LAYOUT
-from spark_client.write.snapshot import Existing, Snapshot, Values
+from spark_client.write.snapshot import PartitionState, Snapshot, Values
 from spark_client.write.staging import StagedFile
 
 # The write that changed a partition last, in its parameters: how a writer recognises its own publication.
@@ -48,7 +48,7 @@ class Placement:
     retired: tuple[str, ...] = ()
 
 
-def joined(placements: Iterable[Placement]) -> Placement:
+def merge_placements(placements: Iterable[Placement]) -> Placement:
     """Returns all of them as one."""
     parts = list(placements)
     names = [member.name for member in fields(Placement)]
@@ -72,13 +72,13 @@ def table_root(location: str) -> str:
     return location.partition(f"/{VERSIONS}/")[0].rstrip("/")
 
 
-def own_directory(table: Table, query_id: str) -> str:
+def write_directory(table: Table, query_id: str) -> str:
     """Tells where Spark writes the rows of a write, and where those of new and overwritten partitions stay."""
     return f"{table_root(table.location or '')}/{VERSIONS}/{query_id}"
 
 
 @dataclass(frozen=True, slots=True)
-class Placer:
+class PlacementPlanner:
     """Plans one write; `required` are the partitions that the statement is about even if they receive no rows.
 
     `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only. `skews`: of partitions
@@ -96,7 +96,7 @@ class Placer:
     note: Mapping[str, str] = field(default_factory=dict)
     keys: Sequence[str] = ()
 
-    def wishes(self, staged: Iterable[StagedFile]) -> list[str]:
+    def requested_directories(self, staged: Iterable[StagedFile]) -> list[str]:
         """Returns the directories in Hive's layout, `ds=1`, that new partitions would like to be in."""
         if not self.in_place and is_object_store(self._root):
             return []
@@ -112,7 +112,7 @@ class Placer:
         found = (self.snapshot.get(values) for values in self._by_values(staged))
         return [self._place(existing) for existing in found if existing and self._stays(existing)]
 
-    def wishes_within(self, staged: Iterable[StagedFile]) -> list[str]:
+    def requested_skew_directories(self, staged: Iterable[StagedFile]) -> list[str]:
         """Returns the directories that skewed values which had no rows yet would like to have in partitions that are
         there."""
         return [
@@ -128,7 +128,7 @@ class Placer:
         self, staged: Iterable[StagedFile], granted: Set[str], contents: Mapping[str, Sequence[str]] | None = None
     ) -> Placement:
         """`granted`: the wishes that are; `contents`: what is to be renamed away for each that is replaced in place."""
-        return joined(
+        return merge_placements(
             self._append(values, files, existing, granted)
             if (existing := self.snapshot.get(values)) and not self.overwrite
             else self._bring(values, files, existing, granted, contents or {})
@@ -146,7 +146,7 @@ class Placer:
         self,
         values: Values,
         files: list[StagedFile],
-        existing: Existing | None,
+        existing: PartitionState | None,
         granted: Set[str],
         contents: Mapping[str, Sequence[str]],
     ) -> Placement:
@@ -177,13 +177,13 @@ class Placer:
             retired=tuple(away.values()),
         )
 
-    def _stays(self, existing: Existing) -> bool:
+    def _stays(self, existing: PartitionState) -> bool:
         """Tells whether it stays in its directory, although it is overwritten: not if that is of another mode."""
         unpartitioned = not self.table.partition_columns
         versions = f"{self._root}/{VERSIONS}"
         return self.overwrite and self.in_place and (unpartitioned or not is_below(existing.location, versions))
 
-    def _place(self, existing: Existing) -> str:
+    def _place(self, existing: PartitionState) -> str:
         return existing.location if self.table.partition_columns else self._root
 
     def _away(self, location: str, contents: Sequence[str]) -> dict[str, str]:
@@ -195,7 +195,9 @@ class Placer:
             child: f"{parent(child)}/_temp_{self.query_id}_{name_of(child).replace('=', '~', 1)}" for child in contents
         }
 
-    def _append(self, values: Values, files: list[StagedFile], existing: Existing, granted: Set[str]) -> Placement:
+    def _append(
+        self, values: Values, files: list[StagedFile], existing: PartitionState, granted: Set[str]
+    ) -> Placement:
         """Files go where the files of their directory are, or a new one to where Hive puts it, if that is free."""
         skew, numbers = existing.skew, _numbers(files)
         within, own = (self._directories(text, skew, existing) for text in (existing.location, self._own(values)))
@@ -222,7 +224,7 @@ class Placer:
             publications=(publication,),
         )
 
-    def _directories(self, location: str, skew: Skew, existing: Existing | None = None) -> list[str]:
+    def _directories(self, location: str, skew: Skew, existing: PartitionState | None = None) -> list[str]:
         """Directory 0 is the default one, or the only one. In the flat layout all are beginnings of names of files.
 
         A partition that is there keeps its layout.
@@ -248,7 +250,7 @@ class Placer:
         return f"{self._root}/{directory_path(self.table, values, self.keys)}".rstrip("/")
 
     def _own(self, values: Values) -> str:
-        return f"{own_directory(self.table, self.query_id)}/{directory_path(self.table, values)}".rstrip("/")
+        return f"{write_directory(self.table, self.query_id)}/{directory_path(self.table, values)}".rstrip("/")
 
     def _published(self, skew: Skew) -> Skew | None:
         """Returns the skew as it lies on the disk; one without directories is only a remark, which follows the

@@ -41,7 +41,7 @@ def publish(context: Context, commits: Sequence[Commit]) -> list[Placement]:
                 if all(commit.write.overwrite for commit in commits):
                     raise
                 for commit in commits:
-                    commit.look_again(conflict)
+                    commit.refresh_snapshot(conflict)
         return _try(context, commits, again=True)
     except NoSuchWriteError as error:
         text = f"INSERT into {_names(commits)} failed and changed nothing: {error}; run it again"
@@ -53,7 +53,7 @@ def _try(context: Context, commits: Sequence[Commit], *, again: bool) -> list[Pl
     before: dict[str, list[PublishPartition]] = defaultdict(list)
     for commit in commits:
         earlier = before[commit.write.table.full_name]
-        placements.append(commit.place(earlier, again=again))
+        placements.append(commit.move_files(earlier, again=again))
         earlier += placements[-1].publications
     context.on_step("placed")
     for commit, placement in zip(commits, placements, strict=True):
@@ -117,7 +117,7 @@ def _have_ended(bringing: dict[Commit, Placement]) -> bool:
 def _check_visible(bringing: dict[Commit, Placement]) -> None:
     """Raises WriteUncertainError unless a partition says that one of these writes was the last to change it."""
     try:
-        visible = any(commit.is_last(placement.publications) for commit, placement in bringing.items())
+        visible = any(commit.is_last_writer(placement.publications) for commit, placement in bringing.items())
     except SparkClientError as error:
         raise _uncertain(bringing, error) from error
     if not visible:

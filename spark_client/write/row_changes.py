@@ -26,9 +26,9 @@ from spark_client.jvm.plans import column_attributes
 from spark_client.jvm.sql_text import quote
 from spark_client.table.column_defaults import column_defaults, generated_columns
 from spark_client.table.settings import is_in_place
+from spark_client.write.auto_skew import is_auto
 from spark_client.write.bucket_hash import bucket_number
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
-from spark_client.write.kept_parts import is_small, with_known_buckets
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.partition_rows import (
     check_names,
@@ -40,9 +40,9 @@ from spark_client.write.partition_rows import (
 )
 from spark_client.write.result import WriteResult
 from spark_client.write.rows import with_generated
-from spark_client.write.skew_choice import is_auto
 from spark_client.write.skewed_directory import directory_number
-from spark_client.write.snapshot import Directories, Snapshot, Values, has_directories_of, take_snapshot
+from spark_client.write.snapshot import PartNumbers, Snapshot, Values, has_table_skew_directories, take_snapshot
+from spark_client.write.unchanged_parts import is_copyable, with_reliable_buckets
 from spark_client.write.writable import writable_table
 
 MATCHED, NOT_MATCHED, BY_SOURCE = "matched", "not_matched", "not_matched_by_source"
@@ -68,7 +68,7 @@ class Change:
     source: DataFrame | None = None
     on: Column | None = None
 
-    def of(self, *whens: str) -> list[Clause]:
+    def clauses_for(self, *whens: str) -> list[Clause]:
         """Returns the clauses for rows that match, or do not, one kind after the other."""
         return [clause for when in whens for clause in self.clauses if clause.when == when]
 
@@ -88,7 +88,7 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
 
 def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> list[WriteResult]:
     table = writable_table(context, change.table)
-    with_skew = bool(change.of(NOT_MATCHED)) or _moves(table, change) or _has_parts(table)
+    with_skew = bool(change.clauses_for(NOT_MATCHED)) or _moves(table, change) or _has_parts(table)
     seen = take_snapshot(context.metastore, table, {}, with_skew=with_skew)
     if batch and batch.done(context.metastore, table, {}):
         return []
@@ -97,7 +97,7 @@ def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> 
         change.source.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         with failures_as_one_line(f"the change of {table.full_name}"):
-            inserts = _Rows(context, table, change, seen, batch).inserts()
+            inserts = _RowChanges(context, table, change, seen, batch).inserts()
         return insert_all(context, inserts)
     finally:
         if change.source is not None:
@@ -118,11 +118,11 @@ def _goes_by_clock(table: Table) -> bool:
 def _moves(table: Table, change: Change) -> bool:
     """Tells whether a clause assigns to partition columns."""
     keys = {column.name.lower() for column in table.partition_columns}
-    assigned_to = (name.lower() for clause in change.of(MATCHED, BY_SOURCE) for name in clause.values or ())
+    assigned_to = (name.lower() for clause in change.clauses_for(MATCHED, BY_SOURCE) for name in clause.values or ())
     return any(name in keys for name in assigned_to)
 
 
-class _Rows:
+class _RowChanges:
     """What a statement makes of the rows of its table."""
 
     def __init__(
@@ -133,7 +133,9 @@ class _Rows:
         own = column_attributes(change.target)
         self._own = {column.name: own[column.name.lower()] for column in self._targets}
         # In the order in which _ACTION counts them, from 0.
-        self._acting = change.of(*([MATCHED] if change.source is None or change.on is not None else []), BY_SOURCE)
+        self._acting = change.clauses_for(
+            *([MATCHED] if change.source is None or change.on is not None else []), BY_SOURCE
+        )
         self._joins = change.source is not None and change.on is not None
         self._generated = generated_columns(table)
 
@@ -163,7 +165,7 @@ class _Rows:
         return found
 
     def _insert(
-        self, rows: DataFrame, replaces: Collection[Values] | None = None, parts: Directories | None = None
+        self, rows: DataFrame, replaces: Collection[Values] | None = None, parts: PartNumbers | None = None
     ) -> Insert:
         return Insert(
             self._table.full_name,
@@ -181,7 +183,7 @@ class _Rows:
             return bucket_number(self._table, rows)
         return directory_number(self._table.skew, self._table.columns)
 
-    def _touched_parts(self, new: DataFrame | None) -> tuple[set[Values], Directories]:
+    def _touched_parts(self, new: DataFrame | None) -> tuple[set[Values], PartNumbers]:
         """Returns the partitions with rows for which a clause acts; and which skew directories, or buckets, of them
         have rows that change, come or go: the others may stay.
 
@@ -215,7 +217,7 @@ class _Rows:
         ]
         return reduce(DataFrame.unionAll, placed).distinct().collect()
 
-    def _parts(self, kept: Collection[Values], places: Iterable[Any]) -> Directories:
+    def _parts(self, kept: Collection[Values], places: Iterable[Any]) -> PartNumbers:
         found: dict[Values, set[int]] = {values: set() for values in kept}
         for *values, number, _ in places:
             if tuple(values) in found:
@@ -235,9 +237,13 @@ class _Rows:
         if not self._may_keep_parts():
             return []
         if table.buckets.count:
-            return with_known_buckets(context, table, touched, self._seen)
+            return with_reliable_buckets(context, table, touched, self._seen)
         seen = self._seen
-        kept = [values for values in touched if has_directories_of(table, seen[values]) and is_small(seen[values])]
+        kept = [
+            values
+            for values in touched
+            if has_table_skew_directories(table, seen[values]) and is_copyable(seen[values])
+        ]
         names_outside = Files(context.spark).names([self._seen[values].location for values in kept])
         return [values for values, names in zip(kept, names_outside, strict=True) if not names]
 
@@ -245,7 +251,7 @@ class _Rows:
         """Returns the partitions with rows for which a clause acts."""
         if not self._acting:
             return set()
-        how = "left" if self._change.of(BY_SOURCE) else "inner"
+        how = "left" if self._change.clauses_for(BY_SOURCE) else "inner"
         joined = self._joined(self._change.target, how).withColumn(_ACTION, self._action())
         helpers = (_ACTION, _ROW, _FOUND) if self._joins else (_ACTION,)
         own = [column.alias(name) for name, column in self._own.items()]
@@ -265,7 +271,7 @@ class _Rows:
 
         Where all there is to do is to delete those that match, they go once.
         """
-        clauses = self._change.of(MATCHED)
+        clauses = self._change.clauses_for(MATCHED)
         if not clauses or (len(clauses) == 1 and clauses[0].values is None and clauses[0].condition is None):
             return
         twice = acted.filter(F.col(_FOUND).isNotNull()).groupBy(_ROW).count().filter(F.col("count") > 1)
@@ -338,7 +344,7 @@ class _Rows:
 
     def _new(self) -> DataFrame | None:
         """Returns the rows that come: of the source, and of no row of the table."""
-        source, on, clauses = self._change.source, self._change.on, self._change.of(NOT_MATCHED)
+        source, on, clauses = self._change.source, self._change.on, self._change.clauses_for(NOT_MATCHED)
         if source is None or not clauses:
             return None
         cases = [(_is_true(clause.condition), number) for number, clause in enumerate(clauses)]

@@ -24,7 +24,7 @@ EVERY_WRITE = VisibleWrites()
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
+class PartitionState:
     """A partition that is there, or the one "partition without values" of an unpartitioned table."""
 
     location: str
@@ -46,9 +46,9 @@ class Existing:
         return not any(int(number) > highest or int(number) in self.writes.open for number in numbers)
 
 
-Snapshot = Mapping[Values, Existing]
+Snapshot = Mapping[Values, PartitionState]
 # By partition: numbers of skew directories, 0 for that of all other values; or of buckets.
-Directories = Mapping[Values, frozenset[int]]
+PartNumbers = Mapping[Values, frozenset[int]]
 
 
 def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
@@ -60,7 +60,7 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
     keys = [column.name for column in table.partition_columns]
     predicate = partition_predicate({key: static[key] for key in keys if key in static})
     plan = metastore.plan_scan(table.database, table.name, predicate)
-    of_table = Existing(
+    of_table = PartitionState(
         "", None, table.skew, table.storage, table.parameters, table.buckets, table.columns, plan.writes
     )
     found = {
@@ -76,7 +76,7 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
     return {values: _own(own[values], existing) for values, existing in found.items() if values in own}
 
 
-def _own(partition: Partition, existing: Existing) -> Existing:
+def _own(partition: Partition, existing: PartitionState) -> PartitionState:
     return replace(
         existing,
         location=partition.location,
@@ -94,7 +94,7 @@ def with_publications(snapshot: Snapshot, table: Table, publications: Iterable[P
     for publication in publications:
         before = after.get(publication.values)
         skew = publication.skew or table.skew
-        after[publication.values] = Existing(
+        after[publication.values] = PartitionState(
             publication.location,
             None,
             replace(skew, locations={**(before.skew.locations if before else {}), **publication.skewed_locations}),
@@ -105,7 +105,7 @@ def with_publications(snapshot: Snapshot, table: Table, publications: Iterable[P
     return after
 
 
-def other_skews(skews: Mapping[Values, Skew], table: Table) -> list[tuple[Skew, Sequence[Values]]]:
+def skews_unlike_table(skews: Mapping[Values, Skew], table: Table) -> list[tuple[Skew, Sequence[Values]]]:
     """Returns those of partitions that differ from the table's, each with the partitions that have it."""
     groups: dict[object, tuple[Skew, list[Values]]] = {}
     for values, skew in skews.items():
@@ -120,15 +120,15 @@ def same_layout(values: Values, before: Snapshot, after: Snapshot, table: Table)
     return _layout(old.skew) == _layout(new.skew) and old.buckets == new.buckets
 
 
-def with_found_directories(files: Files, existing: Existing) -> Existing:
+def with_unrecorded_directories(files: Files, existing: PartitionState) -> PartitionState:
     """Returns a partition with the directories of heavy values that lie in it, where the metastore knows none."""
-    skew = with_found(files, existing.location, existing.skew)
+    skew = with_existing_locations(files, existing.location, existing.skew)
     return existing if skew == existing.skew else replace(existing, skew=skew, found=dict(skew.locations))
 
 
-def with_found(files: Files, location: str, skew: Skew) -> Skew:
-    """Returns the skew of what lies in a location, as `with_found_directories`: once one is known, no other is looked
-    for.
+def with_existing_locations(files: Files, location: str, skew: Skew) -> Skew:
+    """Returns the skew of what lies in a location, as `with_unrecorded_directories`: once one is known,
+    no other is looked for.
     """
     if not skew.is_list_bucketed or skew.locations:
         return skew
@@ -141,7 +141,7 @@ def _directories(files: Files, location: str, name: str) -> list[str]:
     return [name_of(place) for place in found]
 
 
-def has_directories_of(table: Table, existing: Existing) -> bool:
+def has_table_skew_directories(table: Table, existing: PartitionState) -> bool:
     """Tells whether a partition has directories for the heavy values of the table alone, and it is known where."""
     layout = existing.parameters.get(LAYOUT, table.parameters.get(LAYOUT))
     is_known = existing.skew.is_list_bucketed and bool(existing.skew.locations)

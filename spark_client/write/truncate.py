@@ -42,5 +42,5 @@ def truncate(context: Context, database: str, name: str, partition: Mapping[str,
             failures_as_one_line(f"TRUNCATE of {table.full_name}"),
             Commit(context, Write(table, static, overwrite=True, whole=True, batch=batch)) as commit,
         ):
-            commit.bring([], snapshot)
+            commit.set_files([], snapshot)
             publish(context, [commit])

@@ -12,7 +12,7 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.tokens import parts
 
-_SUSPICIOUS = re.compile(r"\b(?:add|drop|rename)\s+columns?\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\b(?:add|drop|rename)\s+columns?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ ColumnStatement = AddColumns | DropColumns | RenameColumn
 def parse(text: str) -> ColumnStatement | None:
     """Returns the statement; None where it is none, or cannot be read, or is about a part of a column: Spark's parser
     says more."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if not reader.take("ALTER", "TABLE"):
@@ -83,7 +83,7 @@ def _statement(text: str, table: str, reader: Reader) -> ColumnStatement | None:
 def _listed(text: str, reader: Reader) -> list[str]:
     """Returns what stands between the commas, with brackets around all or without."""
     first = reader.peek()
-    if first is not None and first.says("("):
+    if first is not None and first.matches("("):
         found = parts(reader.brackets())
         reader.expect_end()
         return found

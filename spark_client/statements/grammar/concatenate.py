@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader
 
-_SUSPICIOUS = re.compile(r"\bconcatenate\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bconcatenate\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Concatenate:
 
 def parse(text: str) -> Concatenate | None:
     """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if not reader.take("ALTER", "TABLE"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
-_SUSPICIOUS = re.compile(r"\bcreate\s+(?:database|schema)\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bcreate\s+(?:database|schema)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class ShowCreateDatabase:
 
 def parse(text: str) -> ShowCreateDatabase | None:
     """Returns the statement, or None where it is Spark's. Raises InvalidStatementError where it names nothing."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if not (reader.take("SHOW", "CREATE", "DATABASE") or reader.take("SHOW", "CREATE", "SCHEMA")):

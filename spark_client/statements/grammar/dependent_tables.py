@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
-_SUSPICIOUS = re.compile(
+_CANDIDATE = re.compile(
     r"\b(?:dependent|depends|partitions?|extended|formatted|load|truncate|delete|update|merge|drop|alter|show|view)\b",
     re.IGNORECASE,
 )
@@ -50,7 +50,7 @@ class DependsOn:
 
 
 @dataclass(frozen=True, slots=True)
-class OfTable:
+class TableStatement:
     """A statement that every table has: Spark's parser knows it."""
 
     table: str
@@ -70,12 +70,12 @@ class DropCascade:
     if_exists: bool
 
 
-Statement = CreateDependentTable | DependsOn | OfTable | DropCascade
+Statement = CreateDependentTable | DependsOn | TableStatement | DropCascade
 
 
 def parse(text: str) -> Statement | None:
     """Returns the statement, or None where it is Spark's. Raises InvalidStatementError for a broken clause."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if reader.take("CREATE", "DEPENDENT", "TABLE"):
@@ -97,7 +97,7 @@ def parse(text: str) -> Statement | None:
     return _write(text, reader)
 
 
-def _drop(text: str | None, reader: Reader) -> DropCascade | OfTable | None:
+def _drop(text: str | None, reader: Reader) -> DropCascade | TableStatement | None:
     """DROP TABLE [IF EXISTS] … [PURGE] [CASCADE]: dropped data never go to a trash. `text`: None of DROP VIEW."""
     if_exists = reader.take("IF", "EXISTS")
     table = reader.multipart_name()
@@ -105,15 +105,15 @@ def _drop(text: str | None, reader: Reader) -> DropCascade | OfTable | None:
     if table is None:
         return None
     if not reader.take("CASCADE"):
-        return OfTable(table, "DROP TABLE", text) if text and reader.peek() is None else None
+        return TableStatement(table, "DROP TABLE", text) if text and reader.peek() is None else None
     reader.expect_end()
     return DropCascade(table, if_exists)
 
 
-def _show_create(text: str, reader: Reader) -> OfTable | None:
+def _show_create(text: str, reader: Reader) -> TableStatement | None:
     table = reader.multipart_name()
     reader.take("AS", "SERDE")
-    return OfTable(table, "SHOW CREATE", text) if table and reader.peek() is None else None
+    return TableStatement(table, "SHOW CREATE", text) if table and reader.peek() is None else None
 
 
 def _create(reader: Reader) -> CreateDependentTable:
@@ -161,8 +161,8 @@ def _keys(reader: Reader) -> tuple[tuple[str, str | None], ...]:
 def _type(reader: Reader) -> str | None:
     """Returns a type with its brackets, up to the comma or bracket that ends the column."""
     first = reader.peek()
-    while (token := reader.peek()) is not None and not token.says(",", ")"):
-        if token.says("("):
+    while (token := reader.peek()) is not None and not token.matches(",", ")"):
+        if token.matches("("):
             reader.skip_brackets()
         else:
             reader.next()
@@ -182,25 +182,25 @@ def _alter(text: str, reader: Reader) -> Statement | None:
     if table is None:
         return None
     if reader.take("ADD", "PARTITION") or reader.take("ADD", "IF", "NOT", "EXISTS", "PARTITION"):
-        return OfTable(table, "ADD", text, behind=behind)
+        return TableStatement(table, "ADD", text, behind=behind)
     if reader.take("DROP", "PARTITION") or reader.take("DROP", "IF", "EXISTS", "PARTITION"):
-        return OfTable(table, "DROP", text, behind=behind)
+        return TableStatement(table, "DROP", text, behind=behind)
     partition = _partition(reader)
     if reader.take("RENAME", "TO", "PARTITION"):
-        return OfTable(table, "RENAME", text, behind=behind) if partition else None
+        return TableStatement(table, "RENAME", text, behind=behind) if partition else None
     if any(reader.take(*words) for words in (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERTIES"))):
-        return OfTable(table, "ALTER", text, behind=behind)
+        return TableStatement(table, "ALTER", text, behind=behind)
     following = reader.peek()
-    if following is not None and following.says("AS"):
-        return OfTable(table, "VIEW", text)
-    if following is None or not following.says("DEPENDS"):
+    if following is not None and following.matches("AS"):
+        return TableStatement(table, "VIEW", text)
+    if following is None or not following.matches("DEPENDS"):
         return None
     base = _base(reader)
     reader.expect_end()
     return DependsOn(table, base, partition)
 
 
-def _describe(text: str, reader: Reader) -> OfTable | None:
+def _describe(text: str, reader: Reader) -> TableStatement | None:
     """DESCRIBE EXTENDED of a whole table or partition; not of a column, and not as JSON."""
     reader.take("TABLE")
     if not (reader.take("EXTENDED") or reader.take("FORMATTED")):
@@ -209,10 +209,10 @@ def _describe(text: str, reader: Reader) -> OfTable | None:
     partition = _partition(reader)
     if table is None or reader.peek() is not None:
         return None
-    return OfTable(table, "DESCRIBE", text, partition)
+    return TableStatement(table, "DESCRIBE", text, partition)
 
 
-def _write(text: str, reader: Reader) -> OfTable | None:
+def _write(text: str, reader: Reader) -> TableStatement | None:
     """LOAD, TRUNCATE and such: what they write to."""
     if any(reader.take(*words) for words in _WRITING):
         reader.take("TABLE")
@@ -234,8 +234,8 @@ def _partition(reader: Reader) -> str | None:
     return reader.text_from(opening) if opening else None
 
 
-def _of_table(text: str, kind: str, table: str | None) -> OfTable | None:
-    return OfTable(table, kind, text) if table else None
+def _of_table(text: str, kind: str, table: str | None) -> TableStatement | None:
+    return TableStatement(table, kind, text) if table else None
 
 
 def _name(reader: Reader) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader
 
-_SUSPICIOUS = re.compile(r"\b(?:extended|formatted|create)\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\b(?:extended|formatted|create)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ShowCreateTable:
 
 def parse(text: str) -> DescribeTable | ShowCreateTable | None:
     """Returns the statement, or None where it is Spark's alone: of a column, AS JSON, and all others."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if reader.take("SHOW", "CREATE", "TABLE"):

@@ -16,7 +16,7 @@ from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.tokens import Token, parts, tokens
 from spark_client.statements.grammar.translation import Translation, columns_and_keys
 
-_SUSPICIOUS = re.compile(r"\bengine\s*=|\bpartition\s+by\s+list\b|\bproperties\s*\(", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bengine\s*=|\bpartition\s+by\s+list\b|\bproperties\s*\(", re.IGNORECASE)
 _DEFAULT_FORMAT = "orc"
 _DATETIME = re.compile(r"\bdatetime\b(?:\s*\(\s*\d+\s*\))?", re.IGNORECASE)
 _VARCHAR = re.compile(r"\bvarchar\b(?:\s*\([^)]*\))?", re.IGNORECASE)
@@ -25,7 +25,7 @@ _QUERY = ("SELECT", "FROM", "VALUES", "WITH")
 
 def parse(text: str) -> Translation | None:
     """Returns the statement, or None where it is not Doris'. Raises InvalidStatementError for what Hive lacks."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if reader.take("CREATE", "DATABASE") or reader.take("CREATE", "SCHEMA"):
@@ -50,7 +50,7 @@ def _table(text: str, reader: Reader) -> Translation | None:
     if reader.multipart_name() is None:
         return None
     head, columns = text[: reader.end], ""
-    if (first := reader.peek()) is not None and first.says("("):
+    if (first := reader.peek()) is not None and first.matches("("):
         columns = reader.brackets()
     clauses = _clauses(reader)
     if clauses is None:
@@ -81,13 +81,13 @@ def _clauses(reader: Reader) -> _Clauses | None:
     keys: list[str] = []
     properties: dict[str, str] = {}
     comment, is_doris = "", False
-    while (word := reader.peek()) is not None and not word.says("AS", *_QUERY):
+    while (word := reader.peek()) is not None and not word.matches("AS", *_QUERY):
         if reader.take("COMMENT"):
             comment = f" COMMENT {reader.literal()}"
             continue
         is_doris = True
         if reader.take("ENGINE", "="):
-            if not reader.next().says("HIVE"):
+            if not reader.next().matches("HIVE"):
                 return None
         elif reader.take("PARTITION", "BY", "LIST"):
             keys = parts(reader.brackets())
@@ -108,9 +108,9 @@ def _clauses(reader: Reader) -> _Clauses | None:
 def _typed(part: str) -> str:
     """Returns a column with Hive's type for Doris'; its comment stays as it is."""
     name, *words = _words(part)
-    if any(one.says("NOT") and other.says("NULL") for one, other in pairwise(words)):
+    if any(one.matches("NOT") and other.matches("NULL") for one, other in pairwise(words)):
         raise InvalidStatementError(f"NOT NULL of {name.text}: columns of Hive's tables may always be null")
-    end = next((word.start for word in words if word.says("COMMENT")), len(part))
+    end = next((word.start for word in words if word.matches("COMMENT")), len(part))
     return part[: name.end] + _DATETIME.sub("TIMESTAMP", _VARCHAR.sub("STRING", part[name.end : end])) + part[end:]
 
 

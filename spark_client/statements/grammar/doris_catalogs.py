@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from spark_client.statements.grammar.doris import properties_of
 from spark_client.statements.grammar.reader import Reader
 
-_SUSPICIOUS = re.compile(r"\bcatalog\b|\bswitch\b|\bglobal\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bcatalog\b|\bswitch\b|\bglobal\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ CatalogStatement = CreateCatalog | DropCatalog | SwitchCatalog | SetGlobal
 
 def parse(text: str) -> CatalogStatement | None:
     """Returns the statement, or None where it is none of these. Raises InvalidStatementError for a broken clause."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if reader.take("SET", "GLOBAL"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
-_SUSPICIOUS = re.compile(r"\bexternal\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bexternal\b", re.IGNORECASE)
 # With these the statement is another one's, or says where the table lies.
 _OTHERS = ("LOCATION", "SKEWED", "LIKE", "USING")
 
@@ -23,7 +23,7 @@ class CreateExternalTable:
 
 def parse(text: str) -> CreateExternalTable | None:
     """Returns the statement, or None where it is Spark's, or has a query."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if not reader.take("CREATE", "EXTERNAL", "TABLE"):
@@ -32,7 +32,7 @@ def parse(text: str) -> CreateExternalTable | None:
     try:
         table = reader.multipart_name()
         while (word := reader.peek()) is not None:
-            if not word.depth and (word.says(*_OTHERS) or (word.says("AS") and not reader.follows("STORED"))):
+            if not word.depth and (word.matches(*_OTHERS) or (word.matches("AS") and not reader.follows("STORED"))):
                 return None
             reader.next()
     except InvalidStatementError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
-_SUSPICIOUS = re.compile(r"\bcreate\s+(?:external\s+)?table\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bcreate\s+(?:external\s+)?table\b", re.IGNORECASE)
 # Where a query begins that no AS stands before; WITH begins clauses of CREATE TABLE, too.
 _QUERY = ("SELECT", "FROM", "VALUES", "MAP", "REDUCE")
 
@@ -39,7 +39,7 @@ class CreateTableAsSelect:
 
 def parse(text: str) -> CreateTableAsSelect | None:
     """Returns the statement, or None where it is Spark's."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if reader.take("CREATE", "TABLE") or reader.take("CREATE", "EXTERNAL", "TABLE"):
@@ -56,26 +56,26 @@ def _create(text: str, reader: Reader) -> CreateTableAsSelect | None:
     if name is None:
         return None
     head, first = text[: reader.end], reader.peek()
-    columns = reader.brackets() if first is not None and first.says("(") else None
+    columns = reader.brackets() if first is not None and first.matches("(") else None
     behind, keys, is_typed, has_format = reader.end, 0, columns is not None, False
     while (word := reader.peek()) is not None:
-        if (word.says("AS") and not reader.follows("STORED")) or word.says(*_QUERY):
+        if (word.matches("AS") and not reader.follows("STORED")) or word.matches(*_QUERY):
             reader.take("AS")
             query = reader.peek()
             if query is None or not is_typed:
                 return None
             rest = text[behind : word.start].strip()
             return CreateTableAsSelect(name, head, columns, rest, text[query.start :].rstrip("; \n"), keys, has_format)
-        if word.says("("):
+        if word.matches("("):
             reader.skip_brackets()
         elif reader.take("PARTITIONED", "BY"):
             keys, typed = _keys(reader)
             is_typed = is_typed or typed
-        elif word.says("USING") and not reader.take("USING", "HIVE"):
+        elif word.matches("USING") and not reader.take("USING", "HIVE"):
             return None
         else:
-            has_format = has_format or word.says("STORED", "USING")
-            if not word.says("USING"):
+            has_format = has_format or word.matches("STORED", "USING")
+            if not word.matches("USING"):
                 reader.next()
     return None
 
@@ -83,12 +83,12 @@ def _create(text: str, reader: Reader) -> CreateTableAsSelect | None:
 def _keys(reader: Reader) -> tuple[int, bool]:
     """Tells how many columns PARTITIONED BY names, and whether they have types."""
     opening = reader.peek()
-    if opening is None or not opening.says("("):
+    if opening is None or not opening.matches("("):
         return 0, False
     reader.next()
     count, words, typed = 1, 0, False
-    while not (token := reader.next()).says(")") or token.depth > opening.depth:
-        if token.says(",") and token.depth == opening.depth + 1:
+    while not (token := reader.next()).matches(")") or token.depth > opening.depth:
+        if token.matches(",") and token.depth == opening.depth + 1:
             count, words = count + 1, 0
         else:
             words += 1

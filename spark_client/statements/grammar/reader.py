@@ -11,7 +11,7 @@ class Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [token for token in tokens(text) if not token.says(";") or token.depth]
+        self._tokens = [token for token in tokens(text) if not token.matches(";") or token.depth]
         self._next = 0
 
     @property
@@ -38,14 +38,14 @@ class Reader:
     def take(self, *words: str) -> bool:
         """Reads these words if they are the next, and nothing otherwise."""
         ahead = self._tokens[self._next : self._next + len(words)]
-        if len(ahead) < len(words) or not all(token.says(word) for token, word in zip(ahead, words, strict=True)):
+        if len(ahead) < len(words) or not all(token.matches(word) for token, word in zip(ahead, words, strict=True)):
             return False
         self._next += len(words)
         return True
 
     def follows(self, word: str) -> bool:
         """Tells whether the token before the next one is this word."""
-        return self._next > 0 and self._tokens[self._next - 1].says(word)
+        return self._next > 0 and self._tokens[self._next - 1].matches(word)
 
     def expect(self, word: str) -> None:
         """Reads this word."""
@@ -104,7 +104,7 @@ class Reader:
         self.expect("(")
         while opening is not None:
             token = self.next()
-            if token.says(")") and token.depth == opening.depth:
+            if token.matches(")") and token.depth == opening.depth:
                 break
         return True
 

@@ -18,7 +18,7 @@ _OPENING = ("BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ";")
 def is_script(text: str) -> bool:
     """Tells whether a text begins as a script."""
     first = next(iter(tokens(text)), None)
-    return first is not None and first.says("BEGIN")
+    return first is not None and first.matches("BEGIN")
 
 
 def statements(text: str) -> Iterator[tuple[int, int]]:
@@ -27,9 +27,9 @@ def statements(text: str) -> Iterator[tuple[int, int]]:
     before: Token | None = None
     end = 0
     for token in tokens(text):
-        if start is None and before is not None and before.says(*_OPENING) and token.says(*IN_SCRIPTS):
+        if start is None and before is not None and before.matches(*_OPENING) and token.matches(*IN_SCRIPTS):
             start = token.start
-        if start is not None and token.says(";") and not token.depth:
+        if start is not None and token.matches(";") and not token.depth:
             yield start, end
             start = None
         before, end = token, token.end

@@ -16,7 +16,7 @@ from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.skew_clause import SkewedBy
 from spark_client.statements.grammar.tokens import tokens
 
-_SUSPICIOUS = re.compile(r"\b(?:skewed|directories|like)\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\b(?:skewed|directories|like)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ Statement = CreateSkewedTable | CreateTableLike | AlterTableSkewed | AlterTableN
 
 def parse(text: str) -> Statement | None:
     """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if reader.take("CREATE", "TABLE") or reader.take("CREATE", "EXTERNAL", "TABLE"):
@@ -110,7 +110,7 @@ def _create(text: str, reader: Reader) -> CreateSkewedTable | CreateTableLike | 
                 raise InvalidStatementError(f"SKEWED BY stands twice in CREATE TABLE {name}")
             clause = skew_clause.columns(reader), skew_clause.values(reader)
             cuts.append((start, reader.end))
-        elif word.says("AS") and not reader.follows("STORED"):
+        elif word.matches("AS") and not reader.follows("STORED"):
             _refuse_query(name, skewed=clause is not None or directories)
             return None
         else:

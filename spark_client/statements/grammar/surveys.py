@@ -9,7 +9,7 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.skew_clause import columns
 
-_SUSPICIOUS = re.compile(r"\bshow\s+(?:skew|scans|bucket)\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bshow\s+(?:skew|scans|bucket)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ Statement = ShowSkew | ShowScans | ShowBucketProblems
 
 def parse(text: str) -> Statement | None:
     """Returns the statement, or None where it is Spark's. Raises InvalidStatementError for a broken one."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     statement: Statement

@@ -10,7 +10,7 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.tokens import tokens
 
-_SUSPICIOUS = re.compile(r"\btblproperties\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\btblproperties\b", re.IGNORECASE)
 _QUOTES = "'\""
 
 
@@ -28,7 +28,7 @@ class TableProperties:
 
 def parse(text: str) -> TableProperties | None:
     """Returns what is set; None where nothing is, or it cannot be read: Spark's parser says why."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     creates = reader.take("CREATE")
@@ -48,13 +48,13 @@ def parse(text: str) -> TableProperties | None:
 
 def _clauses(text: str) -> frozenset[str] | None:
     words = ("PARTITIONED", "CLUSTERED", "LIKE")
-    found = frozenset(token.text.upper() for token in tokens(text) if token.says(*words) and not token.depth)
+    found = frozenset(token.text.upper() for token in tokens(text) if token.matches(*words) and not token.depth)
     return None if "LIKE" in found else found
 
 
 def _properties(reader: Reader) -> Mapping[str, str]:
-    while (token := reader.peek()) is not None and not token.says("UNSET", "SELECT"):
-        if not token.says("TBLPROPERTIES") or token.depth:
+    while (token := reader.peek()) is not None and not token.matches("UNSET", "SELECT"):
+        if not token.matches("TBLPROPERTIES") or token.depth:
             reader.next()
             continue
         reader.next()

@@ -32,7 +32,7 @@ class Token:
     end: int
     depth: int
 
-    def says(self, *words: str) -> bool:
+    def matches(self, *words: str) -> bool:
         """Tells whether it is one of these words (in capitals) or symbols."""
         return self.kind in ("word", "symbol") and self.text.upper() in words
 
@@ -63,8 +63,8 @@ def parts(brackets: str) -> list[str]:
     """Returns what stands between the commas of a bracket; those within MAP<…> are not its own."""
     inner, found, start, angles = brackets[1:-1], [], 0, 0
     for token in tokens(inner):
-        angles += token.says("<") - token.says(">")
-        if token.says(",") and not token.depth and not angles:
+        angles += token.matches("<") - token.matches(">")
+        if token.matches(",") and not token.depth and not angles:
             found.append(inner[start : token.start].strip())
             start = token.end
     return [part for part in (*found, inner[start:].strip()) if part]

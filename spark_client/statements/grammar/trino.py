@@ -14,7 +14,7 @@ from spark_client.statements.grammar.reader import Reader
 from spark_client.statements.grammar.tokens import parts, tokens
 from spark_client.statements.grammar.translation import Translation, columns_and_keys
 
-_SUSPICIOUS = re.compile(r"\bwith\s*\(", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bwith\s*\(", re.IGNORECASE)
 _KNOWN = ("format", "partitioned_by", "bucketed_by", "bucket_count", "sorted_by", "external_location")
 # Of types that Hive and Spark call otherwise.
 _TYPES = {
@@ -26,14 +26,14 @@ _TYPES = {
 
 def parse(text: str) -> Translation | None:
     """Returns the statement, or None where it is not Trino's. Raises InvalidStatementError for what is not there."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if not reader.take("CREATE", "TABLE"):
         return None
     condition = " IF NOT EXISTS" if reader.take("IF", "NOT", "EXISTS") else ""
     name, opening = reader.multipart_name(), reader.peek()
-    if name is None or opening is None or not opening.says("("):
+    if name is None or opening is None or not opening.matches("("):
         return None
     columns = [_typed(part) for part in parts(reader.brackets())]
     comment = f" COMMENT {reader.literal()}" if reader.take("COMMENT") else ""
@@ -99,7 +99,7 @@ def _plain(literal: str) -> str:
 def _typed(column: str) -> str:
     """Returns a column with Hive's type for Trino's; its comment stays as it is."""
     words = list(tokens(column))
-    end = next((word.start for word in words[1:] if word.says("COMMENT")), len(column))
+    end = next((word.start for word in words[1:] if word.matches("COMMENT")), len(column))
     type_ = column[words[0].end : end]
     for pattern, hive in _TYPES.items():
         type_ = pattern.sub(hive, type_)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader
 
-_SUSPICIOUS = re.compile(r"\bundrop\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bundrop\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Undrop:
 
 def parse(text: str) -> Undrop | None:
     """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken one."""
-    if not _SUSPICIOUS.search(text):
+    if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if not reader.take("UNDROP"):

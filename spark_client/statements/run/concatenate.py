@@ -28,7 +28,7 @@ from spark_client.write.commit import Commit, Write
 from spark_client.write.insert import failures_as_one_line
 from spark_client.write.publication import publish
 from spark_client.write.skewed_directory import directory_number_by_partition
-from spark_client.write.snapshot import Existing, Values, take_snapshot
+from spark_client.write.snapshot import PartitionState, Values, take_snapshot
 from spark_client.write.staging import StagedFile, file_format, write_staging
 
 FILE_SIZE, EXTERNAL_TOO = "hive.merge.size.per.task", "hive.concatenate.external.table"
@@ -151,7 +151,7 @@ def _visible_files(context: Context, table: Table, values: Values) -> Iterator[t
 
 
 def _merge(
-    context: Context, write: Write, existing: Existing, places: Sequence[_Place], file_size: int
+    context: Context, write: Write, existing: PartitionState, places: Sequence[_Place], file_size: int
 ) -> Sequence[StagedFile]:
     table = write.table
     number = directory_number_by_partition(existing.skew, [], table)
@@ -164,7 +164,7 @@ def _merge(
         context.on_step("planned")
         staged = write_staging(table, rows, number, commit.directory, commit.query_id)
         context.on_step("staged")
-        commit.bring(staged, {values: existing}, {values: existing.skew})
+        commit.set_files(staged, {values: existing}, {values: existing.skew})
         publish(context, [commit])
     context.on_step("cleaned")
     return staged

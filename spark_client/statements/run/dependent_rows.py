@@ -12,7 +12,7 @@ from metastore.client.structs import Table
 from spark_client.context import Context
 from spark_client.jvm.parser import clause, shown_partitions, spark_sql
 from spark_client.jvm.sql_text import literal, quote
-from spark_client.statements.grammar.dependent_tables import OfTable
+from spark_client.statements.grammar.dependent_tables import TableStatement
 from spark_client.statements.run.clauses import no_such_partition, partition_values
 
 NAMES, STATEMENT = "partition string", "createtab_stmt string"
@@ -22,7 +22,7 @@ _INTERNAL = re.compile(r"dependent\.(?:table|on)|comment|transient_lastDdlTime|s
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def show_partitions(context: Context, table: Table, statement: OfTable) -> DataFrame:
+def show_partitions(context: Context, table: Table, statement: TableStatement) -> DataFrame:
     """Names, ascending; of a part of the values where the statement has one."""
     given = shown_partitions(context, statement.statement)
     values = [] if given is None else partition_values(context, table, given)
@@ -48,7 +48,7 @@ def show_create(context: Context, table: Table) -> DataFrame:
     return context.spark.createDataFrame([("\n".join(lines) + "\n",)], STATEMENT)
 
 
-def describe(context: Context, table: Table, statement: OfTable) -> DataFrame:
+def describe(context: Context, table: Table, statement: TableStatement) -> DataFrame:
     """Returns what Spark says of the view, and every base partition that a partition depends on."""
     values: list[str] = []
     if statement.partition is not None:

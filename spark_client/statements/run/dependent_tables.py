@@ -21,8 +21,8 @@ from spark_client.statements.grammar.dependent_tables import (
     CreateDependentTable,
     DependsOn,
     DropCascade,
-    OfTable,
     Statement,
+    TableStatement,
 )
 from spark_client.statements.run.clauses import (
     no_such_partition,
@@ -49,7 +49,7 @@ _REFUSED = ("WRITE", "VIEW")
 def check(context: Context, statement: Statement) -> bool:
     """Tells whether it may be ours. Raises InvalidStatementError where it writes to a dependent table, or makes it a
     view of something else."""
-    if not isinstance(statement, OfTable) or statement.kind not in _REFUSED:
+    if not isinstance(statement, TableStatement) or statement.kind not in _REFUSED:
         return True
     if table := _dependent(context, statement.table):
         raise InvalidStatementError(
@@ -63,7 +63,7 @@ def check(context: Context, statement: Statement) -> bool:
 
 def columns(context: Context, statement: Statement) -> str | None:
     """Returns the columns of its rows, or None where it is about a table that is not dependent, and so Spark's."""
-    if not isinstance(statement, OfTable):
+    if not isinstance(statement, TableStatement):
         return ""
     if statement.kind in _REFUSED or _dependent(context, statement.table) is None:
         return None
@@ -146,7 +146,7 @@ def _dependent(context: Context, name: str) -> Table | None:
     return table if table and is_dependent(table) else None
 
 
-def _of_table(context: Context, statement: OfTable) -> DataFrame:
+def _of_table(context: Context, statement: TableStatement) -> DataFrame:
     table = context.metastore.get_table(*resolve(context, statement.table))
     match statement.kind:
         case "SHOW":
@@ -166,7 +166,7 @@ def _of_table(context: Context, statement: OfTable) -> DataFrame:
     return empty_frame(context.spark)
 
 
-def _add(context: Context, table: Table, statement: OfTable) -> None:
+def _add(context: Context, table: Table, statement: TableStatement) -> None:
     said = add_partitions(context, f"ALTER TABLE {_behind_kind(statement)}")
     if said.has_location:
         raise InvalidStatementError(
@@ -177,7 +177,7 @@ def _add(context: Context, table: Table, statement: OfTable) -> None:
     context.metastore.add_partitions(table.database, table.name, values, if_not_exists=said.if_not_exists)
 
 
-def _drop(context: Context, table: Table, statement: OfTable) -> None:
+def _drop(context: Context, table: Table, statement: TableStatement) -> None:
     said = drop_partitions(context, f"ALTER TABLE {_behind_kind(statement)}")
     names: dict[str, None] = {}
     for given in said.partitions:
@@ -190,7 +190,7 @@ def _drop(context: Context, table: Table, statement: OfTable) -> None:
     context.metastore.drop_partitions(table.database, table.name, list(names), if_exists=said.if_exists)
 
 
-def _rename(context: Context, table: Table, statement: OfTable) -> None:
+def _rename(context: Context, table: Table, statement: TableStatement) -> None:
     said = rename_partition(context, f"ALTER TABLE {_behind_kind(statement)}")
     old, new = whole_values(context, table, said.old), whole_values(context, table, said.new)
     if not context.metastore.get_partition_names(table.database, table.name, old):
@@ -198,6 +198,6 @@ def _rename(context: Context, table: Table, statement: OfTable) -> None:
     context.metastore.rename_partition(table.database, table.name, old, new)
 
 
-def _behind_kind(statement: OfTable) -> str:
+def _behind_kind(statement: TableStatement) -> str:
     """Returns what comes after ALTER TABLE or ALTER VIEW: Spark's parser knows partitions of tables only."""
     return statement.statement[statement.behind :]

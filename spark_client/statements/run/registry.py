@@ -54,7 +54,7 @@ def _nobody(_: Context, __: Any, ___: str) -> DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Noun:
+class StatementKind:
     """What some statements are about: `parse` takes the text of one, or leaves it to others (None).
 
     `check`: whether it may be ours, asked when it is parsed; `columns`: those of its rows, as in a CREATE TABLE, or
@@ -69,21 +69,23 @@ class Noun:
 
 # In this order: what is in others' words comes again in Spark's; properties are looked at first; what
 # is a dependent table's is nobody else's.
-NOUNS = (
-    Noun(read_doris.parse, translation.columns, translation.execute),
-    Noun(read_trino.parse, translation.columns, translation.execute),
-    Noun(read_doris_catalogs.parse, doris_catalogs.columns, doris_catalogs.execute),
-    Noun(read_table_properties.parse, check=table_properties.check),
-    Noun(read_dependent_tables.parse, dependent_tables.columns, dependent_tables.execute, check=dependent_tables.check),
-    Noun(read_descriptions.parse, descriptions.columns, descriptions.execute),
-    Noun(read_columns.parse, columns.columns, columns.execute, check=columns.check),
-    Noun(read_concatenate.parse, concatenate.columns, concatenate.execute),
-    Noun(read_skewed_tables.parse, skewed_tables.columns, skewed_tables.execute),
-    Noun(read_new_tables.parse, new_tables.columns, new_tables.execute),
-    Noun(read_external_tables.parse, external_tables.columns, external_tables.execute),
-    Noun(read_databases.parse, databases.columns, databases.execute),
-    Noun(read_undrop.parse, undrop.columns, undrop.execute),
-    Noun(read_surveys.parse, surveys.columns, surveys.execute),
+STATEMENT_KINDS = (
+    StatementKind(read_doris.parse, translation.columns, translation.execute),
+    StatementKind(read_trino.parse, translation.columns, translation.execute),
+    StatementKind(read_doris_catalogs.parse, doris_catalogs.columns, doris_catalogs.execute),
+    StatementKind(read_table_properties.parse, check=table_properties.check),
+    StatementKind(
+        read_dependent_tables.parse, dependent_tables.columns, dependent_tables.execute, check=dependent_tables.check
+    ),
+    StatementKind(read_descriptions.parse, descriptions.columns, descriptions.execute),
+    StatementKind(read_columns.parse, columns.columns, columns.execute, check=columns.check),
+    StatementKind(read_concatenate.parse, concatenate.columns, concatenate.execute),
+    StatementKind(read_skewed_tables.parse, skewed_tables.columns, skewed_tables.execute),
+    StatementKind(read_new_tables.parse, new_tables.columns, new_tables.execute),
+    StatementKind(read_external_tables.parse, external_tables.columns, external_tables.execute),
+    StatementKind(read_databases.parse, databases.columns, databases.execute),
+    StatementKind(read_undrop.parse, undrop.columns, undrop.execute),
+    StatementKind(read_surveys.parse, surveys.columns, surveys.execute),
 )
 
 
@@ -104,11 +106,11 @@ def run(context: Context, text: str) -> DataFrame:
     raise InvalidStatementError(f"the tables of this statement have changed since it was read; run it again: {text}")
 
 
-def _ours(context: Context, text: str) -> Iterator[tuple[str, Noun, Any]]:
+def _ours(context: Context, text: str) -> Iterator[tuple[str, StatementKind, Any]]:
     for noun, statement in _parsed(text):
         if (columns := noun.columns(context, statement)) is not None:
             yield columns, noun, statement
 
 
-def _parsed(text: str) -> Iterator[tuple[Noun, Any]]:
-    return ((noun, statement) for noun in NOUNS if (statement := noun.parse(text)) is not None)
+def _parsed(text: str) -> Iterator[tuple[StatementKind, Any]]:
+    return ((noun, statement) for noun in STATEMENT_KINDS if (statement := noun.parse(text)) is not None)

@@ -25,7 +25,7 @@ from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.skew_rules import DEFAULT_KEY, check_own_format, typed
 from spark_client.table.paths import is_below
 from spark_client.table.skew_layout import FLAT, LAYOUT
-from spark_client.write.snapshot import with_found
+from spark_client.write.snapshot import with_existing_locations
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*", re.DOTALL)
 
@@ -79,7 +79,7 @@ def _with_locations(
             f"({what}, skewed by {', '.join(skew.columns)})"
         )
     default = f"{location}/{skew_directories(skew.columns, ())[0]}"
-    places = dict(with_found(Files(context.spark), location, skew).locations)
+    places = dict(with_existing_locations(Files(context.spark), location, skew).locations)
     for literals, place in statement.locations:
         address = literal_value(context, place)
         if not _ABSOLUTE.fullmatch(address):

@@ -80,7 +80,7 @@ def placed(spark: SparkSession, metastore: MetastoreClient, table: str, partitio
         clock["began"] = time.monotonic()
         snapshot = take_snapshot(metastore, write.table, {}, with_skew=not overwrite)
         clock["seen"] = time.monotonic()
-        commit.bring(staged, snapshot)
+        commit.set_files(staged, snapshot)
         publish(context, [commit])
     names = {"what is there": ("began", "seen"), "files": ("seen", "placed"), "publishing": ("placed", "published")}
     parts = {name: clock[end] - clock[start] for name, (start, end) in names.items()}

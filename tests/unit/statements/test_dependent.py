@@ -9,7 +9,7 @@ from spark_client.statements.grammar.dependent_tables import (
     CreateDependentTable,
     DependsOn,
     DropCascade,
-    OfTable,
+    TableStatement,
     parse,
 )
 
@@ -70,13 +70,13 @@ def test_what_is_claimed(text: str, expected: object) -> None:
     ],
 )
 def test_what_may_be_a_dependent_table_s(text: str, table: str, kind: str, partition: str | None) -> None:
-    assert parse(text) == OfTable(table, kind, text, partition)
+    assert parse(text) == TableStatement(table, kind, text, partition)
 
 
 def test_what_is_behind_the_kind() -> None:
     """Spark's parser gets it with another kind in front of it."""
     statement = parse("/* alter table x */ ALTER  TABLE\n`a b`.d RENAME TO e")
-    assert isinstance(statement, OfTable)
+    assert isinstance(statement, TableStatement)
     assert statement.statement[statement.behind :] == "\n`a b`.d RENAME TO e"
 
 
@@ -109,7 +109,7 @@ def test_what_is_behind_the_kind() -> None:
     ],
 )
 def test_what_is_left_to_spark(text: str) -> None:
-    assert parse(text) is None or parse(text) == OfTable("directory", "WRITE", text)
+    assert parse(text) is None or parse(text) == TableStatement("directory", "WRITE", text)
 
 
 @pytest.mark.parametrize(

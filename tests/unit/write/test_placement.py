@@ -13,8 +13,8 @@ from metastore.domain.buckets import NOT_BUCKETED
 from metastore.domain.partition_names import value_path
 from metastore.domain.skew_directories import skew_directories
 from spark_client.table.paths import is_below, name_of, parent
-from spark_client.write.placement import Placement, Placer, final_locations, own_directory, table_root
-from spark_client.write.snapshot import Existing, Values
+from spark_client.write.placement import Placement, PlacementPlanner, final_locations, table_root, write_directory
+from spark_client.write.snapshot import PartitionState, Values
 from spark_client.write.staging import StagedFile
 
 ROOT, QUERY = "file:/w/t", "token-7"
@@ -27,17 +27,17 @@ VALUES = [("1",), ("2",), ("a/b",)]
 class Case:
     """A write, planned."""
 
-    placer: Placer
+    planner: PlacementPlanner
     staged: tuple[StagedFile, ...]
     granted: frozenset[str]
     contents: dict[str, list[str]]
 
     @property
     def placement(self) -> Placement:
-        return self.placer.plan(self.staged, self.granted, self.contents)
+        return self.planner.plan(self.staged, self.granted, self.contents)
 
 
-def existing(draw: st.DrawFn, values: Values, skew: Skew) -> Existing:
+def existing(draw: st.DrawFn, values: Values, skew: Skew) -> PartitionState:
     """A partition that is there, in a directory of any kind, some of its skewed values with a directory."""
     name = value_path(["p"], values) if values else ""
     place = draw(st.sampled_from([f"{ROOT}/{name}", f"{ROOT}/_versions/token-3/{name}", f"file:/elsewhere/{name}"]))
@@ -46,7 +46,7 @@ def existing(draw: st.DrawFn, values: Values, skew: Skew) -> Existing:
     known = draw(st.sets(st.sampled_from(sorted(inside)))) if inside else set()
     locations = {value: f"{place}/{inside[value]}" for value in known}
     own = Skew(skew.columns, skew.values, locations, skew.directories)
-    return Existing(place, draw(st.integers(1, 9)), own, STORAGE, {}, NOT_BUCKETED)
+    return PartitionState(place, draw(st.integers(1, 9)), own, STORAGE, {}, NOT_BUCKETED)
 
 
 @st.composite
@@ -61,12 +61,12 @@ def cases(draw: st.DrawFn) -> Case:
     location = snapshot[()].location if not partitioned else ROOT
     location = location if is_below(location, ROOT) else ROOT
     if not partitioned:
-        snapshot[()] = Existing(location, 4, skew, STORAGE, {}, NOT_BUCKETED)
+        snapshot[()] = PartitionState(location, 4, skew, STORAGE, {}, NOT_BUCKETED)
     columns = (Column("p", "string"),) if partitioned else ()
     table = Table("d", "t", (Column("x", "int"),), columns, location, STORAGE, skew)
     overwrite, in_place = draw(st.booleans()), draw(st.booleans())
     required = draw(st.lists(st.sampled_from(keys), max_size=1))
-    placer = Placer(table, snapshot, QUERY, overwrite, required, overwrite and in_place)
+    planner = PlacementPlanner(table, snapshot, QUERY, overwrite, required, overwrite and in_place)
     staged = []
     for number, values in enumerate(draw(st.lists(st.sampled_from(keys), max_size=8))):
         current = snapshot[values].skew if values in snapshot and not overwrite else skew
@@ -75,12 +75,12 @@ def cases(draw: st.DrawFn) -> Case:
         path += [f"skewed_directory={directory}"] if skew.values else []
         if not skew.values:
             directory = 0
-        name = "/".join([own_directory(table, QUERY), *path, f"{QUERY}-{number}"])
+        name = "/".join([write_directory(table, QUERY), *path, f"{QUERY}-{number}"])
         staged.append(StagedFile(name, values, directory, 10, 5))
-    wishes = [*placer.wishes(staged), *placer.wishes_within(staged)]
+    wishes = [*planner.requested_directories(staged), *planner.requested_skew_directories(staged)]
     granted = frozenset(draw(st.lists(st.sampled_from(wishes)))) if wishes else frozenset()
-    contents = {place: [place] if partitioned else [f"{place}/old"] for place in placer.replaced(staged)}
-    return Case(placer, tuple(staged), granted, contents)
+    contents = {place: [place] if partitioned else [f"{place}/old"] for place in planner.replaced(staged)}
+    return Case(planner, tuple(staged), granted, contents)
 
 
 def final(case: Case) -> dict[str, StagedFile]:
@@ -98,9 +98,9 @@ def final(case: Case) -> dict[str, StagedFile]:
 
 def led_to(case: Case, publication: PublishPartition) -> list[str]:
     """The directories of a published partition: the default one, then those of skewed values."""
-    before = case.placer.snapshot.get(publication.values)
+    before = case.planner.snapshot.get(publication.values)
     appended = publication.mode == PublishMode.APPEND
-    skew = before.skew if appended and before else case.placer.table.skew
+    skew = before.skew if appended and before else case.planner.table.skew
     known = dict(before.skew.locations) if appended and before else {}
     known |= publication.skewed_locations
     if not skew.is_list_bucketed:
@@ -121,15 +121,15 @@ def test_every_file_lies_where_its_partition_says(case: Case) -> None:
 
 @given(cases())
 def test_only_own_files_are_moved_and_only_out_of_the_own_directory(case: Case) -> None:
-    own = own_directory(case.placer.table, QUERY)
+    own = write_directory(case.planner.table, QUERY)
     assert all(is_below(move.source, own) for move in case.placement.moves)
-    if not case.placer.in_place:
+    if not case.planner.in_place:
         assert case.placement.away == ()
 
 
 @given(cases())
 def test_whole_directories_are_moved_to_where_nobody_else_is(case: Case) -> None:
-    alone = (own_directory(case.placer.table, QUERY), *case.granted)
+    alone = (write_directory(case.planner.table, QUERY), *case.granted)
     files = {file.location for file in case.staged}
     for move in case.placement.moves:
         assert move.source in files or any(is_below(move.target, place) for place in alone)
@@ -137,16 +137,16 @@ def test_whole_directories_are_moved_to_where_nobody_else_is(case: Case) -> None
 
 @given(cases())
 def test_files_come_only_where_it_was_said_before(case: Case) -> None:
-    placement, own = case.placement, own_directory(case.placer.table, QUERY)
-    said = {own, *placement.shared, *case.granted, *case.placer.replaced(case.staged)}
+    placement, own = case.placement, write_directory(case.planner.table, QUERY)
+    said = {own, *placement.shared, *case.granted, *case.planner.replaced(case.staged)}
     for move in placement.moves:
         assert any(is_below(move.target, place) for place in said), (move, said)
 
 
 @given(cases())
 def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -> None:
-    own = own_directory(case.placer.table, QUERY)
-    replaced = case.placer.replaced(case.staged)
+    own = write_directory(case.planner.table, QUERY)
+    replaced = case.planner.replaced(case.staged)
     for publication in case.placement.publications:
         if publication.mode != PublishMode.APPEND:
             place = publication.location
@@ -157,11 +157,11 @@ def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -
 def test_each_partition_is_published_once_with_its_counts(case: Case) -> None:
     placement = case.placement
     files = Counter(file.values for file in case.staged)
-    there = () if case.placer.overwrite else case.placer.snapshot
-    wanted = {*files, *(values for values in case.placer.required if values not in there)}
+    there = () if case.planner.overwrite else case.planner.snapshot
+    wanted = {*files, *(values for values in case.planner.required if values not in there)}
     assert sorted(publication.values for publication in placement.publications) == sorted(wanted)
     for publication in placement.publications:
-        before = case.placer.snapshot.get(publication.values)
+        before = case.planner.snapshot.get(publication.values)
         assert publication.expected_version == (before.version if before else 0)
         assert publication.parameters["numFiles"] == str(files[publication.values])
         assert publication.parameters["numRows"] == str(5 * files[publication.values])
@@ -169,14 +169,14 @@ def test_each_partition_is_published_once_with_its_counts(case: Case) -> None:
 
 @given(cases())
 def test_what_is_replaced_in_place_is_kept_under_a_name_that_engines_overlook(case: Case) -> None:
-    placement, table = case.placement, case.placer.table
+    placement, table = case.placement, case.planner.table
     for rename in placement.away:
         assert f"_temp_{QUERY}" in rename.target
         assert rename.target in placement.retired
         assert not any(is_below(move.target, rename.target) for move in placement.moves)
     for publication in placement.publications:
-        before = case.placer.snapshot.get(publication.values)
-        if case.placer.in_place and before and table.partition_columns and "/_versions/" not in before.location:
+        before = case.planner.snapshot.get(publication.values)
+        if case.planner.in_place and before and table.partition_columns and "/_versions/" not in before.location:
             assert publication.location == before.location
 
 

@@ -27,7 +27,7 @@ _NUMBERS = "map<string, map<string, int>>"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AutoSkew:
     """The skew of each new partition, and for each the directory's number of each heavy key (table/skew_keys.py)."""
 
     skews: Mapping[Values, Skew] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def is_auto(table: Table) -> bool:
     return True
 
 
-def choose(table: Table, rows: DataFrame, kept: Collection[Values]) -> Choice:
+def choose_skew(table: Table, rows: DataFrame, kept: Collection[Values]) -> AutoSkew:
     """Returns the heavy values of each partition that has rows, but those that are `kept` as they are. Reads the rows
     once."""
     fields = {struct_field.name.lower(): struct_field for struct_field in rows.schema.fields}
@@ -82,7 +82,7 @@ def choose(table: Table, rows: DataFrame, kept: Collection[Values]) -> Choice:
         declared = tuple(dict.fromkeys(texts.values()))
         skews[values] = Skew(_columns(table), declared, {}, directories=True) if declared else NOT_SKEWED
         numbers[values] = {key: declared.index(text) + 1 for key, text in texts.items()}
-    return Choice(skews, numbers, keys)
+    return AutoSkew(skews, numbers, keys)
 
 
 def _columns(table: Table) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from metastore.client.structs import Database, Storage, Table
 from spark_client.context import Context
-from spark_client.write.drafts import draft_of
+from spark_client.write.temporary_table import with_temporary_name
 
 TABLE = Table("db", "t", (), (), None, Storage("", "", ""))
 
@@ -22,19 +22,19 @@ def context(home: str) -> Any:
 
 @pytest.mark.parametrize("home", ["file:/w/db.db", "hdfs://n:8020/w/db.db/"])
 def test_where_renames_are_cheap_files_move_with_the_name(home: str) -> None:
-    draft = draft_of(context(home), TABLE)
+    draft = with_temporary_name(context(home), TABLE)
     assert re.fullmatch(r"t__as_select_[0-9a-f]{8}", draft.name)
     assert draft.location is None
 
 
 def test_on_object_stores_files_stay_in_a_directory_of_their_own() -> None:
-    drafts = [draft_of(context("s3a://bucket/db.db/"), TABLE) for _ in range(2)]
+    drafts = [with_temporary_name(context("s3a://bucket/db.db/"), TABLE) for _ in range(2)]
     assert all(re.fullmatch(r"s3a://bucket/db\.db/t_[0-9a-f]{8}", draft.location or "") for draft in drafts)
     assert drafts[0].location != drafts[1].location
 
 
 def test_a_given_location_is_kept() -> None:
     given = Table("db", "t" * 128, (), (), "s3a://elsewhere/t", Storage("", "", ""))
-    draft = draft_of(context("s3a://bucket/db.db"), given)
+    draft = with_temporary_name(context("s3a://bucket/db.db"), given)
     assert draft.location == "s3a://elsewhere/t"
     assert len(draft.name) <= 128

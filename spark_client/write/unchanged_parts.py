@@ -16,21 +16,23 @@ from spark_client.jvm.files import Files
 from spark_client.table.bucket_rules import EMPTY_FILES, creates_empty_files
 from spark_client.table.directory_names import directory_path
 from spark_client.table.paths import parent
-from spark_client.write.snapshot import Directories, Existing, Snapshot, Values
+from spark_client.write.snapshot import PartitionState, PartNumbers, Snapshot, Values
 from spark_client.write.staging import StagedFile, file_format
 
 # Bytes of a partition. The driver copies them; more are written anew by a job, on all machines.
 _COPIED = 8 << 30
 
 
-def with_known_buckets(context: Context, table: Table, partitions: Collection[Values], seen: Snapshot) -> list[Values]:
+def with_reliable_buckets(
+    context: Context, table: Table, partitions: Collection[Values], seen: Snapshot
+) -> list[Values]:
     """Returns the partitions all of whose files tell their buckets, and lie by the table's hash.
 
     None where buckets without rows have files: there is one for each bucket then.
     """
     if creates_empty_files(context.spark.conf.get(EMPTY_FILES, None), table.parameters):
         return []
-    alike = [values for values in partitions if can_keep(table, seen[values])]
+    alike = [values for values in partitions if can_copy_buckets(table, seen[values])]
     names = Files(context.spark).names([seen[values].location for values in alike])
     return [
         values
@@ -39,26 +41,28 @@ def with_known_buckets(context: Context, table: Table, partitions: Collection[Va
     ]
 
 
-def can_keep(table: Table, existing: Existing) -> bool:
+def can_copy_buckets(table: Table, existing: PartitionState) -> bool:
     """Tells whether a partition has the table's buckets, by a hash of the same types, and is no more than one machine
     copies."""
     types, own = ({column.name.lower(): column.type for column in each.columns} for each in (table, existing))
     names = [name.lower() for name in table.buckets.columns]
-    return is_small(existing) and existing.buckets == table.buckets and all(types.get(n) == own.get(n) for n in names)
+    return (
+        is_copyable(existing) and existing.buckets == table.buckets and all(types.get(n) == own.get(n) for n in names)
+    )
 
 
-def is_small(existing: Existing) -> bool:
+def is_copyable(existing: PartitionState) -> bool:
     """Tells whether a partition is no more than one machine copies."""
     size = existing.parameters.get("totalSize", "")
     return not (size.isdigit() and int(size) > _COPIED)
 
 
-def keep_parts(
+def copy_unchanged_parts(
     context: Context,
     table: Table,
     staged: Sequence[StagedFile],
     seen: Snapshot,
-    replaced: Directories,
+    replaced: PartNumbers,
     directory: str,
 ) -> tuple[StagedFile, ...]:
     """Copies the files of all parts but the replaced ones beside those that were written; returns all of them.
@@ -75,7 +79,7 @@ def keep_parts(
 Kept = Mapping[str, tuple[Values, int, str]]
 
 
-def _buckets(files: Files, table: Table, staged: Sequence[StagedFile], seen: Snapshot, replaced: Directories) -> Kept:
+def _buckets(files: Files, table: Table, staged: Sequence[StagedFile], seen: Snapshot, replaced: PartNumbers) -> Kept:
     written = {file.values: parent(file.location) for file in staged}
     present = files.names([seen[values].location for values in replaced])
     return {
@@ -87,7 +91,7 @@ def _buckets(files: Files, table: Table, staged: Sequence[StagedFile], seen: Sna
 
 
 def _directories(
-    files: Files, table: Table, staged: Sequence[StagedFile], seen: Snapshot, replaced: Directories
+    files: Files, table: Table, staged: Sequence[StagedFile], seen: Snapshot, replaced: PartNumbers
 ) -> Kept:
     if any(file.directory not in replaced[file.values] for file in staged if file.values in replaced):
         raise WriteFailedError(f"rows of {table.full_name} have come to directories of heavy values; run it again")
@@ -107,7 +111,7 @@ def _directories(
     }
 
 
-def _places(existing: Existing) -> dict[int, str]:
+def _places(existing: PartitionState) -> dict[int, str]:
     """Returns where the directories of a partition are, by their numbers: those that are there."""
     skew = existing.skew
     default = f"{existing.location}/{skew_directories(skew.columns, skew.values)[0]}"
