@@ -1,6 +1,6 @@
 """Metrics under the names of Hive's metastore, as a JMX exporter shows them, for existing dashboards.
 
-The names are those of Hive's `MetricsConstants` and `PerfLogger`. Metrics that Hive counts in a different way are left
+The names come from Hive's `MetricsConstants` and `PerfLogger`. Metrics that Hive counts in a different way are left
 out.
 """
 
