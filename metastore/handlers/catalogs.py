@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import fold
 from metastore.operations.answer_filters import catalog, catalogs
-from metastore.operations.operation import administrator, from_fields, operation
+from metastore.operations.operation import administrator, change, from_fields, operation
 from metastore.services.entry.catalogs import CatalogService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterCatalogRequest,
@@ -23,11 +23,11 @@ class CatalogHandlers:
     def __init__(self, catalogs: CatalogService) -> None:
         self._catalogs = catalogs
 
-    @operation("catalog.catalog.name", administrator, is_change=True)
+    @change("catalog.catalog.name", administrator)
     def create_catalog(self, request: CreateCatalogRequest) -> None:
         self._catalogs.create(request.catalog or Catalog())
 
-    @operation("rqst.name", administrator, is_change=True)
+    @change("rqst.name", administrator)
     def alter_catalog(self, request: AlterCatalogRequest) -> None:
         self._catalogs.alter(fold(request.name), request.newCat or Catalog())
 
@@ -39,7 +39,7 @@ class CatalogHandlers:
     def get_catalogs(self) -> GetCatalogsResponse:
         return GetCatalogsResponse(self._catalogs.names())
 
-    @operation("catName.name", administrator, is_change=True)
+    @change("catName.name", administrator)
     def drop_catalog(self, request: DropCatalogRequest) -> None:
         self._catalogs.drop(fold(request.name), if_exists=bool(request.ifExists))
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import TARGET, from_fields, operation
+from metastore.operations.operation import TARGET, change, from_fields
 from metastore.operations.requirements import cleaned
 from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.file_check import FileCheckService
@@ -24,12 +24,12 @@ class CleaningHandlers:
         self._cleaning = cleaning
         self._checking = checking
 
-    @operation(_REQUESTED_TABLE, from_fields(cleaned, TARGET), is_change=True)
+    @change(_REQUESTED_TABLE, from_fields(cleaned, TARGET))
     def check_files(self, request: CheckFilesRequest) -> CheckFilesResult:
         name = table_name(request.dbName, request.tableName, request.catName)
         return self._checking.check(name, repair=bool(request.repair))
 
-    @operation(_REQUESTED_TABLE, from_fields(cleaned, TARGET), is_change=True)
+    @change(_REQUESTED_TABLE, from_fields(cleaned, TARGET))
     def clean(self, request: CleanRequest) -> CleanResult:
         name = table_name(request.dbName, request.tableName, request.catName)
         millis = request.graceMillis

@@ -10,7 +10,7 @@ from metastore.encoding.binary import EncodedMap
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import any_of, from_fields, operation, visible
+from metastore.operations.operation import any_of, change, from_fields, operation, visible
 from metastore.operations.requirements import column_statistics, column_statistics_list
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.entry.column_statistics_write import ColumnStatisticsWriteService
@@ -48,34 +48,33 @@ class ColumnStatisticsHandlers:
         self._read = read
         self._write = write
 
-    @operation(_STATS_OBJ_TABLE, from_fields(column_statistics, "stats_obj"), is_change=True)
+    @change(_STATS_OBJ_TABLE, from_fields(column_statistics, "stats_obj"))
     def update_table_column_statistics(self, statistics: ColumnStatistics) -> bool:
         self._store([statistics], of_table=True)
         return True
 
-    @operation(_STATS_OBJ_TABLE, from_fields(column_statistics, "stats_obj"), is_change=True)
+    @change(_STATS_OBJ_TABLE, from_fields(column_statistics, "stats_obj"))
     def update_partition_column_statistics(self, statistics: ColumnStatistics) -> bool:
         self._store([statistics], of_table=False)
         return True
 
-    @operation(_REQUESTED_TABLE, from_fields(column_statistics_list, "req.colStats"), is_change=True)
+    @change(_REQUESTED_TABLE, from_fields(column_statistics_list, "req.colStats"))
     def update_table_column_statistics_req(self, request: SetPartitionsStatsRequest) -> SetPartitionsStatsResponse:
         self._store(request.colStats or [], of_table=True, engine=request.engine, merge=bool(request.needMerge))
         return SetPartitionsStatsResponse(result=True)
 
-    @operation(_REQUESTED_TABLE, from_fields(column_statistics_list, "req.colStats"), is_change=True)
+    @change(_REQUESTED_TABLE, from_fields(column_statistics_list, "req.colStats"))
     def update_partition_column_statistics_req(self, request: SetPartitionsStatsRequest) -> SetPartitionsStatsResponse:
         self._store(request.colStats or [], of_table=False, engine=request.engine, merge=bool(request.needMerge))
         return SetPartitionsStatsResponse(result=True)
 
-    @operation(
+    @change(
         TableFields(
             "request.colStats.0.statsDesc.dbName",
             "request.colStats.0.statsDesc.tableName",
             "request.colStats.0.statsDesc.catName",
         ),
         from_fields(column_statistics_list, "request.colStats"),
-        is_change=True,
     )
     def set_aggr_stats_for(self, request: SetPartitionsStatsRequest) -> bool:
         statistics = request.colStats or []
@@ -115,23 +114,22 @@ class ColumnStatisticsHandlers:
         engine = request.engine or _ENGINE
         return self._read.aggregate(name, request.partNames or [], request.colNames or [], engine)
 
-    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
+    @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def delete_table_column_statistics(self, database: str, table: str, column: str | None, engine: str | None) -> bool:
         self._write.delete(table_name(database, table), _one_or_all(column), engine, of_table=True)
         return True
 
-    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
+    @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def delete_partition_column_statistics(
         self, database: str, table: str, partition: str, column: str | None, engine: str | None
     ) -> bool:
         self._write.delete(table_name(database, table), _one_or_all(column), engine, partitions=[partition])
         return True
 
-    @operation(
+    @change(
         TableFields("req.db_name", "req.tbl_name", "req.cat_name"),
         any_of(Right.INSERT, Right.ALTER),
         entries="req.part_names",
-        is_change=True,
     )
     def delete_column_statistics_req(self, request: DeleteColumnStatisticsRequest) -> bool:
         name = table_name(request.db_name, request.tbl_name, request.cat_name)

@@ -12,7 +12,7 @@ from metastore.errors import InvalidObjectError, NotFoundError, UndeclaredError
 from metastore.handlers.arguments import database_name, said_as, table_name
 from metastore.operations.answer_filters import all_constraints, foreign_keys
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import any_of, from_fields, operation, visible
+from metastore.operations.operation import any_of, change, from_fields, operation, visible
 from metastore.operations.requirements import new_constraints, new_foreign_keys
 from metastore.services.entry.constraints import ConstraintService
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -54,73 +54,67 @@ class ConstraintHandlers:
     def __init__(self, constraints: ConstraintService) -> None:
         self._constraints = constraints
 
-    @operation(
+    @change(
         TableFields("req.primaryKeyCols.0.table_db", "req.primaryKeyCols.0.table_name", "req.primaryKeyCols.0.catName"),
         from_fields(new_constraints, "req.primaryKeyCols"),
-        is_change=True,
     )
     def add_primary_key(self, request: AddPrimaryKeyRequest) -> None:
         self._add(request.primaryKeyCols)
 
-    @operation(
+    @change(
         TableFields(
             "req.foreignKeyCols.0.fktable_db", "req.foreignKeyCols.0.fktable_name", "req.foreignKeyCols.0.catName"
         ),
         from_fields(new_foreign_keys, "req.foreignKeyCols"),
-        is_change=True,
     )
     def add_foreign_key(self, request: AddForeignKeyRequest) -> None:
         self._add(request.foreignKeyCols)
 
-    @operation(
+    @change(
         TableFields(
             "req.uniqueConstraintCols.0.table_db",
             "req.uniqueConstraintCols.0.table_name",
             "req.uniqueConstraintCols.0.catName",
         ),
         from_fields(new_constraints, "req.uniqueConstraintCols"),
-        is_change=True,
     )
     def add_unique_constraint(self, request: AddUniqueConstraintRequest) -> None:
         self._add(request.uniqueConstraintCols)
 
-    @operation(
+    @change(
         TableFields(
             "req.notNullConstraintCols.0.table_db",
             "req.notNullConstraintCols.0.table_name",
             "req.notNullConstraintCols.0.catName",
         ),
         from_fields(new_constraints, "req.notNullConstraintCols"),
-        is_change=True,
     )
     def add_not_null_constraint(self, request: AddNotNullConstraintRequest) -> None:
         self._add(request.notNullConstraintCols)
 
-    @operation(
+    @change(
         TableFields(
             "req.defaultConstraintCols.0.table_db",
             "req.defaultConstraintCols.0.table_name",
             "req.defaultConstraintCols.0.catName",
         ),
         from_fields(new_constraints, "req.defaultConstraintCols"),
-        is_change=True,
     )
     def add_default_constraint(self, request: AddDefaultConstraintRequest) -> None:
         self._add(request.defaultConstraintCols)
 
-    @operation(
+    @change(
         TableFields(
             "req.checkConstraintCols.0.table_db",
             "req.checkConstraintCols.0.table_name",
             "req.checkConstraintCols.0.catName",
         ),
         from_fields(new_constraints, "req.checkConstraintCols"),
-        is_change=True,
     )
     def add_check_constraint(self, request: AddCheckConstraintRequest) -> None:
         self._add(request.checkConstraintCols)
 
-    @operation(TableFields("req.dbname", "req.tablename", "req.catName"), any_of(Right.ALTER), is_change=True)
+    @change(TableFields("req.dbname", "req.tablename", "req.catName"), any_of(Right.ALTER))
     def drop_constraint(self, request: DropConstraintRequest) -> None:
         name = table_name(request.dbname, request.tablename, request.catName)
         with _as_hive():

@@ -10,7 +10,7 @@ from metastore.operations.answer_filters import database_objects, databases
 from metastore.operations.assignments import set_database_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import DatabaseFields
-from metastore.operations.operation import TARGET, any_of, from_fields, operation, visible
+from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
 from metastore.operations.requirements import altered_database, new_database
 from metastore.services.entry.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -32,24 +32,22 @@ class DatabaseHandlers:
     def __init__(self, databases: DatabaseService) -> None:
         self._databases = databases
 
-    @operation(
+    @change(
         DatabaseFields("database.name", "database.catalogName"),
         from_fields(new_database, "database"),
         assignments=from_fields(set_database_owner, "database"),
         audit_detail=from_fields(parameters, "database.parameters"),
-        is_change=True,
     )
     def create_database(self, database: Database) -> None:
         name = given_database_name(database.name, database.catalogName)
         database.name = name.name
         self._databases.create(name.catalog, database)
 
-    @operation(
+    @change(
         DatabaseFields("createDatabaseRequest.databaseName", "createDatabaseRequest.catalogName"),
         from_fields(new_database, "createDatabaseRequest"),
         assignments=from_fields(set_database_owner, "createDatabaseRequest"),
         audit_detail=from_fields(parameters, "createDatabaseRequest.parameters"),
-        is_change=True,
     )
     def create_database_req(self, request: CreateDatabaseRequest) -> None:
         self.create_database(
@@ -91,34 +89,27 @@ class DatabaseHandlers:
     def get_all_databases(self) -> list[str]:
         return self._databases.names(DEFAULT_CATALOG, None)
 
-    @operation(
+    @change(
         DatabaseFields("dbname"),
         from_fields(altered_database, "dbname", "db"),
         audit_detail=from_fields(parameters, "db.parameters"),
-        is_change=True,
     )
     def alter_database(self, name: str, database: Database) -> None:
         self._databases.alter(database_name(name, database.catalogName), database)
 
-    @operation(
+    @change(
         DatabaseFields("alterDbReq.oldDbName"),
         from_fields(altered_database, "alterDbReq.oldDbName", "alterDbReq.newDb"),
         audit_detail=from_fields(parameters, "alterDbReq.newDb.parameters"),
-        is_change=True,
     )
     def alter_database_req(self, request: AlterDatabaseRequest) -> None:
         self.alter_database(request.oldDbName, required("newDb", request.newDb))
 
-    @operation(_DATABASE, any_of(Right.DROP), is_change=True)
+    @change(_DATABASE, any_of(Right.DROP))
     def drop_database(self, name: str, delete_data: bool, cascade: bool) -> None:
         self._databases.drop(given_database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
 
-    @operation(
-        DatabaseFields("req.name", "req.catalogName"),
-        any_of(Right.DROP),
-        missing_ok="req.ignoreUnknownDb",
-        is_change=True,
-    )
+    @change(DatabaseFields("req.name", "req.catalogName"), any_of(Right.DROP), missing_ok="req.ignoreUnknownDb")
     def drop_database_req(self, request: DropDatabaseRequest) -> None:
         self._databases.drop(
             given_database_name(request.name, request.catalogName),

@@ -10,7 +10,7 @@ from metastore.operations.answer_filters import dependencies
 from metastore.operations.assignments import set_dependent_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import TARGET, from_fields, operation, visible
+from metastore.operations.operation import TARGET, change, from_fields, operation, visible
 from metastore.operations.requirements import changed_dependency, dependent_table
 from metastore.services.entry.dependencies import DependencyService
 from metastore.services.entry.partition_waiting import PartitionWaitingService
@@ -34,12 +34,11 @@ class DependencyHandlers:
         self._dependencies = dependencies
         self._waiting = waiting
 
-    @operation(
+    @change(
         _REQUESTED_TABLE,
         from_fields(dependent_table, TARGET, _BASE),
         assignments=from_fields(set_dependent_owner, "request"),
         audit_detail=from_fields(parameters, "request.parameters"),
-        is_change=True,
     )
     def create_dependent_table(self, request: CreateDependentTableRequest) -> None:
         current = caller.get()
@@ -50,7 +49,7 @@ class DependencyHandlers:
             *_tables(request), keys, parameters=parameters, owner=owner, if_not_exists=if_not_exists
         )
 
-    @operation(_REQUESTED_TABLE, from_fields(changed_dependency, TARGET, _BASE), is_change=True)
+    @change(_REQUESTED_TABLE, from_fields(changed_dependency, TARGET, _BASE))
     def set_dependency(self, request: SetDependencyRequest) -> None:
         self._dependencies.set_base(*_tables(request), request.partitions)
 

@@ -17,7 +17,7 @@ from metastore.handlers.arguments import database_name, given_database_name
 from metastore.operations.answer_filters import function_names, functions, functions_of_database
 from metastore.operations.assignments import set_function_owner
 from metastore.operations.fields import DatabaseFields, TableFields
-from metastore.operations.operation import TARGET, from_fields, operation, visible
+from metastore.operations.operation import TARGET, change, from_fields, operation, visible
 from metastore.operations.requirements import altered_function, dropped_function, new_function
 from metastore.services.entry.functions import FunctionService
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -37,18 +37,17 @@ class FunctionHandlers:
     def __init__(self, functions: FunctionService) -> None:
         self._functions = functions
 
-    @operation(
+    @change(
         TableFields("func.dbName", "func.functionName", "func.catName"),
         from_fields(new_function, "func"),
         assignments=from_fields(set_function_owner, "func"),
-        is_change=True,
     )
     def create_function(self, function: Function) -> None:
         if function.dbName is None:
             raise VersionDependentError("Database name in Function cannot be null.", NotFoundError)
         self._functions.create(database_name(function.dbName, function.catName), function)
 
-    @operation(_TABLE, from_fields(altered_function, "dbName", "funcName", "newFunc"), is_change=True)
+    @change(_TABLE, from_fields(altered_function, "dbName", "funcName", "newFunc"))
     def alter_function(self, database: str, name: str, function: Function) -> None:
         home = given_database_name(database)
         target = DatabaseName(home.catalog, given_database_name(function.dbName).name)
@@ -59,7 +58,7 @@ class FunctionHandlers:
         except (AlreadyExistsError, NotFoundError) as error:
             raise InvalidInputError(str(error)) from error
 
-    @operation(_TABLE, from_fields(dropped_function, "dbName", "funcName"), is_change=True)
+    @change(_TABLE, from_fields(dropped_function, "dbName", "funcName"))
     def drop_function(self, database: str, name: str) -> None:
         self._functions.drop(given_database_name(database), _function_name(name))
 

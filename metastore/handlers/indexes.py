@@ -9,7 +9,7 @@ from metastore.handlers.arguments import database_name, table_name
 from metastore.operations.assignments import set_table_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import TARGET, any_of, from_fields, operation, visible
+from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
 from metastore.operations.requirements import altered_index, new_index, new_table
 from metastore.services.entry.indexes import IndexService
 from metastore.services.entry.tables import TableService
@@ -25,29 +25,27 @@ class IndexHandlers:
         self._indexes = indexes
         self._tables = tables
 
-    @operation(
+    @change(
         TableFields("new_index.dbName", "new_index.origTableName"),
         from_fields(new_index, "new_index"),
         from_fields(new_table, "index_table"),
         assignments=from_fields(set_table_owner, "index_table"),
         audit_detail=from_fields(parameters, "new_index.parameters", "index_table.parameters"),
-        is_change=True,
     )
     def add_index(self, index: Index, table: Table) -> Index:
         """Creates an index and its table. Returns the index with its creation time."""
         self._tables.create(database_name(table.dbName, table.catName), table, index=index)
         return index
 
-    @operation(
+    @change(
         TableFields("dbname", "base_tbl_name"),
         from_fields(altered_index, TARGET, "new_idx"),
         audit_detail=from_fields(parameters, "new_idx.parameters"),
-        is_change=True,
     )
     def alter_index(self, database: str, table: str, name: str, index: Index) -> None:
         self._indexes.alter(table_name(database, table), fold(name), index)
 
-    @operation(_TABLE, any_of(Right.ALTER), is_change=True)
+    @change(_TABLE, any_of(Right.ALTER))
     def drop_index_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
         self._indexes.drop(table_name(database, table), fold(name), delete_data=bool(delete_data))
         return True

@@ -6,13 +6,16 @@ from metastore.domain.privileges import Right
 from metastore.handlers.arguments import database_name, table_name
 from metastore.operations.answer_filters import table_names, tables
 from metastore.operations.fields import DatabaseFields, TableFields
-from metastore.operations.operation import TARGET, any_of, from_fields, operation
+from metastore.operations.operation import TARGET, any_of, change, from_fields, operation
 from metastore.operations.requirements import materialized_view_sources
 from metastore.operations.sessions import own_transactions
 from metastore.services.entry.materialized_views import MaterializedViewService
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, LockResponse, Materialization, Table
 
 _TABLE = TableFields("dbName", "tableName")
+_GET_LOCK_MATERIALIZATION_REBUILD = change(
+    _TABLE, any_of(Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER), from_fields(own_transactions, "txnId")
+)
 
 
 class MaterializedViewHandlers:
@@ -21,11 +24,10 @@ class MaterializedViewHandlers:
     def __init__(self, views: MaterializedViewService) -> None:
         self._views = views
 
-    @operation(
+    @change(
         TableFields("dbname", "tbl_name", "catName"),
         any_of(Right.ALTER),
         from_fields(materialized_view_sources, "creation_metadata", DatabaseFields("dbname", "catName")),
-        is_change=True,
     )
     def update_creation_metadata(
         self, catalog: str | None, database: str, name: str, metadata: CreationMetadata
@@ -38,21 +40,11 @@ class MaterializedViewHandlers:
     ) -> Materialization:
         return self._views.invalidation()
 
-    @operation(
-        _TABLE,
-        any_of(Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER),
-        from_fields(own_transactions, "txnId"),
-        is_change=True,
-    )
+    @_GET_LOCK_MATERIALIZATION_REBUILD
     def get_lock_materialization_rebuild(self, database: str, name: str, transaction: int) -> LockResponse:
         return self._views.lock_rebuild(table_name(database, name), transaction)
 
-    @operation(
-        _TABLE,
-        any_of(Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER),
-        from_fields(own_transactions, "txnId"),
-        is_change=True,
-    )
+    @_GET_LOCK_MATERIALIZATION_REBUILD
     def heartbeat_lock_materialization_rebuild(self, database: str, name: str, transaction: int) -> bool:
         return self._views.heartbeat_rebuild(table_name(database, name), transaction)
 

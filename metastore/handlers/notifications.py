@@ -10,7 +10,7 @@ from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
 from metastore.operations.answer_filters import write_events
 from metastore.operations.fields import DatabaseFields, TableFields
-from metastore.operations.operation import administrator, any_of, operation
+from metastore.operations.operation import administrator, any_of, change, operation
 from metastore.services.entry.notifications import NotificationService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CmRecycleRequest,
@@ -62,17 +62,17 @@ class NotificationHandlers:
             self._notifications.count(request.fromEventId or 0, request.toEventId, wanted, limit)
         )
 
-    @operation(TableFields("rqst.dbName", "rqst.tableName", "rqst.catName"), any_of(Right.INSERT), is_change=True)
+    @change(TableFields("rqst.dbName", "rqst.tableName", "rqst.catName"), any_of(Right.INSERT))
     def fire_listener_event(self, request: FireEventRequest) -> FireEventResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
         return FireEventResponse(self._notifications.fire(name, _partition_values(request), request.data))
 
-    @operation(TableFields("rqst.db", "rqst.table"), any_of(Right.INSERT), is_change=True)
+    @change(TableFields("rqst.db", "rqst.table"), any_of(Right.INSERT))
     def add_write_notification_log(self, request: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
         self._notifications.add_writes(table_name(request.db, request.table), [request])
         return WriteNotificationLogResponse()
 
-    @operation(TableFields("rqst.db", "rqst.table", "rqst.catalog"), any_of(Right.INSERT), is_change=True)
+    @change(TableFields("rqst.db", "rqst.table", "rqst.catalog"), any_of(Right.INSERT))
     def add_write_notification_log_in_batch(
         self, request: WriteNotificationLogBatchRequest
     ) -> WriteNotificationLogBatchResponse:

@@ -9,7 +9,7 @@ from metastore.domain.privileges import Right
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import any_of, operation, visible
+from metastore.operations.operation import any_of, change, operation, visible
 from metastore.services.entry.partition_events import PartitionEventService
 from thrift_idl.gen.hive_metastore.ttypes import InvalidPartitionException, UnknownTableException
 
@@ -22,7 +22,7 @@ class PartitionEventHandlers:
     def __init__(self, events: PartitionEventService) -> None:
         self._events = events
 
-    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
+    @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def markPartitionForEvent(self, database: str, table: str, values: dict[str, str], kind: int) -> None:  # noqa: N802 - the wire's name
         with _partition_exceptions():
             self._events.mark(table_name(database, table), values, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import TARGET, from_fields, operation
+from metastore.operations.operation import TARGET, change, from_fields
 from metastore.operations.requirements import exchanged_partitions
 from metastore.services.entry.partition_exchange import PartitionExchangeService
 from thrift_idl.gen.hive_metastore.ttypes import Partition
@@ -18,9 +18,7 @@ class PartitionExchangeHandlers:
     def __init__(self, exchange: PartitionExchangeService) -> None:
         self._exchange = exchange
 
-    @operation(
-        _TABLE, from_fields(exchanged_partitions, TableFields("source_db", "source_table_name"), TARGET), is_change=True
-    )
+    @change(_TABLE, from_fields(exchanged_partitions, TableFields("source_db", "source_table_name"), TARGET))
     def exchange_partition(
         self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str
     ) -> Partition:
@@ -28,9 +26,7 @@ class PartitionExchangeHandlers:
         self.exchange_partitions(values, database, table, to_database, to_table)
         return Partition(createTime=0, lastAccessTime=0, writeId=None)
 
-    @operation(
-        _TABLE, from_fields(exchanged_partitions, TableFields("source_db", "source_table_name"), TARGET), is_change=True
-    )
+    @change(_TABLE, from_fields(exchanged_partitions, TableFields("source_db", "source_table_name"), TARGET))
     def exchange_partitions(
         self, values: dict[str, str], database: str, table: str, to_database: str, to_table: str
     ) -> list[Partition]:

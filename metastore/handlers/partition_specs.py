@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.errors import InvalidInputError, UndeclaredError
 from metastore.handlers.arguments import given_table_name, limit, table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import from_fields, operation, visible
+from metastore.operations.operation import change, from_fields, operation, visible
 from metastore.operations.requirements import partition_specs
 from metastore.services.entry.partition_specs import PartitionSpecService, Specs
 from metastore.services.entry.partitions_write import PartitionWriteService
@@ -22,11 +22,10 @@ class PartitionSpecHandlers:
         self._specs = specs
         self._partitions = partitions
 
-    @operation(
+    @change(
         TableFields("new_parts.0.dbName", "new_parts.0.tableName", "new_parts.0.catName"),
         from_fields(partition_specs, "new_parts"),
         entries="new_parts",
-        is_change=True,
     )
     def add_partitions_pspec(self, specs: list[PartitionSpec]) -> int:
         new = [partition for spec in specs or [] for partition in ungrouped(spec)]

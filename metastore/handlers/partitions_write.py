@@ -10,7 +10,7 @@ from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import given_table_name, properties, required, table_name, table_of
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import TARGET, any_of, from_fields, operation
+from metastore.operations.operation import TARGET, any_of, change, from_fields
 from metastore.operations.requirements import new_partitions, partition_location, partition_locations
 from metastore.services.entry.partition_expressions import PartitionExpressionService
 from metastore.services.entry.partitions_alter import PartitionAlterService
@@ -36,6 +36,24 @@ Context: TypeAlias = "EnvironmentContext | None"
 _NEW_PARTITION_TABLE = TableFields("new_part.dbName", "new_part.tableName", "new_part.catName")
 _TABLE = TableFields("db_name", "tbl_name")
 _REQUESTED_TABLE = TableFields("req.dbName", "req.tableName", "req.catName")
+_ADD_PARTITION = change(
+    _NEW_PARTITION_TABLE,
+    any_of(Right.INSERT, Right.ALTER),
+    from_fields(partition_location, TARGET, "new_part"),
+    audit_detail=from_fields(parameters, "new_part.parameters"),
+)
+_ALTER_PARTITION = change(
+    _TABLE,
+    any_of(Right.INSERT, Right.ALTER),
+    from_fields(partition_location, TARGET, "new_part"),
+    audit_detail=from_fields(parameters, "new_part.parameters"),
+)
+_ALTER_PARTITIONS = change(
+    _TABLE,
+    any_of(Right.INSERT, Right.ALTER),
+    from_fields(partition_locations, TARGET, "new_parts"),
+    entries="new_parts",
+)
 
 
 class PartitionWriteHandlers:
@@ -51,42 +69,28 @@ class PartitionWriteHandlers:
         self._alter = alter
         self._expressions = expressions
 
-    @operation(
-        _NEW_PARTITION_TABLE,
-        any_of(Right.INSERT, Right.ALTER),
-        from_fields(partition_location, TARGET, "new_part"),
-        audit_detail=from_fields(parameters, "new_part.parameters"),
-        is_change=True,
-    )
+    @_ADD_PARTITION
     def add_partition(self, new: Partition) -> Partition:
         return self.add_partition_with_environment_context(new, None)
 
-    @operation(
-        _NEW_PARTITION_TABLE,
-        any_of(Right.INSERT, Right.ALTER),
-        from_fields(partition_location, TARGET, "new_part"),
-        audit_detail=from_fields(parameters, "new_part.parameters"),
-        is_change=True,
-    )
+    @_ADD_PARTITION
     def add_partition_with_environment_context(self, new: Partition, context: Context) -> Partition:
         name = given_table_name(new.dbName, new.tableName, new.catName)
         return self._partitions.add(name, [new], context=properties(context))[0]
 
-    @operation(
+    @change(
         TableFields("new_parts.0.dbName", "new_parts.0.tableName", "new_parts.0.catName"),
         from_fields(new_partitions, "new_parts"),
         entries="new_parts",
-        is_change=True,
     )
     def add_partitions(self, new: list[Partition]) -> int:
         return len(self._partitions.add(table_of(new), new)) if required("new_parts", new) else 0
 
-    @operation(
+    @change(
         TableFields("request.dbName", "request.tblName", "request.catName"),
         any_of(Right.INSERT, Right.ALTER),
         from_fields(partition_locations, TARGET, "request.parts"),
         entries="request.parts",
-        is_change=True,
     )
     def add_partitions_req(self, request: AddPartitionsRequest) -> AddPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
@@ -96,40 +100,39 @@ class PartitionWriteHandlers:
         )
         return AddPartitionsResult(partitions=added if request.needResult is not False else None)
 
-    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
+    @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def append_partition(self, database: str, table: str, values: list[str]) -> Partition:
         return self._partitions.append(given_table_name(database, table), values=values or [])
 
-    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
+    @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def append_partition_with_environment_context(
         self, database: str, table: str, values: list[str], _: Context
     ) -> Partition:
         return self.append_partition(database, table, values)
 
-    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
+    @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def append_partition_by_name(self, database: str, table: str, name: str) -> Partition:
         return self._partitions.append(given_table_name(database, table), name=name)
 
-    @operation(_TABLE, any_of(Right.INSERT, Right.ALTER), is_change=True)
+    @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def append_partition_by_name_with_environment_context(
         self, database: str, table: str, name: str, _: Context
     ) -> Partition:
         return self.append_partition_by_name(database, table, name)
 
-    @operation(
+    @change(
         TableFields("appendPartitionsReq.dbName", "appendPartitionsReq.tableName", "appendPartitionsReq.catalogName"),
         any_of(Right.INSERT, Right.ALTER),
-        is_change=True,
     )
     def append_partition_req(self, request: AppendPartitionsRequest) -> Partition:
         name = table_name(request.dbName, request.tableName, request.catalogName)
         return self._partitions.append(name, values=request.partVals, name=request.name)
 
-    @operation(_TABLE, any_of(Right.DELETE, Right.DROP), is_change=True)
+    @change(_TABLE, any_of(Right.DELETE, Right.DROP))
     def drop_partition(self, database: str, table: str, values: list[str], delete_data: bool) -> bool:
         return self.drop_partition_with_environment_context(database, table, values, delete_data, None)
 
-    @operation(_TABLE, any_of(Right.DELETE, Right.DROP), is_change=True)
+    @change(_TABLE, any_of(Right.DELETE, Right.DROP))
     def drop_partition_with_environment_context(
         self, database: str, table: str, values: list[str], delete_data: bool, context: Context
     ) -> bool:
@@ -137,11 +140,11 @@ class PartitionWriteHandlers:
         self._partitions.drop(given_table_name(database, table), values=values or [], delete_data=deleting, purge=purge)
         return True
 
-    @operation(_TABLE, any_of(Right.DELETE, Right.DROP), is_change=True)
+    @change(_TABLE, any_of(Right.DELETE, Right.DROP))
     def drop_partition_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
         return self.drop_partition_by_name_with_environment_context(database, table, name, delete_data, None)
 
-    @operation(_TABLE, any_of(Right.DELETE, Right.DROP), is_change=True)
+    @change(_TABLE, any_of(Right.DELETE, Right.DROP))
     def drop_partition_by_name_with_environment_context(
         self, database: str, table: str, name: str, delete_data: bool, context: Context
     ) -> bool:
@@ -149,10 +152,9 @@ class PartitionWriteHandlers:
         self._partitions.drop(given_table_name(database, table), name=name, delete_data=deleting, purge=purge)
         return True
 
-    @operation(
+    @change(
         TableFields("dropPartitionReq.dbName", "dropPartitionReq.tblName", "dropPartitionReq.catName"),
         any_of(Right.DELETE, Right.DROP),
-        is_change=True,
     )
     def drop_partition_req(self, request: DropPartitionRequest) -> bool:
         name = table_name(request.dbName, request.tblName, request.catName)
@@ -160,11 +162,10 @@ class PartitionWriteHandlers:
         self._partitions.drop(name, values=request.partVals, name=request.partName, delete_data=deleting, purge=purge)
         return True
 
-    @operation(
+    @change(
         TableFields("req.dbName", "req.tblName", "req.catName"),
         any_of(Right.DELETE, Right.DROP),
         entries="req.parts.names",
-        is_change=True,
     )
     def drop_partitions_req(self, request: DropPartitionsRequest) -> DropPartitionsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
@@ -173,75 +174,47 @@ class PartitionWriteHandlers:
         dropped = self._partitions.drop_by_names(name, names, if_exists=if_exists, delete_data=deleting, purge=purge)
         return DropPartitionsResult(partitions=dropped if request.needResult is not False else None)
 
-    @operation(
-        _TABLE,
-        any_of(Right.INSERT, Right.ALTER),
-        from_fields(partition_location, TARGET, "new_part"),
-        audit_detail=from_fields(parameters, "new_part.parameters"),
-        is_change=True,
-    )
+    @_ALTER_PARTITION
     def alter_partition(self, database: str, table: str, new: Partition) -> None:
         self._alter.alter(given_table_name(database, table), [new], {})
 
-    @operation(
-        _TABLE,
-        any_of(Right.INSERT, Right.ALTER),
-        from_fields(partition_location, TARGET, "new_part"),
-        audit_detail=from_fields(parameters, "new_part.parameters"),
-        is_change=True,
-    )
+    @_ALTER_PARTITION
     def alter_partition_with_environment_context(
         self, database: str, table: str, new: Partition, context: Context
     ) -> None:
         self._alter.alter(given_table_name(database, table), [new], properties(context))
 
-    @operation(
-        _TABLE,
-        any_of(Right.INSERT, Right.ALTER),
-        from_fields(partition_locations, TARGET, "new_parts"),
-        entries="new_parts",
-        is_change=True,
-    )
+    @_ALTER_PARTITIONS
     def alter_partitions(self, database: str, table: str, new: list[Partition]) -> None:
         self._alter.alter(given_table_name(database, table), required("new_parts", new), {})
 
-    @operation(
-        _TABLE,
-        any_of(Right.INSERT, Right.ALTER),
-        from_fields(partition_locations, TARGET, "new_parts"),
-        entries="new_parts",
-        is_change=True,
-    )
+    @_ALTER_PARTITIONS
     def alter_partitions_with_environment_context(
         self, database: str, table: str, new: list[Partition], context: Context
     ) -> None:
         self._alter.alter(given_table_name(database, table), required("new_parts", new), properties(context))
 
-    @operation(
+    @change(
         _REQUESTED_TABLE,
         any_of(Right.INSERT, Right.ALTER),
         from_fields(partition_locations, TARGET, "req.partitions"),
         entries="req.partitions",
-        is_change=True,
     )
     def alter_partitions_req(self, request: AlterPartitionsRequest) -> AlterPartitionsResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
         self._alter.alter(name, request.partitions or [], properties(request.environmentContext))
         return AlterPartitionsResponse()
 
-    @operation(
+    @change(
         _TABLE,
         any_of(Right.ALTER),
         from_fields(partition_location, TARGET, "new_part"),
         audit_detail=from_fields(parameters, "new_part.parameters"),
-        is_change=True,
     )
     def rename_partition(self, database: str, table: str, values: list[str], new: Partition) -> None:
         self._alter.rename(given_table_name(database, table), values or [], new)
 
-    @operation(
-        _REQUESTED_TABLE, any_of(Right.ALTER), from_fields(partition_location, TARGET, "req.newPart"), is_change=True
-    )
+    @change(_REQUESTED_TABLE, any_of(Right.ALTER), from_fields(partition_location, TARGET, "req.newPart"))
     def rename_partition_req(self, request: RenamePartitionRequest) -> RenamePartitionResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
         self._alter.rename(name, request.partVals or [], required("newPart", request.newPart))

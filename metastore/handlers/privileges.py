@@ -8,7 +8,7 @@ from metastore.operations.answer_filters import privileges
 from metastore.operations.assignments import set_grantor
 from metastore.operations.audit_details import granted
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import from_fields, operation
+from metastore.operations.operation import change, from_fields, operation
 from metastore.operations.sessions import grantable, ownership_of, principals_on
 from metastore.services.entry.privileges import PrivilegeService
 from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, folded
@@ -26,6 +26,12 @@ _PRIVILEGES_TABLE = TableFields(
     "privileges.privileges.0.hiveObject.dbName", "privileges.privileges.0.hiveObject.objectName"
 )
 _HIVE_OBJECT_TABLE = TableFields("hiveObject.dbName", "hiveObject.objectName", "hiveObject.catName")
+_GRANT_PRIVILEGES = change(
+    _PRIVILEGES_TABLE,
+    from_fields(grantable, "privileges"),
+    assignments=from_fields(set_grantor, "privileges"),
+    audit_detail=from_fields(granted, "privileges"),
+)
 
 
 class PrivilegeHandlers:
@@ -34,36 +40,23 @@ class PrivilegeHandlers:
     def __init__(self, privileges: PrivilegeService) -> None:
         self._privileges = privileges
 
-    @operation(
-        _PRIVILEGES_TABLE,
-        from_fields(grantable, "privileges"),
-        assignments=from_fields(set_grantor, "privileges"),
-        audit_detail=from_fields(granted, "privileges"),
-        is_change=True,
-    )
+    @_GRANT_PRIVILEGES
     def grant_privileges(self, bag: PrivilegeBag) -> bool:
         self._privileges.grant(_requested(bag))
         return True
 
-    @operation(
-        _PRIVILEGES_TABLE,
-        from_fields(grantable, "privileges"),
-        assignments=from_fields(set_grantor, "privileges"),
-        audit_detail=from_fields(granted, "privileges"),
-        is_change=True,
-    )
+    @_GRANT_PRIVILEGES
     def revoke_privileges(self, bag: PrivilegeBag) -> bool:
         self._privileges.revoke(_requested(bag))
         return True
 
-    @operation(
+    @change(
         TableFields(
             "request.privileges.privileges.0.hiveObject.dbName", "request.privileges.privileges.0.hiveObject.objectName"
         ),
         from_fields(grantable, "request.privileges"),
         assignments=from_fields(set_grantor, "request.privileges"),
         audit_detail=from_fields(granted, "request.privileges", "request.requestType"),
-        is_change=True,
     )
     def grant_revoke_privileges(self, request: GrantRevokePrivilegeRequest) -> GrantRevokePrivilegeResponse:
         if is_revocation(request.requestType):
@@ -72,13 +65,12 @@ class PrivilegeHandlers:
             self._privileges.grant(_requested(request.privileges))
         return GrantRevokePrivilegeResponse(success=True)
 
-    @operation(
+    @change(
         TableFields("objToRefresh.dbName", "objToRefresh.objectName", "objToRefresh.catName"),
         from_fields(ownership_of, "objToRefresh"),
         from_fields(grantable, "grantRequest.privileges"),
         assignments=from_fields(set_grantor, "grantRequest.privileges"),
         audit_detail=from_fields(granted, "grantRequest.privileges", "grantRequest.requestType"),
-        is_change=True,
     )
     def refresh_privileges(
         self, ref: HiveObjectRef, authorizer: str | None, request: GrantRevokePrivilegeRequest

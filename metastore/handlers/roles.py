@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.handlers.arguments import is_revocation
 from metastore.operations.answer_filters import role_grants, role_names, roles
 from metastore.operations.audit_details import granted_role
-from metastore.operations.operation import administrator, from_fields, operation
+from metastore.operations.operation import administrator, change, from_fields, operation
 from metastore.operations.sessions import principal, role_administration
 from metastore.services.entry.roles import RoleService
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -19,6 +19,12 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     RolePrincipalGrant,
 )
 
+_GRANT_ROLE = change(
+    "role_name",
+    from_fields(role_administration, "role_name"),
+    audit_detail=from_fields(granted_role, "role_name", "principal_name", "principal_type"),
+)
+
 
 class RoleHandlers:
     """`*_role*`."""
@@ -26,12 +32,12 @@ class RoleHandlers:
     def __init__(self, roles: RoleService) -> None:
         self._roles = roles
 
-    @operation("role.roleName", administrator, is_change=True)
+    @change("role.roleName", administrator)
     def create_role(self, role: Role) -> bool:
         self._roles.create(role)
         return True
 
-    @operation("role_name", administrator, is_change=True)
+    @change("role_name", administrator)
     def drop_role(self, name: str) -> bool:
         self._roles.drop(name)
         return True
@@ -40,35 +46,24 @@ class RoleHandlers:
     def get_role_names(self) -> list[str]:
         return self._roles.names()
 
-    @operation(
-        "role_name",
-        from_fields(role_administration, "role_name"),
-        audit_detail=from_fields(granted_role, "role_name", "principal_name", "principal_type"),
-        is_change=True,
-    )
+    @_GRANT_ROLE
     def grant_role(
         self, role: str, principal: str, kind: int, grantor: str | None, grantor_type: int | None, option: bool
     ) -> bool:
         self._roles.grant(RolePrincipalGrant(role, principal, kind, bool(option), None, grantor, grantor_type))
         return True
 
-    @operation(
-        "role_name",
-        from_fields(role_administration, "role_name"),
-        audit_detail=from_fields(granted_role, "role_name", "principal_name", "principal_type"),
-        is_change=True,
-    )
+    @_GRANT_ROLE
     def revoke_role(self, role: str, principal: str, kind: int) -> bool:
         self._roles.revoke(role, principal, kind)
         return True
 
-    @operation(
+    @change(
         "request.roleName",
         from_fields(role_administration, "request.roleName"),
         audit_detail=from_fields(
             granted_role, "request.roleName", "request.principalName", "request.principalType", "request.requestType"
         ),
-        is_change=True,
     )
     def grant_revoke_role(self, request: GrantRevokeRoleRequest) -> GrantRevokeRoleResponse:
         role, principal, kind = request.roleName, request.principalName, request.principalType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.operations.operation import administrator, operation
+from metastore.operations.operation import administrator, change, operation
 from metastore.services.entry.runtime_statistics import RuntimeStatisticsService
 from thrift_idl.gen.hive_metastore.ttypes import GetRuntimeStatsRequest, RuntimeStat
 
@@ -13,7 +13,7 @@ class RuntimeStatisticsHandlers:
     def __init__(self, statistics: RuntimeStatisticsService) -> None:
         self._statistics = statistics
 
-    @operation(None, administrator, is_change=True)
+    @change(None, administrator)
     def add_runtime_stats(self, stat: RuntimeStat) -> None:
         self._statistics.add(stat.weight or 0, stat.payload or b"")
 

@@ -24,7 +24,7 @@ from metastore.operations.answer_filters import filtered_table_names, table_info
 from metastore.operations.assignments import add_table_names, set_table_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import DatabaseFields, TableFields
-from metastore.operations.operation import TARGET, any_of, from_fields, operation, visible
+from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
 from metastore.operations.requirements import (
     altered_or_replaced_table,
     altered_table,
@@ -59,6 +59,15 @@ _TABLE = TableFields("dbname", "tbl_name")
 _DATABASE = DatabaseFields("dbname")
 _NAMED_DATABASE = DatabaseFields("db_name")
 _NAMED_TABLE = TableFields("dbname", "name")
+_CREATE_TABLE = change(
+    _NEW_TABLE,
+    from_fields(new_table, "tbl"),
+    assignments=from_fields(set_table_owner, "tbl"),
+    audit_detail=from_fields(parameters, "tbl.parameters"),
+)
+_ALTER_TABLE = change(
+    _TABLE, from_fields(altered_table, TARGET, "new_tbl"), audit_detail=from_fields(parameters, "new_tbl.parameters")
+)
 
 
 class TableHandlers:
@@ -68,45 +77,31 @@ class TableHandlers:
         self._tables = tables
         self._alter = alter
 
-    @operation(
-        _NEW_TABLE,
-        from_fields(new_table, "tbl"),
-        assignments=from_fields(set_table_owner, "tbl"),
-        audit_detail=from_fields(parameters, "tbl.parameters"),
-        is_change=True,
-    )
+    @_CREATE_TABLE
     def create_table(self, table: Table) -> None:
         self.create_table_with_environment_context(table, None)
 
-    @operation(
-        _NEW_TABLE,
-        from_fields(new_table, "tbl"),
-        assignments=from_fields(set_table_owner, "tbl"),
-        audit_detail=from_fields(parameters, "tbl.parameters"),
-        is_change=True,
-    )
+    @_CREATE_TABLE
     def create_table_with_environment_context(self, table: Table, context: EnvironmentContext | None) -> None:
         self._create(table, context, ())
 
-    @operation(
+    @change(
         _NEW_TABLE,
         from_fields(new_table, "tbl"),
         from_fields(referenced_tables, "foreignKeys"),
         assignments=from_fields(set_table_owner, "tbl"),
         audit_detail=from_fields(parameters, "tbl.parameters"),
-        is_change=True,
     )
     def create_table_with_constraints(self, table: Table, *constraints: list[Any] | None) -> None:
         """Creates a table with its constraints. Hive 2.3 sends primary and foreign keys, later clients six lists."""
         self._create(table, None, constraints)
 
-    @operation(
+    @change(
         _REQUESTED_TABLE,
         from_fields(new_table, "request.table"),
         from_fields(referenced_tables, "request.foreignKeys"),
         assignments=from_fields(set_table_owner, "request.table"),
         audit_detail=from_fields(parameters, "request.table.parameters"),
-        is_change=True,
     )
     def create_table_req(self, request: CreateTableRequest) -> None:
         keys = request.primaryKeys, request.foreignKeys, request.uniqueConstraints
@@ -194,30 +189,19 @@ class TableHandlers:
             raise InvalidOperationError("cannot apply null filter")
         return self._tables.names_by_filter(name, text, limit(maximum))
 
-    @operation(
-        _TABLE,
-        from_fields(altered_table, TARGET, "new_tbl"),
-        audit_detail=from_fields(parameters, "new_tbl.parameters"),
-        is_change=True,
-    )
+    @_ALTER_TABLE
     def alter_table(self, database: str, name: str, table: Table) -> None:
         self.alter_table_with_environment_context(database, name, table, None)
 
-    @operation(
-        _TABLE,
-        from_fields(altered_table, TARGET, "new_tbl"),
-        audit_detail=from_fields(parameters, "new_tbl.parameters"),
-        is_change=True,
-    )
+    @_ALTER_TABLE
     def alter_table_with_cascade(self, database: str, name: str, table: Table, cascade: bool) -> None:
         _unprefix(table)
         self._alter.alter(given_table_name(database, name), table, context={}, cascade=bool(cascade))
 
-    @operation(
+    @change(
         _TABLE,
         from_fields(altered_or_replaced_table, TARGET, "new_tbl", "environment_context"),
         audit_detail=from_fields(parameters, "new_tbl.parameters"),
-        is_change=True,
     )
     def alter_table_with_environment_context(
         self, database: str, name: str, table: Table, context: EnvironmentContext | None
@@ -226,11 +210,10 @@ class TableHandlers:
         _unprefix(table)
         self._alter.alter(given_table_name(database, name), table, context=options, cascade=do_cascade(options))
 
-    @operation(
+    @change(
         TableFields("req.dbName", "req.tableName", "req.catName"),
         from_fields(altered_or_replaced_table, TARGET, "req.table", "req.environmentContext"),
         audit_detail=from_fields(parameters, "req.table.parameters"),
-        is_change=True,
     )
     def alter_table_req(self, request: AlterTableRequest) -> AlterTableResponse:
         options = dict(properties(request.environmentContext))
@@ -243,21 +226,20 @@ class TableHandlers:
         self._alter.alter(name, table, context=options, cascade=do_cascade(options))
         return AlterTableResponse()
 
-    @operation(_NAMED_TABLE, any_of(Right.DROP), is_change=True)
+    @change(_NAMED_TABLE, any_of(Right.DROP))
     def drop_table(self, database: str, name: str, delete_data: bool) -> None:
         self._tables.drop(table_name(database, name), delete_data=bool(delete_data))
 
-    @operation(_NAMED_TABLE, any_of(Right.DROP), from_fields(drop_dependents, TARGET), is_change=True)
+    @change(_NAMED_TABLE, any_of(Right.DROP), from_fields(drop_dependents, TARGET))
     def drop_table_with_environment_context(
         self, database: str, name: str, delete_data: bool, context: EnvironmentContext | None
     ) -> None:
         self._drop(table_name(database, name), delete_data, context)
 
-    @operation(
+    @change(
         TableFields("dropTableReq.dbName", "dropTableReq.tableName", "dropTableReq.catalogName"),
         any_of(Right.DROP),
         from_fields(drop_dependents, TARGET),
-        is_change=True,
     )
     def drop_table_req(self, request: DropTableRequest) -> None:
         name = table_name(request.dbName, request.tableName, request.catalogName)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.operations.operation import administrator, operation
+from metastore.operations.operation import administrator, change, operation
 from metastore.services.entry.delegation import DelegationService
 from metastore.services.entry.tokens import TokenService
 
@@ -14,23 +14,23 @@ class TokenHandlers:
         self._tokens = tokens
         self._delegation = delegation
 
-    @operation(None, is_change=True, served_read_only=True)
+    @change(None, served_read_only=True)
     def get_delegation_token(self, owner: str | None, renewer: str | None) -> str:
         return self._delegation.issue(owner, renewer)
 
-    @operation(None, is_change=True, served_read_only=True)
+    @change(None, served_read_only=True)
     def renew_delegation_token(self, token: str | None) -> int:
         return self._delegation.renew(token)
 
-    @operation(None, is_change=True, served_read_only=True)
+    @change(None, served_read_only=True)
     def cancel_delegation_token(self, token: str | None) -> None:
         self._delegation.cancel(token)
 
-    @operation(None, administrator, is_change=True)
+    @change(None, administrator)
     def add_token(self, identifier: str, token: str) -> bool:
         return self._tokens.add(identifier, token)
 
-    @operation(None, administrator, is_change=True)
+    @change(None, administrator)
     def remove_token(self, identifier: str) -> bool:
         return self._tokens.remove(identifier)
 
@@ -42,15 +42,15 @@ class TokenHandlers:
     def get_all_token_identifiers(self) -> list[str]:
         return self._tokens.identifiers()
 
-    @operation(None, administrator, is_change=True)
+    @change(None, administrator)
     def add_master_key(self, key: str) -> int:
         return self._tokens.add_key(key)
 
-    @operation(None, administrator, is_change=True)
+    @change(None, administrator)
     def update_master_key(self, number: int, key: str) -> None:
         self._tokens.update_key(number, key)
 
-    @operation(None, administrator, is_change=True)
+    @change(None, administrator)
     def remove_master_key(self, number: int) -> bool:
         return self._tokens.remove_key(number)
 

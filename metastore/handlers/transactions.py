@@ -8,7 +8,7 @@ from metastore.handlers.arguments import table_name
 from metastore.operations.answer_filters import transactions
 from metastore.operations.assignments import set_user
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import administrator, any_of, from_fields, operation
+from metastore.operations.operation import administrator, any_of, change, from_fields, operation
 from metastore.operations.sessions import opens_to_read, own_transaction_list, own_transaction_range, own_transactions
 from metastore.services.entry.transactions import TransactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -37,19 +37,15 @@ class TransactionHandlers:
     def open_txns(self, request: OpenTxnRequest) -> OpenTxnsResponse:
         return OpenTxnsResponse(self._transactions.open(request))
 
-    @operation(
-        None, from_fields(own_transactions, "rqst.txnid"), is_change=True, served_read_only=True, quota_exempt=True
-    )
+    @change(None, from_fields(own_transactions, "rqst.txnid"), served_read_only=True, quota_exempt=True)
     def commit_txn(self, request: CommitTxnRequest) -> None:
         self._transactions.commit(request)
 
-    @operation(
-        None, from_fields(own_transactions, "rqst.txnid"), is_change=True, served_read_only=True, quota_exempt=True
-    )
+    @change(None, from_fields(own_transactions, "rqst.txnid"), served_read_only=True, quota_exempt=True)
     def abort_txn(self, request: AbortTxnRequest) -> None:
         self._transactions.abort(request.txnid or 0)
 
-    @operation(None, from_fields(own_transaction_list, "rqst.txn_ids"), is_change=True, served_read_only=True)
+    @change(None, from_fields(own_transaction_list, "rqst.txn_ids"), served_read_only=True)
     def abort_txns(self, request: AbortTxnsRequest) -> None:
         self._transactions.abort_many(request.txn_ids or [])
 
@@ -69,12 +65,11 @@ class TransactionHandlers:
     def heartbeat_txn_range(self, request: HeartbeatTxnRangeRequest) -> HeartbeatTxnRangeResponse:
         return self._transactions.heartbeat_range(request.min, request.max)
 
-    @operation(
+    @change(
         TableFields("rqst.dbname", "rqst.tablename"),
         any_of(Right.INSERT, Right.UPDATE, Right.DELETE),
         from_fields(own_transactions, "rqst.txnid"),
         entries="rqst.partitionnames",
-        is_change=True,
     )
     def add_dynamic_partitions(self, request: AddDynamicPartitions) -> None:
         table = table_name(request.dbname, request.tablename)
@@ -85,6 +80,6 @@ class TransactionHandlers:
     def get_latest_txnid_in_conflict(self, transaction: int | None) -> int:
         return self._transactions.latest_conflict(transaction or 0)
 
-    @operation(None, administrator, is_change=True)
+    @change(None, administrator)
     def seed_txn_id(self, request: SeedTxnIdRequest) -> None:
         self._transactions.seed(request.seedTxnId or 0)

@@ -6,7 +6,7 @@ from metastore.domain.privileges import Right
 from metastore.errors import NotFoundError, UndeclaredError, VersionDependentError
 from metastore.handlers.arguments import properties, table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import any_of, operation
+from metastore.operations.operation import any_of, change
 from metastore.services.entry.truncation import TruncationService
 from metastore.services.rules.table_data import purges
 from thrift_idl.gen.hive_metastore.ttypes import TruncateTableRequest, TruncateTableResponse
@@ -18,16 +18,14 @@ class TruncationHandlers:
     def __init__(self, truncation: TruncationService) -> None:
         self._truncation = truncation
 
-    @operation(TableFields("dbName", "tableName"), any_of(Right.DELETE), entries="partNames", is_change=True)
+    @change(TableFields("dbName", "tableName"), any_of(Right.DELETE), entries="partNames")
     def truncate_table(self, database: str, name: str, partitions: list[str] | None) -> None:
         try:
             self._truncation.truncate(table_name(database, name), partitions)
         except NotFoundError as error:
             raise VersionDependentError(str(error), UndeclaredError) from error
 
-    @operation(
-        TableFields("req.dbName", "req.tableName"), any_of(Right.DELETE), entries="req.partNames", is_change=True
-    )
+    @change(TableFields("req.dbName", "req.tableName"), any_of(Right.DELETE), entries="req.partNames")
     def truncate_table_req(self, request: TruncateTableRequest) -> TruncateTableResponse:
         context = properties(request.environmentContext)
         skip = context.get("truncateSkipDataDeletion", "").lower() == "true"

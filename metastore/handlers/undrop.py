@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.names import DEFAULT_CATALOG, fold
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import DatabaseFields, TableFields
-from metastore.operations.operation import TARGET, from_fields, operation
+from metastore.operations.operation import TARGET, change, from_fields, operation
 from metastore.operations.requirements import dropped_objects, undropped
 from metastore.services.entry.undrop import UndropService, UndropTarget
 from thrift_idl.gen.metastore.ttypes import DroppedObject, DroppedRequest, UndropRequest, UndropResult
@@ -37,10 +37,9 @@ class UndropHandlers:
             for drop, files, size in drops
         ]
 
-    @operation(
+    @change(
         TableFields("request.dbName", "request.tableName", "request.catName"),
         from_fields(undropped, TARGET, "request.newName"),
-        is_change=True,
     )
     def undrop(self, request: UndropRequest) -> UndropResult:
         name = table_name(request.dbName, request.tableName, request.catName)

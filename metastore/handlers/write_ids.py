@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import administrator, any_of, from_fields, operation, visible
+from metastore.operations.operation import administrator, any_of, change, from_fields, operation, visible
 from metastore.operations.requirements import visible_tables
 from metastore.operations.sessions import own_transaction_list
 from metastore.services.entry.write_ids import WriteIdService
@@ -53,10 +53,10 @@ class WriteIdHandlers:
     def add_write_ids_to_min_history(self, transaction: int | None, write_ids: dict[str, int] | None) -> None:
         """Does nothing: files that an open transaction reads are kept until it ends."""
 
-    @operation(_REQUESTED_TABLE, administrator, is_change=True)
+    @change(_REQUESTED_TABLE, administrator)
     def seed_write_id(self, request: SeedTableWriteIdsRequest) -> None:
         self._write_ids.seed(table_name(request.dbName, request.tableName), request.seedWriteId)
 
-    @operation(_REQUESTED_TABLE, administrator, entries="rqst.partNames", is_change=True)
+    @change(_REQUESTED_TABLE, administrator, entries="rqst.partNames")
     def repl_tbl_writeid_state(self, request: ReplTblWriteIdStateRequest) -> None:
         self._write_ids.replay(table_name(request.dbName, request.tableName), request)

@@ -6,7 +6,7 @@ from metastore.domain.privileges import Right
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import required, table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import any_of, from_fields, operation
+from metastore.operations.operation import any_of, change, from_fields, operation
 from metastore.operations.sessions import own_write, publication, publications
 from metastore.services.entry.publishing import Publication, PublishingService
 from metastore.services.entry.writes import WriteService
@@ -31,7 +31,7 @@ class WriteHandlers:
         self._writes = writes
         self._publishing = publishing
 
-    @operation(_REQUESTED_TABLE, any_of(Right.INSERT), is_change=True)
+    @change(_REQUESTED_TABLE, any_of(Right.INSERT))
     def begin_write(self, request: BeginWriteRequest) -> WriteLease:
         name = table_name(request.dbName, request.tableName, request.catName)
         lease = _LEASE if request.leaseMillis is None else request.leaseMillis
@@ -51,14 +51,13 @@ class WriteHandlers:
     def end_write(self, query_id: str | None) -> None:
         self._writes.end(required("queryId", query_id))
 
-    @operation(_REQUESTED_TABLE, from_fields(publication, "request"), entries="request.partitions", is_change=True)
+    @change(_REQUESTED_TABLE, from_fields(publication, "request"), entries="request.partitions")
     def publish(self, request: PublishRequest) -> PublishResult:
         return self.publish_all([request])[0]
 
-    @operation(
+    @change(
         TableFields("requests.0.dbName", "requests.0.tableName", "requests.0.catName"),
         from_fields(publications, "requests"),
-        is_change=True,
     )
     def publish_all(self, requests: list[PublishRequest] | None) -> list[PublishResult]:
         return self._publishing.publish([_publication(request) for request in requests or []])

@@ -133,6 +133,11 @@ def operation(target: Field | None, *requirements: FieldFunction, **declared: An
     return declare
 
 
+def change(target: Field | None, *requirements: FieldFunction, **declared: Any) -> Callable[[Handler], Handler]:
+    """Declares an operation that changes the catalog: it is audited, and rejected by a read-only server."""
+    return operation(target, *requirements, is_change=True, **declared)
+
+
 def operation_of(handler: object) -> Operation | None:
     """Returns the operation that a handler declares, if any."""
     declaration = getattr(handler, _ATTRIBUTE, None)

@@ -15,6 +15,7 @@ from thrift.Thrift import TException
 
 from metastore.context import Caller
 from metastore.domain.client_kinds import kind_of
+from metastore.encoding.binary import EncodedStruct
 from metastore.errors import MetastoreError, QuotaExceededError, UnavailableError
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
 from metastore.monitoring.shared_metrics import OUTCOMES, WorkerMetrics
@@ -25,6 +26,7 @@ log = logging.getLogger("metastore.calls")
 OK, DECLARED, REJECTED, UNAVAILABLE, FAILED = range(len(OUTCOMES))
 Label: TypeAlias = Callable[[], str]
 
+_SINGLE: Final = (EncodedStruct, str, bytes, int)
 _LISTED_AFTER: Final = 0.1  # seconds after which a call in flight is listed
 
 
@@ -41,8 +43,8 @@ class CallRecords:
         self._now: dict[int, tuple[Caller, str, Label, float]] = {}
 
     def begin(self, peer: Caller, method: str, sequence: int, label: Label, started: float) -> int:
-        """Begins a call and returns its number. `sequence`: the number of its message. `label`: returns the object that
-        the call is about. `started`: its arrival, by perf_counter.
+        """Begins a call and returns its number. `method`: its name, in one line. `sequence`: the number of its message.
+        `label`: returns the object that the call is about. `started`: its arrival, by perf_counter.
         """
         number = next(self._numbers)
         if not peer.client:
@@ -107,7 +109,7 @@ class CallRecords:
             "address": peer.peer,
             "user": one_line(peer.user or "") or None,
             "client": peer.client,
-            "method": one_line(method, 256),
+            "method": method,
             "object": one_line(label()) or None,
             "milliseconds": round(seconds * 1000, 1),
             "database": round(peer.database_seconds * 1000, 1),
@@ -145,7 +147,7 @@ def outcome_of(error: Exception | None) -> int:
 
 def rows_of(success: Any) -> int | None:
     """Returns the number of items in an answer; None if it is a single value."""
-    if success is None or isinstance(success, str | bytes):
+    if success is None or isinstance(success, _SINGLE):
         return None
     try:
         return len(success)
@@ -153,7 +155,7 @@ def rows_of(success: Any) -> int | None:
         pass
     for name in getattr(success, "__slots__", ()):
         value = getattr(success, name, None)
-        if value is not None and not isinstance(value, str | bytes | int | bool):
+        if value is not None and not isinstance(value, _SINGLE):
             try:
                 return len(value)
             except TypeError:

@@ -22,6 +22,7 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.identity import Identity
+from metastore.monitoring.logs import one_line
 from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
 from metastore.protocol.before_hive_4 import REPLACED_METHODS, answer_for, error_for, note_version
@@ -33,6 +34,7 @@ from metastore.protocol.reading import read_arguments
 from metastore.protocol.rights.guard import Guard
 
 Answer: TypeAlias = Any  # an instance of a generated *_result class, a TApplicationException, or None for oneway
+_MAX_NAME: Final = 256  # characters of an unknown method's name in the log
 _CALLS: Final = (TMessageType.CALL, TMessageType.ONEWAY)
 
 
@@ -202,7 +204,7 @@ class Dispatcher:
     ) -> None:
         iprot.skip(TType.STRUCT)
         iprot.readMessageEnd()
-        number = self._records.begin(peer, name, sequence, str, started)
+        number = self._records.begin(peer, one_line(name, _MAX_NAME), sequence, str, started)
         error = TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
         _write(oprot, name, sequence, error)
         self._records.end(number, REJECTED, error, answer=error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
@@ -27,21 +27,31 @@ _ENCODED: Final = (EncodedStruct, EncodedList, EncodedMap, EncodedTexts)
 def write_result(protocol: TProtocolBase, result: Any) -> None:
     """Writes the result of a method. Encoded parts are decoded first if the protocol is not binary."""
     success: Any = getattr(result, "success", None)
-    encoded = _encoded_fields(success)
-    if not encoded:
-        result.write(protocol)
-    elif isinstance(protocol, TBinaryProtocol):
-        kind = success.wire_type if _is_encoded(success) else TType.STRUCT
-        write = protocol.trans.write
-        write(field_header(kind, 0))
-        for chunk in success.chunks() if _is_encoded(success) else _struct_chunks(success, encoded):
-            write(chunk)
-        write(STOP)
-    elif isinstance(success, EncodedList):
-        _write_list(protocol, success)
+    if isinstance(success, _ENCODED):
+        if isinstance(protocol, TBinaryProtocol):
+            _write_field(protocol, success.wire_type, success.chunks())
+        elif isinstance(success, EncodedList):
+            _write_list(protocol, success)
+        else:
+            result.success = success.decode()
+            result.write(protocol)
+    elif encoded := _encoded_fields(success):
+        if isinstance(protocol, TBinaryProtocol):
+            _write_field(protocol, TType.STRUCT, _struct_chunks(success, encoded))
+        else:
+            result.success = _decoded(success, encoded)
+            result.write(protocol)
     else:
-        result.success = _decoded(success, encoded)
         result.write(protocol)
+
+
+def _write_field(protocol: TBinaryProtocol, kind: int, chunks: Iterable[bytes]) -> None:
+    """Writes a result whose only field is `success`."""
+    write = protocol.trans.write
+    write(field_header(kind, 0))
+    for chunk in chunks:
+        write(chunk)
+    write(STOP)
 
 
 def _write_list(protocol: TProtocolBase, structs: EncodedList[Any]) -> None:
@@ -57,18 +67,10 @@ def _write_list(protocol: TProtocolBase, structs: EncodedList[Any]) -> None:
     protocol.writeStructEnd()
 
 
-def _is_encoded(value: Any) -> bool:
-    return isinstance(value, _ENCODED)
-
-
-def _encoded_fields(value: Any) -> list[tuple[int, str]]:
-    """Lists the numbers and names of the encoded fields of a response. An encoded value itself counts as one field
-    without a name.
-    """
-    if _is_encoded(value):
-        return [(0, "")]
-    spec = getattr(value, "thrift_spec", None) or ()
-    return [(field[0], field[2]) for field in spec if field and _is_encoded(getattr(value, field[2]))]
+def _encoded_fields(response: Any) -> list[tuple[int, str]]:
+    """Lists the numbers and names of the encoded fields of a response."""
+    spec = getattr(response, "thrift_spec", None) or ()
+    return [(field[0], field[2]) for field in spec if field and isinstance(getattr(response, field[2]), _ENCODED)]
 
 
 def _struct_chunks(struct: Any, encoded: list[tuple[int, str]]) -> Iterator[bytes]:
@@ -80,10 +82,8 @@ def _struct_chunks(struct: Any, encoded: list[tuple[int, str]]) -> Iterator[byte
     yield encode_fields(rest) + STOP
 
 
-def _decoded(value: Any, encoded: list[tuple[int, str]]) -> Any:
-    if _is_encoded(value):
-        return value.decode()
-    decoded = copy.copy(value)
+def _decoded(response: Any, encoded: list[tuple[int, str]]) -> Any:
+    decoded = copy.copy(response)
     for _, name in encoded:
-        setattr(decoded, name, getattr(value, name).decode())
+        setattr(decoded, name, getattr(response, name).decode())
     return decoded

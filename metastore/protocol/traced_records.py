@@ -36,7 +36,7 @@ class TracedRecords(CallRecords):
         attributes = {
             "rpc.system": "apache_thrift",
             "rpc.service": "ThriftHiveMetastore",
-            "rpc.method": one_line(method, 256),
+            "rpc.method": method,
             "network.peer.address": peer.peer,
             "enduser.id": one_line(peer.user) if peer.user else None,
             "db.query.summary": one_line(" ".join(peer.statement.split()), _SHAPE) or None,
@@ -50,4 +50,4 @@ class TracedRecords(CallRecords):
             "metastore.waiting_seconds": peer.waiting_seconds,
         }
         told = None if error is None else one_line(text_of(error))
-        self._spans.add(f"metastore/{one_line(method, 256)}", time.perf_counter() - started, attributes, told)
+        self._spans.add(f"metastore/{method}", time.perf_counter() - started, attributes, told)
