@@ -1,4 +1,4 @@
-"""Every method of the wire is served, or refused with a reason: none is forgotten, none is both."""
+"""Every method of the IDL is either served, or listed as unsupported with a reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thrift_idl.gen.metastore import Metastore
 
 
 def wire() -> set[str]:
-    """The methods that the generated processor knows: ours, Hive's, fb303's."""
+    """Returns the methods of the generated processor: ours, Hive's and fb303's."""
     return set(Metastore.Processor(None)._processMap)
 
 
@@ -33,5 +33,5 @@ def test_every_refusal_has_a_reason() -> None:
 
 
 def test_no_method_is_named_as_a_read_that_is_declared_a_change() -> None:
-    """Clients repeat what is named so."""
+    """Clients repeat calls of methods with such names."""
     assert [name for name, method in served().items() if method.operation.is_change and is_read(name)] == []

@@ -1,4 +1,4 @@
-"""What an error tells of a table that its reader does not see."""
+"""Error messages do not name hidden tables, except names that the call itself contains."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SECRET = TableName("hive", "secret", "t")
 
 
 class Sees:
-    """Lets everything be done, and hides one table."""
+    """Allows every call, and hides one table."""
 
     def check(self, _: Any) -> None:
-        """Permits it."""
+        """Allows the call."""
 
     def hidden_tables(self, names: Iterable[TableName]) -> set[TableName]:
         return {SECRET} & set(names)

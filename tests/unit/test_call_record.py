@@ -1,4 +1,4 @@
-"""What is kept of a call when it has ended."""
+"""An error that was reported keeps no call in memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from metastore.protocol.call_record import release
 
 
 def failed(before: Exception | None = None) -> Exception:
-    """An error that was raised, and so has frames."""
+    """Returns an error that was raised, and so has a traceback."""
     try:
         raise ValueError("said") from before
     except ValueError as error:

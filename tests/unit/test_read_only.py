@@ -1,4 +1,4 @@
-"""What a server that only reads serves: told by what each method declares."""
+"""A read-only server serves the methods whose operations are no changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ FOR_READERS = """getName getVersion getStatus getStatusDetails aliveSince reinit
     add_write_ids_to_min_history
     isPartitionMarkedForEvent find_columns_with_stats find_package scheduled_query_poll list_privileges list_roles
     partition_name_has_valid_characters partition_name_to_spec partition_name_to_vals translate_table_dryrun dropped"""
-"""Beside what is named as a read: what changes nothing, what is the connection's own, and what readers need."""
+"""In addition to methods whose names say that they read: calls that change nothing, that affect only the connection, or
+that readers need."""
 
 
 def read_only(method: str) -> Any:
@@ -36,14 +37,14 @@ def read_only(method: str) -> Any:
     return lambda *values: function(called.arguments(*values))
 
 
-def test_of_all_methods_those_of_readers_are_served() -> None:
+def test_reads_and_the_calls_that_readers_need_are_served() -> None:
     answered = {name for name, method in served().items() if method.served_read_only}
     assert {name for name in answered if not is_read(name)} == {n for n in FOR_READERS.split() if not is_read(n)}
     assert {name for name in served() if is_read(name)} <= answered
 
 
 @pytest.mark.parametrize("method", ["allocate_table_write_ids", "add_dynamic_partitions", "drop_table", "end_write"])
-def test_the_others_are_refused(method: str) -> None:
+def test_changes_are_rejected(method: str) -> None:
     with pytest.raises(PermissionDeniedError, match="This metastore is read-only"):
         read_only(method)(*served()[method].fields)
 

@@ -1,4 +1,4 @@
-"""Arguments of any method, made from the IDL: all names are those of one database and one table."""
+"""Arguments for any method, generated from the IDL. All names are those of one database and one table."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NUMBERS = (TType.BYTE, TType.I16, TType.I32, TType.I64)
 _DATABASES = ("db", "dbname", "database", "databasename", "olddbname", "dbnames", "dbpatterns")
 _PARTITIONS = ("partname", "partnames", "partitionname", "partitionnames")
 _PRINCIPALS = ("principal", "user", "owner", "group", "grantor")
-_NO_PLACE = ("location", "locationuri", "managedlocationuri", "rootpath", "relativepath", "datapath", "uri")
+_LOCATIONS = ("location", "locationuri", "managedlocationuri", "rootpath", "relativepath", "datapath", "uri")
 
 
 class Names(NamedTuple):
-    """What the arguments name."""
+    """The names in the arguments."""
 
     database: str
     table: str
@@ -27,7 +27,7 @@ class Names(NamedTuple):
     token: str = "aaaaaaaaaaaaaaaa-1"
 
     def text(self, method: str, field: str) -> str | None:
-        """Returns a text for a field of this name."""
+        """Returns the text for a field of this name."""
         name = field.lower().replace("_", "")
         if name == "name" and "database" in method:
             return self.database
@@ -35,7 +35,7 @@ class Names(NamedTuple):
 
     def _meanings(self) -> list[tuple[Callable[[str], bool], str | None]]:
         return [
-            (lambda name: name in _NO_PLACE or name.startswith("validwriteid"), None),
+            (lambda name: name in _LOCATIONS or name.startswith("validwriteid"), None),
             (lambda name: "cat" in name, "hive"),
             (lambda name: name in ("fulltablenames", "tablesused"), f"{self.database}.{self.table}"),
             (lambda name: name.endswith(_DATABASES), self.database),
@@ -50,7 +50,7 @@ class Names(NamedTuple):
 
 
 def arguments_of(method: Method, names: Names) -> list[Any]:
-    """Returns one value for each argument of a method."""
+    """Returns a value for each argument of a method."""
     return [_value(names, method.name, *spec[1:4]) for spec in method.arguments.thrift_spec if spec is not None]
 
 

@@ -1,4 +1,4 @@
-"""A server with rights on, and clients of several users."""
+"""A server with authorization, and clients of several users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADMIN = "root"
 
 @pytest.fixture(scope="module")
 def guarded_server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One for a module: names are each test's own."""
+    """One server for each module. Each test uses its own names."""
     folder = tmp_path_factory.mktemp("guarded")
     with running(make_database(), folder, "--authorization", "grants", "--admins", f"{ADMIN},@wheel") as server:
         yield server
@@ -23,7 +23,7 @@ def guarded_server(make_database: Callable[[], str], tmp_path_factory: pytest.Te
 
 @pytest.fixture
 def client_of(guarded_server: Server) -> Iterator[Callable[..., Any]]:
-    """`client_of(user, groups)`: a connection of its own."""
+    """`client_of(user, groups)` opens a connection for the user."""
     with ExitStack() as stack:
 
         def connect(user: str | None, groups: list[str] | None = None) -> Any:

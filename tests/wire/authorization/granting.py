@@ -1,4 +1,4 @@
-"""GRANT and REVOKE as clients send them."""
+"""GRANT and REVOKE requests, as clients send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What newer statements could tell or do past the rights: other catalogs, what is taken back, plans of what depends."""
+"""Attempts to get around authorization: other catalogs, undrop, dependent tables, indexes, shared connections."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def told(call: Callable[[], Any]) -> str:
 
 @pytest.fixture
 def chain(client_of: Clients) -> tuple[str, str]:
-    """A database of bob's with a table that depends on a hidden one, and the hidden one's database."""
+    """A visible database with a table that depends on a hidden one, and the database of the hidden table."""
     root, shown, hidden = client_of(ADMIN), unique("shown"), unique("zsecret")
     root.create_database(Database(name=shown, ownerName="patron"))
     root.create_database(Database(name=hidden, ownerName="zowner"))
@@ -57,7 +57,7 @@ def chain(client_of: Clients) -> tuple[str, str]:
     return shown, hidden
 
 
-def test_what_depends_on_something_hidden_tells_of_it_in_its_definition_alone(
+def test_only_the_definition_of_a_dependent_table_names_its_hidden_base(
     client_of: Clients, chain: tuple[str, str]
 ) -> None:
     (shown, _), bob = chain, client_of("bob")
@@ -72,7 +72,7 @@ def test_what_depends_on_something_hidden_tells_of_it_in_its_definition_alone(
     assert shown in answers["get_table"]
 
 
-def test_in_another_catalog_a_refusal_names_nothing_hidden(client_of: Clients, tmp_path: Any) -> None:
+def test_errors_in_another_catalog_do_not_name_hidden_tables(client_of: Clients, tmp_path: Any) -> None:
     root, dropper, catalog = client_of(ADMIN), client_of("dropper"), unique("cat")
     root.create_catalog(CreateCatalogRequest(Catalog(catalog, None, f"file:{tmp_path}")))
     for name in ("shown", "zhidden"):
@@ -85,7 +85,7 @@ def test_in_another_catalog_a_refusal_names_nothing_hidden(client_of: Clients, t
         dropper.drop_table(f"@{catalog}#shown", "seen", False)
 
 
-def test_the_names_in_an_index_tell_nothing_of_others_tables(client_of: Clients) -> None:
+def test_names_in_an_index_do_not_reveal_hidden_tables(client_of: Clients) -> None:
     root, bob, mine, hidden = client_of(ADMIN), client_of("bob"), unique("mine"), unique("zsecret")
     root.create_database(Database(name=mine, ownerName="bob"))
     root.create_database(Database(name=hidden, ownerName="zowner"))
@@ -113,7 +113,7 @@ def test_the_names_in_an_index_tell_nothing_of_others_tables(client_of: Clients)
         assert answer.replace(hidden, missing) == ask(missing)
 
 
-def test_what_another_dropped_is_not_taken_by_its_number(client_of: Clients) -> None:
+def test_undrop_by_id_does_not_restore_objects_of_others(client_of: Clients) -> None:
     root, bob, mine, hidden = client_of(ADMIN), client_of("bob"), unique("mine"), unique("zsecret")
     root.create_database(Database(name=mine, ownerName="bob"))
     root.create_database(Database(name=hidden, ownerName="zowner"))
@@ -138,7 +138,7 @@ def test_what_another_dropped_is_not_taken_by_its_number(client_of: Clients) -> 
     assert bob.get_all_tables(mine) == []
 
 
-def test_who_takes_back_anothers_table_does_not_get_it(client_of: Clients) -> None:
+def test_undrop_does_not_give_a_table_to_its_caller(client_of: Clients) -> None:
     root, bob, name = client_of(ADMIN), client_of("bob"), unique("d")
     root.create_database(Database(name=name, ownerName="zowner"))
     grant(root, on_database(name), "CREATE", "bob")
@@ -150,8 +150,8 @@ def test_who_takes_back_anothers_table_does_not_get_it(client_of: Clients) -> No
         bob.get_table(name, "t")
 
 
-def test_users_who_share_a_connection_share_nothing_else(client_of: Clients) -> None:
-    """As a pool of connections has it: what one of them sees, or may, is not kept for the next."""
+def test_users_of_a_shared_connection_share_nothing_else(client_of: Clients) -> None:
+    """Connection pools do so. Settings and grants of a user do not apply to the next one."""
     root, pooled, database, group = client_of(ADMIN), client_of("nobody"), unique("d"), unique("g")
     root.create_database(Database(name=database, ownerName="zowner"))
     for name, principal, kind in (("a", "alice", USER), ("g", group, GROUP)):
@@ -178,7 +178,7 @@ def test_users_who_share_a_connection_share_nothing_else(client_of: Clients) -> 
 
 @pytest.fixture
 def homes(client_of: Clients) -> tuple[str, str]:
-    """A database of zowner's with a table of a secret, and one of bob's."""
+    """A database of zowner with a table that has a secret, and a database of bob."""
     root, theirs, mine = client_of(ADMIN), unique("theirs"), unique("mine")
     root.create_database(Database(name=theirs, ownerName="zowner"))
     root.create_database(Database(name=mine, ownerName="bob"))
@@ -187,8 +187,8 @@ def homes(client_of: Clients) -> tuple[str, str]:
     return theirs, mine
 
 
-def test_who_may_alter_something_does_not_carry_it_off(client_of: Clients, homes: tuple[str, str]) -> None:
-    """In another database, it would be that one's owner's."""
+def test_alter_is_not_enough_to_move_an_object_to_ones_own_database(client_of: Clients, homes: tuple[str, str]) -> None:
+    """The owner of the target database would get all rights on it."""
     root, bob, (theirs, mine) = client_of(ADMIN), client_of("bob"), homes
     grant(root, on_table(theirs, "t"), "ALTER", "bob")
     grant(root, on_database(theirs), "ALTER", "bob")
@@ -209,7 +209,7 @@ def test_who_may_alter_something_does_not_carry_it_off(client_of: Clients, homes
     assert bob.get_table(mine, "t").parameters["db.password"] == "S3CRET"
 
 
-def test_who_may_delete_rows_does_not_take_them(client_of: Clients, homes: tuple[str, str]) -> None:
+def test_delete_is_not_enough_to_exchange_partitions(client_of: Clients, homes: tuple[str, str]) -> None:
     root, bob, (theirs, mine) = client_of(ADMIN), client_of("bob"), homes
     bob.create_table(table(mine, "t", [("ds", "string")]))
     grant(root, on_table(theirs, "t"), "DELETE", "bob")
@@ -219,7 +219,7 @@ def test_who_may_delete_rows_does_not_take_them(client_of: Clients, homes: tuple
     assert "Partition(" in told(exchange)
 
 
-def test_a_secret_is_not_found_out_by_guesses(client_of: Clients, homes: tuple[str, str]) -> None:
+def test_filters_and_errors_do_not_reveal_secrets(client_of: Clients, homes: tuple[str, str]) -> None:
     root, bob, zowner, (theirs, _) = client_of(ADMIN), client_of("bob"), client_of("zowner"), homes
     grant(root, on_table(theirs, "t"), "ALTER", "bob")
     for guess in ("= 'S3CRET'", "like 'S3%'", "<> 'x'"):
@@ -234,7 +234,7 @@ def test_a_secret_is_not_found_out_by_guesses(client_of: Clients, homes: tuple[s
     assert "S3CRET" not in answer
 
 
-def test_what_a_new_table_grants_is_granted_by_its_maker(client_of: Clients, homes: tuple[str, str]) -> None:
+def test_the_creator_of_a_table_is_the_grantor_of_its_privileges(client_of: Clients, homes: tuple[str, str]) -> None:
     root, bob, (_, mine) = client_of(ADMIN), client_of("bob"), homes
     new = table(mine, "t")
     new.privileges = PrincipalPrivilegeSet({"carol": [PrivilegeGrantInfo("SELECT", 0, ADMIN, USER, True)]})
@@ -243,7 +243,7 @@ def test_what_a_new_table_grants_is_granted_by_its_maker(client_of: Clients, hom
     assert granted.grantInfo.grantor == "bob"
 
 
-def test_parts_of_tables_are_shown_to_who_sees_the_tables(client_of: Clients, homes: tuple[str, str]) -> None:
+def test_projections_contain_only_visible_tables(client_of: Clients, homes: tuple[str, str]) -> None:
     root, bob, (theirs, _) = client_of(ADMIN), client_of("bob"), homes
     root.create_table(table(theirs, "hidden", owner="zowner"))
     grant(root, on_table(theirs, "t"), "SELECT", "bob")
@@ -252,8 +252,8 @@ def test_parts_of_tables_are_shown_to_who_sees_the_tables(client_of: Clients, ho
     assert len(client_of("zowner").get_table_objects_by_name_req(asked).tables) == 2
 
 
-def test_what_is_left_unset_is_not_taken_away(client_of: Clients, homes: tuple[str, str]) -> None:
-    """Neither an owner by who may alter, nor anything but statistics by who may insert."""
+def test_unset_fields_keep_their_stored_values(client_of: Clients, homes: tuple[str, str]) -> None:
+    """A caller with ALTER does not change the owner; a caller with INSERT changes only statistics."""
     root, bob, (theirs, _) = client_of(ADMIN), client_of("bob"), homes
     root.create_table(table(theirs, "bucketed", owner="zowner", sd=descriptor(bucketCols=["a"], numBuckets=4)))
     grant(root, on_table(theirs, "bucketed"), "INSERT", "bob")
@@ -271,7 +271,7 @@ def test_what_is_left_unset_is_not_taken_away(client_of: Clients, homes: tuple[s
     assert [known.owner, root.get_table(theirs, "t").owner, root.get_database(theirs).ownerName] == ["zowner"] * 3
 
 
-def test_a_function_called_like_a_hidden_table_is_missing_as_any(client_of: Clients, homes: tuple[str, str]) -> None:
+def test_a_function_with_the_name_of_a_hidden_table_does_not_exist(client_of: Clients, homes: tuple[str, str]) -> None:
     root, bob, (theirs, _) = client_of(ADMIN), client_of("bob"), homes
     root.create_table(table(theirs, "other", owner="zowner"))
     grant(root, on_table(theirs, "other"), "SELECT", "bob")

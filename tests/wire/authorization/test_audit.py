@@ -1,4 +1,4 @@
-"""The audit trail: what was changed and refused, by whom, in the order of the commits."""
+"""The audit log: changes and rejected calls, with their callers, in the order of the commits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def trail(application: Application) -> list[AuditLine]:
         return work.audit.select(None, None, None, 1000)
 
 
-def test_a_change_and_a_refusal_are_lines(audited: Application) -> None:
+def test_changes_and_rejected_calls_are_logged(audited: Application) -> None:
     call(audited, "root", "create_database", Database(name="sales", ownerName="alice"))
     call(audited, "alice", "create_table", table("sales", "orders", parameters={"a": "b", "fs.s3a.secret.key": "x"}))
     with pytest.raises(MetastoreError):
@@ -81,7 +81,7 @@ def test_a_change_and_a_refusal_are_lines(audited: Application) -> None:
     assert trail(audited)[4].detail == {"rights": "SELECT on sales.orders: user bob"}
 
 
-def test_who_gets_or_loses_what_is_in_the_line(audited: Application) -> None:
+def test_grants_are_logged_with_privileges_and_principals(audited: Application) -> None:
     call(audited, "root", "create_role", Role(roleName="analysts"))
     call(audited, "root", "grant_role", "analysts", "bob", USER, "root", USER, False)
     for change in (GrantRevokeType.GRANT, GrantRevokeType.REVOKE):
@@ -95,8 +95,8 @@ def test_who_gets_or_loses_what_is_in_the_line(audited: Application) -> None:
     ]
 
 
-def test_lines_are_in_the_order_of_the_commits(audited: Application) -> None:
-    """The log of events is in that order: of changes that have one, both say the same."""
+def test_entries_are_in_the_order_of_the_commits(audited: Application) -> None:
+    """The notification log has the same order."""
     call(audited, "root", "create_database", Database(name="many"))
 
     def make(number: int) -> None:
@@ -117,7 +117,7 @@ def test_lines_are_in_the_order_of_the_commits(audited: Application) -> None:
     assert len(lines) == 20
 
 
-def test_the_log_has_each_line_once_and_in_order(audited: Application, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_each_entry_once_and_in_order(audited: Application, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "metastore.audit")
     for number in range(3):
         call(audited, "root", "create_database", Database(name=f"db{number}"))
@@ -129,7 +129,7 @@ def test_the_log_has_each_line_once_and_in_order(audited: Application, caplog: p
     assert "user=root for=- address=10.0.0.1:5 method=create_database objects=@hive,db0 outcome=done" in lines[0]
 
 
-def test_without_a_table_lines_are_in_the_log_alone(
+def test_audit_entries_can_go_to_the_log_only(
     make_database: Callable[[], str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "metastore.audit")
@@ -146,7 +146,7 @@ def test_without_a_table_lines_are_in_the_log_alone(
     assert any("method=create_database objects=@hive,d" in record.getMessage() for record in caplog.records)
 
 
-def test_the_command_shows_a_tables_lines(
+def test_the_command_lists_the_entries_of_a_table(
     audited: Application, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call(audited, "root", "create_database", Database(name="sales", ownerName="alice"))
@@ -168,6 +168,6 @@ def test_the_command_shows_a_tables_lines(
     assert "is not a valid time" in str(CliRunner().invoke(metastore, ["audit", "--since", "x"]).exception)
 
 
-def test_nothing_is_audited_unless_asked_for(application: Application) -> None:
+def test_auditing_is_off_by_default(application: Application) -> None:
     call(application, "x", "create_database", Database(name=unique("d")))
     assert trail(application) == []

@@ -1,4 +1,4 @@
-"""What a stranger finds out of what is hidden: through every method of the IDL, nothing."""
+"""No method of the IDL reveals anything about a hidden object to a stranger."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from thrift_idl.gen.metastore.ttypes import (
 HIDDEN = Names("zsecretdb", "zsecret", "zowner")
 MISSING = Names("ymissindb", "ymissin", "zowner")
 SHOWN = "bdb"
-# A stranger who calls these is another one, or none, afterwards.
+# These calls change the caller, or end the connection.
 LEFT_OUT = ("set_ugi", "shutdown")
 
 
 @pytest.fixture(scope="module")
 def world(guarded_server: Server) -> None:
-    """A database full of secrets, and one of which `stranger` sees what refers to them."""
+    """A hidden database, and a database with visible tables that refer to it."""
     with connected(guarded_server) as root, connected(guarded_server) as owner:
         root.set_ugi(ADMIN, [])
         owner.set_ugi(HIDDEN.user, [])
@@ -85,7 +85,7 @@ def _fill(client: Any, database: str, name: str) -> None:
 
 
 def _refer(root: Any) -> None:
-    """What is shown depends on what is hidden, and the other way round."""
+    """Lets visible and hidden tables depend on each other."""
     key = SQLForeignKey(HIDDEN.database, HIDDEN.table, "a", SHOWN, "seen", "a", 1, 0, 0, "zfk", "zpk", catName="hive")
     root.add_foreign_key(AddForeignKeyRequest([key]))
     for home, name, base in ((SHOWN, "dependent", HIDDEN), (HIDDEN.database, "zdependent", Names(SHOWN, "seen", ""))):
@@ -102,7 +102,7 @@ def stranger(guarded_server: Server, world: None) -> Iterator[Any]:
 
 
 def answer(client: Any, method: Method, values: list[Any]) -> str:
-    """What a call is answered, as a text; numbers are what they are at that moment."""
+    """Returns the answer to a call as a text. Numbers are replaced, because they differ between calls."""
     try:
         told = repr(getattr(client, method.name)(*values))
     except (TException, TExceptionBase) as error:
@@ -119,17 +119,18 @@ def test_a_hidden_object_is_answered_as_a_missing_one(stranger: Any, name: str) 
 
 @pytest.mark.parametrize("name", [name for name in served() if name not in LEFT_OUT])
 @pytest.mark.parametrize("text", ["*", None, SHOWN])
-def test_no_answer_names_what_is_hidden(stranger: Any, name: str, text: str | None) -> None:
-    """Patterns, nothing, and a database that is seen, where a name may stand."""
+def test_no_answer_names_a_hidden_object(stranger: Any, name: str, text: str | None) -> None:
+    """With a pattern, null, or a visible database wherever a call takes a pattern."""
     method = served()[name]
     told = answer(stranger, method, arguments_of(method, _Anything(SHOWN, "seen", "stranger", text)))
     assert not re.search(r"zsecret|zowner|zfunction|zpk|zfile|zhost|zagent|zdependent", told)
 
 
 @pytest.mark.parametrize("name", [name for name in served() if name not in LEFT_OUT])
-def test_a_guess_in_any_text_is_answered_alike(stranger: Any, name: str) -> None:
-    """What is shown is named, and beside it, wherever a text may stand, what may be there: right or wrong, no answer
-    tells."""
+def test_a_right_guess_gets_the_same_answer_as_a_wrong_one(stranger: Any, name: str) -> None:
+    """The call names a visible table, and contains a guess of a hidden name in every other text. The answer is the same
+    whether the guess is right or wrong.
+    """
     method = served()[name]
     told = [
         answer(stranger, method, arguments_of(method, _Guessing(SHOWN, "seen", f"{guess.database}.{guess.table}")))
@@ -139,7 +140,7 @@ def test_a_guess_in_any_text_is_answered_alike(stranger: Any, name: str) -> None
 
 
 class _Guessing(Names):
-    """Names of what is shown, and a guess in all texts that are no names of it."""
+    """Names of a visible table, and a guess in all other texts."""
 
     def __new__(cls, database: str, table: str, guess: str) -> _Guessing:
         return super().__new__(cls, database, table, guess, value=guess, token=guess)
@@ -152,7 +153,7 @@ class _Guessing(Names):
 
 
 class _Anything(Names):
-    """Names of what is shown, but in patterns."""
+    """Names of a visible table, and another text in patterns."""
 
     def __new__(cls, database: str, table: str, user: str, anything: str | None) -> _Anything:
         made = super().__new__(cls, database, table, user)
@@ -167,7 +168,7 @@ class _Anything(Names):
         return self.anything if patterned and found in (self.database, self.table) else found
 
 
-def test_what_depends_on_what_is_hidden_says_so(stranger: Any) -> None:
+def test_dependencies_hide_the_names_of_hidden_bases(stranger: Any) -> None:
     up = stranger.get_dependencies(DependenciesRequest(SHOWN, "dependent", DependencyDirection.UP))
     assert [(each.tableName, each.baseDbName, each.baseTableName) for each in up.tables] == [
         ("dependent", "(hidden)", "(hidden)")
@@ -176,7 +177,7 @@ def test_what_depends_on_what_is_hidden_says_so(stranger: Any) -> None:
     assert down.tables == []
 
 
-def test_a_refusal_does_not_name_what_is_hidden(guarded_server: Server, world: None) -> None:
+def test_errors_do_not_name_hidden_tables(guarded_server: Server, world: None) -> None:
     with connected(guarded_server) as root, connected(guarded_server) as dropper:
         root.set_ugi(ADMIN, [])
         dropper.set_ugi("dropper", [])
@@ -188,7 +189,7 @@ def test_a_refusal_does_not_name_what_is_hidden(guarded_server: Server, world: N
             dropper.drop_table_with_environment_context(SHOWN, "seen", False, context)
 
 
-def test_the_log_has_no_gaps_and_tells_nothing_of_what_is_hidden(stranger: Any, guarded_server: Server) -> None:
+def test_the_notification_log_has_no_gaps_and_reveals_nothing_hidden(stranger: Any, guarded_server: Server) -> None:
     events = stranger.get_next_notification(NotificationEventRequest(0, 1000)).events
     numbers = [event.eventId for event in events]
     assert numbers == list(range(1, numbers[-1] + 1))
@@ -205,8 +206,8 @@ def test_the_log_has_no_gaps_and_tells_nothing_of_what_is_hidden(stranger: Any, 
         assert root.get_notification_events_count(count).eventsCount
 
 
-def test_an_owner_sees_what_is_his(guarded_server: Server, world: None) -> None:
-    """So that the tests above cannot be true of a server on which nothing is."""
+def test_the_owner_sees_the_hidden_objects(guarded_server: Server, world: None) -> None:
+    """Without this, the tests above would pass on an empty server."""
     with connected(guarded_server) as owner:
         owner.set_ugi(HIDDEN.user, [])
         assert sorted(owner.get_all_tables(HIDDEN.database)) == ["zdependent", HIDDEN.table]

@@ -1,4 +1,4 @@
-"""Every served method by every kind of caller, against the table of truth; arguments are generated from the IDL."""
+"""Calls every method as every kind of caller, and compares the result with `truth`. The IDL gives the arguments."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 NAMES = Names("home_db", "t", "someone")
 
 
-class Reached(Exception):  # noqa: N818 - it is no error
-    """The handler was called."""
+class Reached(Exception):  # noqa: N818 - not an error
+    """Raised by the handler: the call was allowed."""
 
 
 @pytest.fixture(scope="module")
 def guarded(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
-    """A server without sockets: `home` owns the database, `owner` the table, on which each right is granted once."""
+    """A server without sockets. `home` owns the database, `owner` the table; each right has one grantee."""
     url, warehouse = make_database(), str(tmp_path_factory.mktemp("guarded"))
     settings = Settings(warehouse=warehouse, database_url=url, authorization="grants", admins="admin")
     application = make_application(settings, url)
@@ -54,7 +54,7 @@ def guarded(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathF
 
 
 class speaking:  # noqa: N801 - reads as a function
-    """What is called inside is called by this user."""
+    """Makes the calls in its block as this user."""
 
     def __init__(self, user: str) -> None:
         self._user = user
@@ -67,7 +67,7 @@ class speaking:  # noqa: N801 - reads as a function
 
 
 def reached(application: Application, method: Method) -> Callable[[str], bool]:
-    """Tells of users whether their calls get to the handler, and whether that reads what it is asked for."""
+    """Returns a function that tells whether a user's call is allowed, by the guard or by the service."""
     function: Callable[..., Any] = functools.partial(called, application, method.name)
     if not method.operation.checked_by_service:
         guarded = Guard(application._rights).guarded(method, _reached)
@@ -93,14 +93,14 @@ def _reached(*_: Any) -> Any:
 
 
 @pytest.mark.parametrize(("who", "method"), [(who, name) for who, names in TRUTH.items() for name in names.split()])
-def test_who_may_call_what(guarded: Application, who: str, method: str) -> None:
+def test_each_method_allows_the_callers_of_the_table(guarded: Application, who: str, method: str) -> None:
     function = reached(guarded, served()[method])
     assert {user for user in CALLERS if function(user)} == WHO[who]
 
 
 @pytest.mark.parametrize("user", ["owner", "SELECT", "stranger"])
-def test_what_is_read_is_answered(guarded: Application, user: str) -> None:
-    """What the rights do to answers breaks none: whatever is wrong is said in an error of the wire."""
+def test_reads_get_an_answer_or_a_declared_error(guarded: Application, user: str) -> None:
+    """Filters do not break any answer: errors are those of the IDL."""
     answered = set()
     for name in filter(is_read, served()):
         with speaking(user), suppress(MetastoreError, TException, TExceptionBase):
@@ -112,7 +112,7 @@ def test_what_is_read_is_answered(guarded: Application, user: str) -> None:
     assert names <= answered
 
 
-def test_the_truth_is_told_of_every_method_once() -> None:
+def test_the_table_lists_every_method_once() -> None:
     names = Counter(" ".join(TRUTH.values()).split())
     assert names.keys() == served().keys()
     assert [name for name, count in names.items() if count > 1] == []

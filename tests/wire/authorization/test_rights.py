@@ -1,4 +1,4 @@
-"""Rights over the wire: what is hidden, what is refused, who may grant."""
+"""Authorization over the wire: hidden objects, denied calls, grants."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Clients = Callable[..., Any]
 
 @pytest.fixture
 def home(client_of: Clients) -> tuple[str, str]:
-    """A database of alice with a table of hers."""
+    """A database of alice with a table."""
     root, alice = client_of(ADMIN), client_of("alice")
     name = unique("db")
     root.create_database(Database(name=name, ownerName="alice"))
@@ -56,7 +56,7 @@ def denied(right: str, what: str, user: str = "bob") -> str:
     return rf"Permission denied: user \[{user}\] does not have \[{right}\] privilege on \[{what}\]"
 
 
-def test_what_nothing_is_granted_on_is_not_there(client_of: Clients, home: tuple[str, str]) -> None:
+def test_objects_without_a_grant_do_not_exist(client_of: Clients, home: tuple[str, str]) -> None:
     bob, (database, name) = client_of("bob"), home
     with pytest.raises(NoSuchObjectException, match=f"{database}.{name} table not found"):
         bob.get_table(database, name)
@@ -72,7 +72,7 @@ def test_what_nothing_is_granted_on_is_not_there(client_of: Clients, home: tuple
     )
 
 
-def test_one_right_shows_the_table_and_its_database_and_is_all_that_it_gives(
+def test_one_right_makes_the_table_and_its_database_visible_and_gives_no_other(
     client_of: Clients, home: tuple[str, str]
 ) -> None:
     (database, name), bob, alice = home, client_of("bob"), client_of("alice")
@@ -96,7 +96,7 @@ def test_one_right_shows_the_table_and_its_database_and_is_all_that_it_gives(
         bob.get_table(database, name)
 
 
-def test_a_rename_that_takes_the_place_of_a_table_drops_it(client_of: Clients, home: tuple[str, str]) -> None:
+def test_a_rename_that_replaces_a_table_requires_drop(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), bob, alice = home, client_of("bob"), client_of("alice")
     grant(alice, on_database(database), "CREATE", "bob")
     grant(alice, on_table(database, name), "SELECT", "bob")
@@ -110,7 +110,7 @@ def test_a_rename_that_takes_the_place_of_a_table_drops_it(client_of: Clients, h
     assert bob.get_all_tables(database) == [name]
 
 
-def test_each_right_is_enough_for_what_it_is_for(client_of: Clients, home: tuple[str, str]) -> None:
+def test_each_right_is_enough_for_its_calls(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), bob, alice = home, client_of("bob"), client_of("alice")
     grant(alice, on_table(database, name), "INSERT, DELETE", "bob")
     bob.add_partition(partition(database, name, ["2"]))
@@ -127,7 +127,7 @@ def test_each_right_is_enough_for_what_it_is_for(client_of: Clients, home: tuple
     assert bob.get_all_tables(database) == ["bobs"]
 
 
-def test_a_right_on_a_database_is_one_on_its_tables_but_create(client_of: Clients, home: tuple[str, str]) -> None:
+def test_rights_on_a_database_except_create_apply_to_its_tables(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), bob, alice = home, client_of("bob"), client_of("alice")
     grant(alice, on_database(database), "CREATE", "bob")
     assert database in bob.get_all_databases()
@@ -171,7 +171,7 @@ def test_everybody_is_public(client_of: Clients, home: tuple[str, str]) -> None:
         assert client_of(user).get_table(database, name)
 
 
-def test_who_may_grant(client_of: Clients, home: tuple[str, str]) -> None:
+def test_grants_need_the_grant_option(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), alice, bob = home, client_of("alice"), client_of("bob")
     ref = on_table(database, name)
     with pytest.raises(MetaException, match=f"{name} table not found"):
@@ -190,7 +190,7 @@ def test_who_may_grant(client_of: Clients, home: tuple[str, str]) -> None:
     assert (found.grantInfo.privilege, found.grantInfo.grantor) == ("SELECT", "bob")
 
 
-def test_who_sees_which_grants(client_of: Clients, home: tuple[str, str]) -> None:
+def test_callers_see_their_own_grants_and_those_on_their_objects(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), alice, bob = home, client_of("alice"), client_of("bob")
     ref = on_table(database, name)
     grant(alice, ref, "SELECT", "bob")
@@ -204,7 +204,7 @@ def test_who_sees_which_grants(client_of: Clients, home: tuple[str, str]) -> Non
     assert alice.get_privilege_set(ref, "carol", []).userPrivileges["carol"]
 
 
-def test_the_role_admin_is_the_settings_to_give(client_of: Clients) -> None:
+def test_only_the_settings_grant_the_role_admin(client_of: Clients) -> None:
     root, bob = client_of(ADMIN), client_of("bob")
     for client in (bob,):
         with pytest.raises(MetaException, match="Permission denied"):
@@ -220,7 +220,7 @@ def test_the_role_admin_is_the_settings_to_give(client_of: Clients) -> None:
     assert client_of("someone", ["wheel"]).create_role(Role(unique("r")))
 
 
-def test_owners_are_not_chosen(client_of: Clients, home: tuple[str, str]) -> None:
+def test_callers_do_not_choose_the_owner(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), alice, bob = home, client_of("alice"), client_of("bob")
     alice.create_table(table(database, "spoofed", owner="bob"))
     assert alice.get_table(database, "spoofed").owner == "alice"
@@ -234,7 +234,7 @@ def test_owners_are_not_chosen(client_of: Clients, home: tuple[str, str]) -> Non
     assert client_of("carol").get_table(database, name).owner == "carol"
 
 
-def test_a_new_database_needs_create_and_belongs_to_its_maker(client_of: Clients) -> None:
+def test_a_new_database_needs_create_and_belongs_to_its_creator(client_of: Clients) -> None:
     root, user, name = client_of(ADMIN), unique("u"), unique("db")
     dave = client_of(user)
     with pytest.raises(MetaException, match=denied("CREATE", "hive", user)):
@@ -246,7 +246,7 @@ def test_a_new_database_needs_create_and_belongs_to_its_maker(client_of: Clients
     dave.drop_database(name, True, True)
 
 
-def test_an_unauthenticated_caller_without_a_name_sees_what_is_public(client_of: Clients) -> None:
+def test_an_anonymous_caller_has_the_grants_of_public(client_of: Clients) -> None:
     nobody = client_of(None)
     assert "default" in nobody.get_all_databases()
     assert nobody.get_all_tables("default") == []
@@ -254,7 +254,7 @@ def test_an_unauthenticated_caller_without_a_name_sees_what_is_public(client_of:
         nobody.create_database(Database(name=unique("db")))
 
 
-def test_where_one_may_register_data(client_of: Clients, home: tuple[str, str]) -> None:
+def test_locations_that_a_caller_may_register(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), root, alice, bob = home, client_of(ADMIN), client_of("alice"), client_of("bob")
     place = alice.get_database(database).locationUri
     grant(alice, on_database(database), "CREATE", "bob")
@@ -296,7 +296,7 @@ def test_a_read_only_server_changes_nothing(guarded_server: Server, start_metast
         client.commit_txn(CommitTxnRequest(opened[0]))
 
 
-def test_secrets_are_the_owners(client_of: Clients, home: tuple[str, str]) -> None:
+def test_only_owners_see_secrets(client_of: Clients, home: tuple[str, str]) -> None:
     (database, _), root, alice, bob = home, client_of(ADMIN), client_of("alice"), client_of("bob")
     alice.create_table(table(database, "s", [("ds", "string")], parameters={"jdbc.password": "hunter2", "a": "b"}))
     new = partition(database, "s", ["1"], parameters={"secret.of.mine": "hunter2"})
@@ -334,7 +334,7 @@ def test_secrets_are_the_owners(client_of: Clients, home: tuple[str, str]) -> No
     assert alice.get_partition(database, "s", ["1"]).parameters["secret.of.mine"] == "hunter2"
 
 
-def test_who_may_insert_may_write_statistics_and_nothing_else(client_of: Clients, home: tuple[str, str]) -> None:
+def test_insert_is_enough_for_statistics_only(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), alice, bob = home, client_of("alice"), client_of("bob")
     grant(alice, on_table(database, name), "INSERT", "bob")
     new = bob.get_table(database, name)
@@ -360,7 +360,7 @@ def test_who_may_insert_may_write_statistics_and_nothing_else(client_of: Clients
             bob.alter_table(database, name, sent(change))
 
 
-def test_locks_and_transactions_are_their_makers(client_of: Clients, home: tuple[str, str]) -> None:
+def test_locks_and_transactions_belong_to_their_creators(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), alice, bob, root = home, client_of("alice"), client_of("bob"), client_of(ADMIN)
     opened = alice.open_txns(OpenTxnRequest(1, "bob", "host")).txn_ids[0]
     component = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, database, name)

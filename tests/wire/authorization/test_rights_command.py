@@ -1,4 +1,4 @@
-"""`metastore rights`: an administrator's grants on what SQL has no name for."""
+"""`metastore rights`: grants on objects that SQL cannot name, such as locations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectExce
 def rights(
     guarded_server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Runs the command as the administrator, or another; returns what it prints."""
+    """Runs the command as the administrator or another user, and returns its output."""
 
     def run_rights(*arguments: str, user: str = ADMIN) -> str:
         monkeypatch.setenv("LOGNAME", user)
@@ -29,7 +29,7 @@ def rights(
     return run_rights
 
 
-def test_a_place_is_granted_and_revoked(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
+def test_location_is_granted_and_revoked(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
     database = new_database(client_of(ADMIN))
     place = f"file:/places/{database}"
     rights("grant", "CREATE", database, "alice")
@@ -57,14 +57,16 @@ def test_a_place_is_granted_and_revoked(client_of: Callable[..., Any], rights: C
         (("SELECT", "default", "b\nob"), "is not a principal"),
     ],
 )
-def test_what_is_not_there_is_not_granted(rights: Callable[..., str], arguments: tuple[str, ...], told: str) -> None:
+def test_unknown_privileges_objects_and_principals_are_errors(
+    rights: Callable[..., str], arguments: tuple[str, ...], told: str
+) -> None:
     printed = rights("grant", *arguments)
     assert told in printed
     assert printed.startswith("metastore: ")
     assert printed.count("\n") == 1
 
 
-def test_groups_roles_and_who_may_grant_on(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
+def test_groups_roles_and_the_grant_option(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
     root = client_of(ADMIN)
     database = new_database(root)
     root.create_table(table(database, "t"))

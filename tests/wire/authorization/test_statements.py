@@ -1,4 +1,4 @@
-"""What rights cost: the same few statements, however many objects there are."""
+"""Authorization needs the same number of statements, however many objects there are."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def speak(application: Application, user: Caller, name: str, *arguments: Any) ->
 
 
 def statements(application: Application, user: Caller, name: str, *arguments: Any) -> int:
-    speak(application, user, name, *arguments)  # the first call remembers
-    with counted(application) as found:
+    speak(application, user, name, *arguments)  # the first call fills the cache
+    with counted(application) as executed:
         speak(application, user, name, *arguments)
-    return len(found)
+    return len(executed)
 
 
-def test_a_table_is_read_and_decided_about_in_one_statement(guarded: Application) -> None:
+def test_get_table_reads_and_authorizes_in_one_statement(guarded: Application) -> None:
     assert statements(guarded, Caller("test", "bob"), "get_table", "few", "t1") == 1
 
 
-def test_a_call_about_one_table_needs_two_more(guarded: Application) -> None:
+def test_a_call_about_one_table_needs_two_more_statements(guarded: Application) -> None:
     bob, root = Caller("test", "bob"), Caller("test", "root")
     asked = statements(guarded, bob, "get_partitions", "few", "t1", -1)
     assert asked == statements(guarded, root, "get_partitions", "few", "t1", -1) + 2
@@ -65,13 +65,15 @@ def test_a_call_about_one_table_needs_two_more(guarded: Application) -> None:
         ("get_table_objects_by_name", ([f"t{number}" for number in range(20)],)),
     ],
 )
-def test_listings_need_as_many_for_many_objects(guarded: Application, method: str, arguments: tuple[Any, ...]) -> None:
+def test_listings_of_many_objects_need_no_more_statements(
+    guarded: Application, method: str, arguments: tuple[Any, ...]
+) -> None:
     few, many = (statements(guarded, Caller("test", "bob"), method, name, *arguments) for name in ("few", "many"))
     assert few == many
     assert len(speak(guarded, Caller("test", "bob"), method, "many", *arguments)) == 20
 
 
-def test_a_revocation_holds_at_once_for_who_is_remembered(guarded: Application) -> None:
+def test_a_revocation_applies_at_once_to_cached_grants(guarded: Application) -> None:
     bob, root = Caller("test", "bob"), Caller("test", "root")
     assert speak(guarded, bob, "get_table", "few", "t0")
     speak(guarded, root, "revoke_privileges", bag(on_table("few", "t0"), "SELECT", "bob"))
@@ -82,7 +84,7 @@ def test_a_revocation_holds_at_once_for_who_is_remembered(guarded: Application) 
     assert speak(guarded, bob, "get_table", "few", "t0")
 
 
-def test_another_name_on_the_same_connection_is_another_caller(guarded: Application) -> None:
+def test_a_new_user_on_the_same_connection_has_other_grants(guarded: Application) -> None:
     connection = Caller("test", "bob")
     assert speak(guarded, connection, "get_table", "few", "t1")
     connection.user = "eve"

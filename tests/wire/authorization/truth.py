@@ -1,7 +1,8 @@
-"""Who may call what: the one table of truth. Written by hand, method by method, apart from what the server declares.
+"""The callers that each method allows. This table is written by hand, independently of the operations that the handlers
+declare, to check them.
 
-The callers are: a stranger; who has one right on the table (by its name); `creator`, who has CREATE on its database;
-`owner` of the table; `home`, who owns the database; `admin`.
+The callers are: `stranger`, without rights; one caller for each right on the table, named after it; `creator`, with
+CREATE on the database; `owner`, who owns the table; `home`, who owns the database; `admin`, an administrator.
 """
 
 from __future__ import annotations
