@@ -26,7 +26,7 @@ from metastore.identity import AuthenticationFailedError, Identity
 from metastore.monitoring.logs import configure
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.monitoring.tracing import Spans
-from metastore.protocol.exceptions import all_told
+from metastore.protocol.exceptions import exception_names
 from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners, warnings
@@ -83,7 +83,7 @@ def serve(settings: Settings) -> int:
 
 def _shared_metrics(settings: Settings) -> SharedMetrics:
     methods = served()
-    exceptions = all_told(method.result for method in methods.values())
+    exceptions = exception_names(method.result for method in methods.values())
     return SharedMetrics(sorted(methods), settings.workers, exceptions, [kind.value for kind in EventType])
 
 

@@ -15,14 +15,14 @@ from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, GrantRevoke
 T = TypeVar("T")
 
 
-def given_database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
+def required_database_name(database: str | None, catalog: str | None = None) -> DatabaseName:
     """Returns the name of a database. Raises NullNameError (Hive's MetaException) if it is null."""
     if split_database(database)[1] is None:
         raise NullNameError("Database name cannot be null.")
     return database_name(database, catalog)
 
 
-def given_table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
+def required_table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
     """Returns the name of a table, with the spelling of the call for error messages. An empty name is allowed; no table
     has it. Raises NullNameError (Hive's MetaException) if the table or its database is null.
     """
@@ -38,7 +38,7 @@ def database_pattern(pattern: str | None, catalog: str | None = None) -> tuple[s
     return prefix or fold(catalog) or DEFAULT_CATALOG, pattern_regex(name)
 
 
-def named_database(database: str | None) -> DatabaseName:
+def nonempty_database_name(database: str | None) -> DatabaseName:
     """Returns the name of a database. Raises NotFoundError, with Hive's message, if it is null or empty."""
     prefix, name = split_database(database)
     if not name or prefix == "":
@@ -46,10 +46,10 @@ def named_database(database: str | None) -> DatabaseName:
     return DatabaseName(prefix or DEFAULT_CATALOG, name)
 
 
-def given_pattern(pattern: str | None) -> str:
+def required_pattern(pattern: str | None) -> str:
     """Returns a pattern of database names, unchanged. Raises InvalidInputError if it is null."""
     if split_database(pattern)[1] is None:
-        raise InvalidInputError("The name or pattern of a database must be given")
+        raise InvalidInputError("The name or pattern of the database is null: set it")
     return str(pattern)
 
 
@@ -71,7 +71,7 @@ def required(name: str, value: T | None) -> T:
 
 
 @contextmanager
-def said_as(error: type[MetastoreError], *kinds: type[MetastoreError]) -> Iterator[None]:
+def raised_as(error: type[MetastoreError], *kinds: type[MetastoreError]) -> Iterator[None]:
     """Replaces errors of these kinds by another, for methods of Hive that do so."""
     try:
         yield

@@ -199,5 +199,5 @@ def _owner(statistics: Sequence[ColumnStatistics]) -> TableName:
     described = [_described(column_statistics) for column_statistics in statistics]
     names = {table_name(desc.dbName, desc.tableName, desc.catName) for desc in described}
     if len(names) != 1:
-        raise InvalidInputError(f"Column statistics of one table must be given, these are of {len(names)}")
+        raise InvalidInputError(f"The column statistics are of {len(names)} tables: send those of one table in a call")
     return names.pop()

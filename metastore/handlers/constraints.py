@@ -9,7 +9,7 @@ from metastore.domain.names import fold
 from metastore.domain.privileges import Right
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidObjectError, NotFoundError, UndeclaredError
-from metastore.handlers.arguments import database_name, said_as, table_name
+from metastore.handlers.arguments import database_name, raised_as, table_name
 from metastore.operations.answer_filters import all_constraints, foreign_keys
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import any_of, change, from_fields, operation, visible
@@ -169,7 +169,7 @@ class ConstraintHandlers:
 
 def _as_hive() -> AbstractContextManager[None]:
     """Reports errors as Hive does: it throws InvalidObjectException, which these methods do not declare."""
-    return said_as(UndeclaredError, InvalidObjectError, NotFoundError)
+    return raised_as(UndeclaredError, InvalidObjectError, NotFoundError)
 
 
 def _pattern(database: str | None, table: str | None) -> tuple[str | None, str | None]:

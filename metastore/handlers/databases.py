@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.domain.privileges import Right
 from metastore.encoding.binary import EncodedStruct
-from metastore.handlers.arguments import database_name, database_pattern, given_database_name, required
+from metastore.handlers.arguments import database_name, database_pattern, required, required_database_name
 from metastore.operations.answer_filters import database_objects, databases
 from metastore.operations.assignments import set_database_owner
 from metastore.operations.audit_details import parameters
@@ -39,7 +39,7 @@ class DatabaseHandlers:
         audit_detail=from_fields(parameters, "database.parameters"),
     )
     def create_database(self, database: Database) -> None:
-        name = given_database_name(database.name, database.catalogName)
+        name = required_database_name(database.name, database.catalogName)
         database.name = name.name
         self._databases.create(name.catalog, database)
 
@@ -68,11 +68,11 @@ class DatabaseHandlers:
 
     @operation(_DATABASE, visible)
     def get_database(self, name: str) -> EncodedStruct[Database]:
-        return self._databases.get(given_database_name(name))
+        return self._databases.get(required_database_name(name))
 
     @operation(DatabaseFields("request.name", "request.catalogName"), visible)
     def get_database_req(self, request: GetDatabaseRequest) -> EncodedStruct[Database]:
-        return self._databases.get(given_database_name(request.name, request.catalogName))
+        return self._databases.get(required_database_name(request.name, request.catalogName))
 
     @operation(DatabaseFields("pattern"), answer_filter=from_fields(databases, TARGET))
     def get_databases(self, pattern: str | None) -> list[str]:
@@ -107,12 +107,12 @@ class DatabaseHandlers:
 
     @change(_DATABASE, any_of(Right.DROP))
     def drop_database(self, name: str, delete_data: bool, cascade: bool) -> None:
-        self._databases.drop(given_database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
+        self._databases.drop(required_database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
 
     @change(DatabaseFields("req.name", "req.catalogName"), any_of(Right.DROP), missing_ok="req.ignoreUnknownDb")
     def drop_database_req(self, request: DropDatabaseRequest) -> None:
         self._databases.drop(
-            given_database_name(request.name, request.catalogName),
+            required_database_name(request.name, request.catalogName),
             delete_data=bool(request.deleteData),
             cascade=bool(request.cascade),
             if_exists=bool(request.ignoreUnknownDb),

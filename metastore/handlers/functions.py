@@ -13,7 +13,7 @@ from metastore.errors import (
     UndeclaredError,
     VersionDependentError,
 )
-from metastore.handlers.arguments import database_name, given_database_name
+from metastore.handlers.arguments import database_name, required_database_name
 from metastore.operations.answer_filters import function_names, functions, functions_of_database
 from metastore.operations.assignments import set_function_owner
 from metastore.operations.fields import DatabaseFields, TableFields
@@ -49,8 +49,8 @@ class FunctionHandlers:
 
     @change(_TABLE, from_fields(altered_function, "dbName", "funcName", "newFunc"))
     def alter_function(self, database: str, name: str, function: Function) -> None:
-        home = given_database_name(database)
-        target = DatabaseName(home.catalog, given_database_name(function.dbName).name)
+        home = required_database_name(database)
+        target = DatabaseName(home.catalog, required_database_name(function.dbName).name)
         try:
             self._functions.alter(home, _function_name(name), function, target)
         except InvalidObjectError as error:
@@ -60,15 +60,15 @@ class FunctionHandlers:
 
     @change(_TABLE, from_fields(dropped_function, "dbName", "funcName"))
     def drop_function(self, database: str, name: str) -> None:
-        self._functions.drop(given_database_name(database), _function_name(name))
+        self._functions.drop(required_database_name(database), _function_name(name))
 
     @operation(_DATABASE, visible)
     def get_function(self, database: str, name: str) -> EncodedStruct[Function]:
-        return self._functions.get(given_database_name(database), _function_name(name))
+        return self._functions.get(required_database_name(database), _function_name(name))
 
     @operation(_DATABASE, answer_filter=from_fields(function_names, TARGET))
     def get_functions(self, database: str, pattern: str | None) -> list[str]:
-        return self._functions.names(given_database_name(database), pattern_regex(pattern))
+        return self._functions.names(required_database_name(database), pattern_regex(pattern))
 
     @operation(
         DatabaseFields("request.dbName", "request.catalogName"),

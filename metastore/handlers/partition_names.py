@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.partition_names import first_invalid_character, parse_name
 from metastore.encoding.binary import EncodedTexts
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import given_table_name, limit
+from metastore.handlers.arguments import limit, required_table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import operation, visible
 from metastore.services.entry.partitions_read import PartitionReadService
@@ -26,21 +26,21 @@ class PartitionNameHandlers:
 
     @operation(_TABLE, visible)
     def get_partition_names(self, database: str, table: str, maximum: int) -> EncodedTexts:
-        name, by_hive_3 = given_table_name(database, table), database.startswith("@")
+        name, by_hive_3 = required_table_name(database, table), database.startswith("@")
         return self._partitions.names(name, limit(maximum), must_exist=by_hive_3)
 
     @operation(TableFields("partitionReq.dbName", "partitionReq.tblName", "partitionReq.catName"), visible)
     def fetch_partition_names_req(self, request: PartitionsRequest) -> EncodedTexts:
-        name = given_table_name(request.dbName, request.tblName, request.catName)
+        name = required_table_name(request.dbName, request.tblName, request.catName)
         return self._partitions.names(name, limit(request.maxParts))
 
     @operation(_TABLE, visible)
     def get_partition_names_ps(self, database: str, table: str, values: list[str], maximum: int) -> EncodedTexts:
-        return self._partitions.names_by_values(given_table_name(database, table), values or [], limit(maximum))
+        return self._partitions.names_by_values(required_table_name(database, table), values or [], limit(maximum))
 
     @operation(TableFields("req.dbName", "req.tblName", "req.catName"), visible)
     def get_partition_names_ps_req(self, request: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
-        name = given_table_name(request.dbName, request.tblName, request.catName)
+        name = required_table_name(request.dbName, request.tblName, request.catName)
         names = self._partitions.names_by_values(name, request.partValues or [], limit(request.maxParts))
         return GetPartitionNamesPsResponse(names=names)
 

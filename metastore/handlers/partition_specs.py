@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.errors import InvalidInputError, UndeclaredError
-from metastore.handlers.arguments import given_table_name, limit, table_name
+from metastore.handlers.arguments import limit, required_table_name, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import change, from_fields, operation, visible
 from metastore.operations.requirements import partition_specs
@@ -40,13 +40,13 @@ class PartitionSpecHandlers:
     def get_partitions_pspec(self, database: str, table: str, maximum: int) -> Specs:
         if table is None:
             raise UndeclaredError("Table name cannot be null")
-        return self._specs.select(given_table_name(database, table), None, limit(maximum))
+        return self._specs.select(required_table_name(database, table), None, limit(maximum))
 
     @operation(_TABLE, visible)
     def get_part_specs_by_filter(self, database: str, table: str, text: str, maximum: int) -> Specs:
-        return self._specs.select(given_table_name(database, table), text, limit(maximum))
+        return self._specs.select(required_table_name(database, table), text, limit(maximum))
 
     @operation(TableFields("request.dbName", "request.tblName", "request.catName"), visible)
     def get_partitions_with_specs(self, request: GetPartitionsRequest) -> GetPartitionsResponse:
-        name = given_table_name(request.dbName, request.tblName, request.catName)
+        name = required_table_name(request.dbName, request.tblName, request.catName)
         return GetPartitionsResponse(self._specs.select_parts(name, request.projectionSpec, request.filterSpec))

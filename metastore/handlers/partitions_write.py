@@ -7,7 +7,7 @@ from typing import TypeAlias
 from metastore.domain.names import TableName
 from metastore.domain.privileges import Right
 from metastore.errors import InvalidInputError
-from metastore.handlers.arguments import given_table_name, properties, required, table_name, table_of
+from metastore.handlers.arguments import properties, required, required_table_name, table_name, table_of
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields
@@ -75,7 +75,7 @@ class PartitionWriteHandlers:
 
     @_ADD_PARTITION
     def add_partition_with_environment_context(self, new: Partition, context: Context) -> Partition:
-        name = given_table_name(new.dbName, new.tableName, new.catName)
+        name = required_table_name(new.dbName, new.tableName, new.catName)
         return self._partitions.add(name, [new], context=properties(context))[0]
 
     @change(
@@ -102,7 +102,7 @@ class PartitionWriteHandlers:
 
     @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def append_partition(self, database: str, table: str, values: list[str]) -> Partition:
-        return self._partitions.append(given_table_name(database, table), values=values or [])
+        return self._partitions.append(required_table_name(database, table), values=values or [])
 
     @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def append_partition_with_environment_context(
@@ -112,7 +112,7 @@ class PartitionWriteHandlers:
 
     @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def append_partition_by_name(self, database: str, table: str, name: str) -> Partition:
-        return self._partitions.append(given_table_name(database, table), name=name)
+        return self._partitions.append(required_table_name(database, table), name=name)
 
     @change(_TABLE, any_of(Right.INSERT, Right.ALTER))
     def append_partition_by_name_with_environment_context(
@@ -137,7 +137,9 @@ class PartitionWriteHandlers:
         self, database: str, table: str, values: list[str], delete_data: bool, context: Context
     ) -> bool:
         deleting, purge = bool(delete_data), purges(properties(context))
-        self._partitions.drop(given_table_name(database, table), values=values or [], delete_data=deleting, purge=purge)
+        self._partitions.drop(
+            required_table_name(database, table), values=values or [], delete_data=deleting, purge=purge
+        )
         return True
 
     @change(_TABLE, any_of(Right.DELETE, Right.DROP))
@@ -149,7 +151,7 @@ class PartitionWriteHandlers:
         self, database: str, table: str, name: str, delete_data: bool, context: Context
     ) -> bool:
         deleting, purge = bool(delete_data), purges(properties(context))
-        self._partitions.drop(given_table_name(database, table), name=name, delete_data=deleting, purge=purge)
+        self._partitions.drop(required_table_name(database, table), name=name, delete_data=deleting, purge=purge)
         return True
 
     @change(
@@ -176,23 +178,23 @@ class PartitionWriteHandlers:
 
     @_ALTER_PARTITION
     def alter_partition(self, database: str, table: str, new: Partition) -> None:
-        self._alter.alter(given_table_name(database, table), [new], {})
+        self._alter.alter(required_table_name(database, table), [new], {})
 
     @_ALTER_PARTITION
     def alter_partition_with_environment_context(
         self, database: str, table: str, new: Partition, context: Context
     ) -> None:
-        self._alter.alter(given_table_name(database, table), [new], properties(context))
+        self._alter.alter(required_table_name(database, table), [new], properties(context))
 
     @_ALTER_PARTITIONS
     def alter_partitions(self, database: str, table: str, new: list[Partition]) -> None:
-        self._alter.alter(given_table_name(database, table), required("new_parts", new), {})
+        self._alter.alter(required_table_name(database, table), required("new_parts", new), {})
 
     @_ALTER_PARTITIONS
     def alter_partitions_with_environment_context(
         self, database: str, table: str, new: list[Partition], context: Context
     ) -> None:
-        self._alter.alter(given_table_name(database, table), required("new_parts", new), properties(context))
+        self._alter.alter(required_table_name(database, table), required("new_parts", new), properties(context))
 
     @change(
         _REQUESTED_TABLE,
@@ -212,7 +214,7 @@ class PartitionWriteHandlers:
         audit_detail=from_fields(parameters, "new_part.parameters"),
     )
     def rename_partition(self, database: str, table: str, values: list[str], new: Partition) -> None:
-        self._alter.rename(given_table_name(database, table), values or [], new)
+        self._alter.rename(required_table_name(database, table), values or [], new)
 
     @change(_REQUESTED_TABLE, any_of(Right.ALTER), from_fields(partition_location, TARGET, "req.newPart"))
     def rename_partition_req(self, request: RenamePartitionRequest) -> RenamePartitionResponse:

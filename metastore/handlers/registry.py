@@ -26,8 +26,8 @@ def served() -> dict[str, Method]:
         for _, handler_class in inspect.getmembers(module, inspect.isclass):
             if handler_class.__module__ != module.__name__:
                 continue
-            found = methods_of(info.name, handler_class, known)
-            if twice := found.keys() & methods.keys():
-                raise ConfigurationError(f"{', '.join(sorted(twice))}: served by two classes of handlers")
-            methods |= found
+            declared = methods_of(info.name, handler_class, known)
+            if duplicates := declared.keys() & methods.keys():
+                raise ConfigurationError(f"{', '.join(sorted(duplicates))}: two classes of handlers serve it")
+            methods |= declared
     return methods

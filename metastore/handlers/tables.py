@@ -12,12 +12,12 @@ from metastore.errors import InvalidObjectError, InvalidOperationError, VersionD
 from metastore.handlers.arguments import (
     database_name,
     database_pattern,
-    given_pattern,
-    given_table_name,
     limit,
-    named_database,
+    nonempty_database_name,
     properties,
     required,
+    required_pattern,
+    required_table_name,
     table_name,
 )
 from metastore.operations.answer_filters import filtered_table_names, table_infos, table_names, tables, tables_field
@@ -147,7 +147,7 @@ class TableHandlers:
 
     @operation(_NAMED_DATABASE, answer_filter=from_fields(table_names, TARGET))
     def get_all_tables(self, database: str | None) -> list[str]:
-        name = database_name(given_pattern(database))
+        name = database_name(required_pattern(database))
         return self._tables.all_names(name) if is_object_name(name.name) else self.get_tables(database, None)
 
     @operation(_NAMED_DATABASE, answer_filter=from_fields(table_names, TARGET))
@@ -156,7 +156,7 @@ class TableHandlers:
 
     @operation(_NAMED_DATABASE, answer_filter=from_fields(table_names, TARGET))
     def get_tables_by_type(self, database: str | None, pattern: str | None, kind: str | None) -> list[str]:
-        name = database_name(given_pattern(database))
+        name = database_name(required_pattern(database))
         if is_object_name(name.name):
             return self._tables.names(name, pattern_regex(pattern), kind or None)
         catalog, databases = database_pattern(database)
@@ -184,7 +184,7 @@ class TableHandlers:
 
     @operation(_DATABASE, answer_filter=from_fields(filtered_table_names, TARGET, "filter"), limit="max_tables")
     def get_table_names_by_filter(self, database: str, text: str | None, maximum: int) -> list[str]:
-        name = named_database(database)
+        name = nonempty_database_name(database)
         if text is None:
             raise InvalidOperationError("cannot apply null filter")
         return self._tables.names_by_filter(name, text, limit(maximum))
@@ -196,7 +196,7 @@ class TableHandlers:
     @_ALTER_TABLE
     def alter_table_with_cascade(self, database: str, name: str, table: Table, cascade: bool) -> None:
         _unprefix(table)
-        self._alter.alter(given_table_name(database, name), table, context={}, cascade=bool(cascade))
+        self._alter.alter(required_table_name(database, name), table, context={}, cascade=bool(cascade))
 
     @change(
         _TABLE,
@@ -208,7 +208,7 @@ class TableHandlers:
     ) -> None:
         options = properties(context)
         _unprefix(table)
-        self._alter.alter(given_table_name(database, name), table, context=options, cascade=do_cascade(options))
+        self._alter.alter(required_table_name(database, name), table, context=options, cascade=do_cascade(options))
 
     @change(
         TableFields("req.dbName", "req.tableName", "req.catName"),

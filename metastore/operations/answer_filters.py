@@ -60,9 +60,9 @@ def catalogs(authorizer: Authorizer, answer: GetCatalogsResponse) -> GetCatalogs
     return answer
 
 
-def catalog(authorizer: Authorizer, answer: GetCatalogResponse, given: str | None) -> GetCatalogResponse:
+def catalog(authorizer: Authorizer, answer: GetCatalogResponse, catalog_name: str | None) -> GetCatalogResponse:
     """Raises NotFoundError, as the service does, for a catalog in which the caller may see nothing."""
-    name = fold(given) or DEFAULT_CATALOG
+    name = fold(catalog_name) or DEFAULT_CATALOG
     if name not in authorizer.visible_catalogs([name]):
         raise NotFoundError(f"No catalog {name}")
     return answer

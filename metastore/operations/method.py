@@ -124,11 +124,11 @@ def methods_of(domain: str, handlers: type[Any], known: Iterable[str] = ()) -> d
     Raises ConfigurationError for a wire method without a declared operation, and for an operation that names an unknown
     method or field.
     """
-    found = {}
+    methods = {}
     for name, handler in vars(handlers).items():
         declaration = operation_of(handler)
         if declaration is not None:
-            found[name] = Method(name, domain, declaration)
+            methods[name] = Method(name, domain, declaration)
         elif name in known:
             raise ConfigurationError(f"{handlers.__name__}.{name} declares no operation: decorate it with @operation")
-    return found
+    return methods

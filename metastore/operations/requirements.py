@@ -47,8 +47,8 @@ Constraint: TypeAlias = (
 
 def new_database(database: Database | CreateDatabaseRequest) -> Requirements:
     """CREATE on the catalog, and the right to its locations."""
-    given = database.databaseName if isinstance(database, CreateDatabaseRequest) else database.name
-    name = database_name(given, database.catalogName)
+    text = database.databaseName if isinstance(database, CreateDatabaseRequest) else database.name
+    name = database_name(text, database.catalogName)
     yield RequiredPrivilege(CatalogName(name.catalog), (Right.CREATE,))
     yield LocationPrivilege(name, None, _set(database.locationUri, database.managedLocationUri))
 

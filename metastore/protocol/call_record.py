@@ -19,7 +19,7 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.errors import MetastoreError, QuotaExceededError, UnavailableError
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
 from metastore.monitoring.shared_metrics import OUTCOMES, WorkerMetrics
-from metastore.protocol.exceptions import text_of, told_as
+from metastore.protocol.exceptions import exception_of, text_of
 
 log = logging.getLogger("metastore.calls")
 
@@ -72,9 +72,9 @@ class CallRecords:
         success = getattr(answer, "success", None)
         if self._metrics:
             partitions = rows_of(success) or 0 if "partition" in method else 0
-            told = told_as(answer) if outcome == DECLARED else ""
+            exception = exception_of(answer) if outcome == DECLARED else ""
             sums = seconds, peer.database_seconds, peer.waiting_seconds, len(peer.statements), partitions
-            self._metrics.count_call((method, outcome, told, request, reply, sums, peer.statements))
+            self._metrics.count_call((method, outcome, exception, request, reply, sums, peer.statements))
         slow = seconds >= self._slow
         level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
         if not (slow or log.isEnabledFor(level)):

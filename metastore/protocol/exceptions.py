@@ -107,7 +107,7 @@ def undeclared(error: Exception) -> TApplicationException:
     return TApplicationException(TApplicationException.INTERNAL_ERROR, text_of(error))
 
 
-def told_as(answer: Any) -> str:
+def exception_of(answer: Any) -> str:
     """Returns the name of the exception in an answer (a result or a TApplicationException); empty if there is none."""
     if isinstance(answer, TApplicationException):
         return _UNDECLARED
@@ -119,7 +119,7 @@ def told_as(answer: Any) -> str:
     return ""
 
 
-def all_told(results: Iterable[Any]) -> list[str]:
+def exception_names(results: Iterable[Any]) -> list[str]:
     """Returns the names of all exceptions that these results can carry."""
     return sorted({_UNDECLARED} | {kind.__name__ for result in results for kind in Declared(result).kinds})
 

@@ -49,5 +49,5 @@ class TracedRecords(CallRecords):
             "metastore.database_seconds": peer.database_seconds,
             "metastore.waiting_seconds": peer.waiting_seconds,
         }
-        told = None if error is None else one_line(text_of(error))
-        self._spans.add(f"metastore/{method}", time.perf_counter() - started, attributes, told)
+        message = None if error is None else one_line(text_of(error))
+        self._spans.add(f"metastore/{method}", time.perf_counter() - started, attributes, message)

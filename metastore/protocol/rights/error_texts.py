@@ -32,7 +32,7 @@ def hide_names(authorizer: Authorizer, error: MetastoreError, method: Method, ar
     texts = list(_texts(arguments)) if hidden else []
     for table in hidden:
         full = tables[table]
-        if full in error.others or not any(found.names(table, full) for found in texts):
+        if full in error.others or not any(group.names(table, full) for group in texts):
             text = re.sub(rf"\b{re.escape(full)}\b", HIDDEN, text)
     error.args = (text,)
 

@@ -70,16 +70,16 @@ class Authorization:
         """Returns the tables that the caller may see. For callers who see everything, that is all of the names, whether
         or not the tables exist.
         """
-        asked = set(names)
+        unique = set(names)
         with self._store.read() as work:
             grants = self._cache.current(work)
-            return asked if grants.sees_everything else set(work.access.seen_tables(asked, grants))
+            return unique if grants.sees_everything else set(work.access.seen_tables(unique, grants))
 
     def creation_times(self, names: Iterable[TableName]) -> dict[TableName, int]:
         """Returns the tables that the caller may see, with their creation times in seconds since 1970."""
-        asked = set(names)
+        unique = set(names)
         with self._store.read() as work:
-            return work.access.seen_tables(asked, self._cache.current(work))
+            return work.access.seen_tables(unique, self._cache.current(work))
 
     def fully_visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns the databases in which the caller may see every table, dropped tables included."""
@@ -88,19 +88,19 @@ class Authorization:
 
     def visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns the databases that the caller may see."""
-        asked = set(names)
+        unique = set(names)
         with self._store.read() as work:
             grants = self._cache.current(work)
-            return asked if grants.sees_everything else work.access.seen_databases(asked, grants)
+            return unique if grants.sees_everything else work.access.seen_databases(unique, grants)
 
     def visible_catalogs(self, names: Iterable[str]) -> set[str]:
         """Returns the catalogs in which the caller may see an object."""
-        asked = set(names)
+        unique = set(names)
         with self._store.read() as work:
             grants = self._cache.current(work)
             if grants.sees_everything:
-                return asked
-            return asked & (work.access.seen_catalogs(grants) | grants.catalogs.keys())
+                return unique
+            return unique & (work.access.seen_catalogs(grants) | grants.catalogs.keys())
 
     def hidden_tables(self, names: Iterable[TableName]) -> set[TableName]:
         """Returns the tables that exist, and that the caller may not see."""
@@ -120,11 +120,11 @@ class Authorization:
 
     def _looked_up(self, names: Iterable[Name]) -> tuple[CallerGrants, dict[Name, Securable]]:
         """Returns the caller's grants, and the objects that exist."""
-        asked = list(dict.fromkeys(names))
+        unique = list(dict.fromkeys(names))
         with self._store.read() as work:
             grants = self._cache.current(work)
-            securables = work.access.find(asked, grants)
-        return grants, {name: securable for name, securable in zip(asked, securables, strict=True) if securable}
+            securables = work.access.find(unique, grants)
+        return grants, {name: securable for name, securable in zip(unique, securables, strict=True) if securable}
 
 
 def _without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:
