@@ -82,7 +82,7 @@ def test_locations_are_its_own_where_they_are_granted() -> None:
     assert held.claim(["a", "b"]) == {"a"}
     assert held.claim([]) == set()
     with pytest.raises(PublishConflictError, match="belongs to another"):
-        held.claim_own("c")
+        held.claim_write_directory("c")
 
 
 def test_what_cannot_be_ended_is_left_to_cleaning(monkeypatch: pytest.MonkeyPatch) -> None:
