@@ -18,8 +18,8 @@ from spark_client.jvm.sql_text import quote
 from spark_client.table.bucket_rules import EMPTY_FILES, creates_empty_files
 from spark_client.table.paths import name_of, parent
 from spark_client.write.bucket_hash import bucket_number
-from spark_client.write.commit import Write
 from spark_client.write.empty_buckets import add_empty_files
+from spark_client.write.placement import Write
 from spark_client.write.snapshot import Snapshot, Values
 from spark_client.write.staging import StagedFile, write_staging
 

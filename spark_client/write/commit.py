@@ -1,14 +1,16 @@
-"""A registered write, from its first file to its last: staged files are placed. See docs/explanation/publishing.md."""
+"""One registered write, from registration to cleanup. See docs/explanation/publishing.md for the protocol.
+
+publication.py drives the commits of a statement: it moves the files of each, then publishes all of them in one call.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from metastore.client.structs import PublishMode, PublishPartition, Skew, Table
+from metastore.client.structs import PublishMode, PublishPartition, Skew
 from spark_client.context import Context
 from spark_client.errors import PublishConflictError
 from spark_client.jvm.files import FILE_ERRORS, Files
@@ -18,12 +20,12 @@ from spark_client.table.settings import is_in_place, lease_seconds
 from spark_client.table.skew_layout import FLAT, LAYOUT
 from spark_client.write.journal import Journal
 from spark_client.write.lease import Lease
-from spark_client.write.micro_batch import MicroBatch
 from spark_client.write.placement import (
     QUERY_ID,
     VERSIONS,
     Placement,
     PlacementPlanner,
+    Write,
     final_locations,
     table_root,
     write_directory,
@@ -41,41 +43,20 @@ from spark_client.write.staging import StagedFile
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One INSERT: its table as it was when it began, and what it is to do."""
-
-    table: Table
-    static: Mapping[str, str]
-    overwrite: bool
-    whole: bool = False  # overwrites all partitions below the static values, also those that receive no rows
-    replaces: Collection[Values] | None = None  # overwrites these, and no others
-    batch: MicroBatch | None = None  # that it is part of, which the partitions remember that it brings rows to
-    strict: bool = False  # its rows are of the table as it was: an append must not meet another writer either
-
-    def required(self, snapshot: Snapshot) -> Collection[Values]:
-        """Lists the partitions that it is about even if they receive no rows."""
-        if self.replaces is not None:
-            return self.replaces
-        named = () if self.static_partition is None else (self.static_partition,)
-        return dict.fromkeys((*named, *snapshot)) if self.whole else named
-
-    @property
-    def static_partition(self) -> Values | None:
-        """The one partition that the statement names, or None if rows decide."""
-        names = [column.name for column in self.table.partition_columns]
-        return tuple(self.static[name] for name in names) if len(self.static) == len(names) else None
-
-
 class Commit:
-    """A registered write. As a context, it leaves no file of a write that did not become visible.
+    """A registered write with its lease and its file operations.
 
-    Only where that is not known (WriteUncertainError), or what there is cannot be removed, is it left to cleaning.
+    Leaving the context undoes and deletes a write that was not published. Files are left to the metastore's cleaning
+    only if it is unknown whether the write is visible (WriteUncertainError), or if they cannot be deleted.
+
+    `may_be_visible` and `published` are set by publication.py.
     """
 
-    def __init__(self, context: Context, write: Write, places: Iterable[str] = ()) -> None:
-        """Registers. `places`: others' directories to which its files will go, as far as is known before they are
-        written: the metastore is told of them in a call that is made anyway.
+    def __init__(self, context: Context, write: Write, shared_directories: Iterable[str] = ()) -> None:
+        """Registers the write.
+
+        `shared_directories`: directories of other writers that will receive files, if they are known before Spark
+        writes. They are registered in the same call as the write's directory.
 
         Raises NoSuchTableError, InvalidInsertError, MetastoreUnavailableError.
         """
@@ -87,10 +68,9 @@ class Commit:
         self._staged: Sequence[StagedFile] = ()
         self._snapshot: Snapshot = {}
         self._skews: Mapping[Values, Skew] = {}
-        self._placed: Placement | None = None
+        self._placement: Placement | None = None
         self._is_closed = False
-        self._places = places
-        # Set by who publishes it.
+        self._shared_directories = shared_directories
         self.may_be_visible = False
         self.published: Placement | None = None
         self.query_id = self._lease.query_id
@@ -99,7 +79,7 @@ class Commit:
 
     def __enter__(self) -> Self:
         try:
-            self._lease.claim_write_directory(self.directory, self._places)
+            self._lease.claim_write_directory(self.directory, self._shared_directories)
         except BaseException:
             self._lease.end()
             raise
@@ -117,53 +97,59 @@ class Commit:
             return
         self._is_closed = True
         if self.published:
-            self._tidy(self.published)
+            self._delete_leftovers(self.published)
         elif not self.may_be_visible and self._journal.undo() and self._delete():
-            # The table may have been dropped: Spark makes none anew where something is.
+            # Spark refuses to create a table in a directory that exists, so a dropped table must leave none behind.
             self._files.prune([parent(self.directory)], table_root(self.write.table.location or ""))
+            # The write ends last: until then cleaning finds its files if this process dies.
             self._lease.end()
 
     def set_files(
         self, staged: Sequence[StagedFile], snapshot: Snapshot, skews: Mapping[Values, Skew] | None = None
     ) -> None:
-        """Brings what is to be published, and what there was. `skews`: of new partitions that differ."""
+        """Sets the files to publish and the partitions as they were read before Spark wrote.
+
+        `skews`: the skew of new partitions whose skew is not the table's.
+        """
         self._staged, self._snapshot, self._skews = staged, snapshot, skews or {}
 
     def move_files(self, before: Sequence[PublishPartition], *, again: bool) -> Placement:
-        """Brings the files to where they belong; `before` is what is published to the table with them, but earlier.
+        """Moves the files to their final locations and returns the placement.
 
-        `again`: after `refresh_snapshot`. Raises PublishConflictError, WriteFailedError, and FILE_ERRORS.
+        Args:
+            before: What earlier writes of the statement publish to the same table, in the same call.
+            again: This is a retry after `refresh_snapshot`.
+
+        Raises PublishConflictError, WriteFailedError, and FILE_ERRORS.
         """
         write, staged = self.write, self._staged
-        if again and write.overwrite and self._placed:
-            return self._placed  # Nothing that it replaces has changed; in place, it would find its own files there.
-        snapshot = self._with_found(with_publications(self._snapshot, write.table, before))
+        if again and write.overwrite and self._placement:
+            # Only appends of the statement retry; what this one replaces is unchanged. A new plan in place would take
+            # this write's own files for files to replace.
+            return self._placement
+        snapshot = self._with_unrecorded(with_publications(self._snapshot, write.table, before))
         planner = PlacementPlanner(
-            write.table,
-            snapshot,
-            self.query_id,
-            write.overwrite,
-            write.required(snapshot),
-            self._in_place,
-            self._skews,
-            write.batch.note if write.batch else {},
-            partition_directory_keys(write.table),
+            write, snapshot, self.query_id, self._in_place, self._skews, partition_directory_keys(write.table)
         )
-        placement = planner.plan(staged, self._granted(planner, staged), self._contents(planner.replaced(staged)))
-        self._lease.share(placement.shared)
+        contents = self._contents(planner.replaced_in_place(staged))
+        placement = planner.plan(staged, self._granted(planner, staged), contents)
+        # The metastore must know of shared directories and renames before the first file moves: if this process dies,
+        # cleaning undoes them from there.
+        self._lease.share(placement.shared_directories)
         if placement.away:
-            self._lease.rename([*placement.away, *placement.moves])
+            self._lease.register_renames([*placement.away, *placement.moves])
         self._context.on_step("registered")
         self._journal.run(placement)
         if self._in_place and not write.table.partition_columns:
             self._files.unmark_replaced([table_root(write.table.location or "")])
-        self._placed = placement
+        self._placement = placement
         return placement
 
     def refresh_snapshot(self, conflict: PublishConflictError) -> None:
-        """Looks at the table as it is now. The conflict stays one if this write was part of it, and must not guess.
+        """Reads the partitions again after a conflict, so that an append can be retried.
 
-        An overwrite must not replace what it has not seen; the rows of an append may have to be spread otherwise.
+        Raises `conflict` if this write is an overwrite of a changed partition: it must not replace rows that its
+        statement has not read. Raises PublishConflictError if the rows of an append would need another layout.
         """
         write, before = self.write, self._snapshot
         after = take_snapshot(self._context.metastore, write.table, write.static, with_skew=True)
@@ -173,103 +159,108 @@ class Commit:
             if any(_version(before, values) != _version(after, values) for values in touched):
                 raise conflict
             return
-        if write.batch and touched & write.batch.done(self._context.metastore, write.table, write.static):
-            raise PublishConflictError(
-                f"another run of the streaming query has brought this batch to {write.table.full_name}"
-            )
+        if write.batch and touched & write.batch.completed_partitions(
+            self._context.metastore, write.table, write.static
+        ):
+            raise PublishConflictError(f"another run of the streaming query has written this batch to {self._name}")
         for values in touched:
-            is_new = values in self._skews and values not in after
-            if not is_new and (values in self._skews or not same_layout(values, before, after, write.table)):
+            has_new_skew = values in self._skews
+            is_still_new = has_new_skew and values not in after
+            if not is_still_new and (has_new_skew or not same_layout(values, before, after, write.table)):
                 raise PublishConflictError(
-                    f"the skew or the buckets of {write.table.full_name}{list(values)} were changed meanwhile; "
-                    "run the INSERT again"
+                    f"the skew or the buckets of {self._name}{list(values)} changed during the INSERT; run it again"
                 )
         self._snapshot = after
 
     def check(self, placement: Placement, *, again: bool) -> None:
-        """Right before it is published. Raises NoSuchWriteError if the lease was lost, WriteFailedError if a file is.
+        """Checks the write right before publishing.
 
-        Others delete what is in directories that are theirs, too; and what was moved for an earlier plan may be gone.
+        Other clients may delete files in shared directories, and a retry may have lost files that an earlier attempt
+        moved. Raises NoSuchWriteError if the lease is lost, WriteFailedError if a file is missing.
         """
         self._lease.check()
-        places = set(placement.shared)
-        shared = [move.target for move in placement.moves if parent(move.target) in places]
+        directories = set(placement.shared_directories)
+        shared = [move.target for move in placement.moves if parent(move.target) in directories]
         self._files.find(final_locations(self._staged, placement.moves) if again else shared)
 
     def has_ended(self) -> bool:
-        """Tells whether it was published, given up, or cleaned."""
+        """Tells whether the write was published, ended or cleaned."""
         return not self._lease.is_open()
 
     def is_last_writer(self, publications: Sequence[PublishPartition]) -> bool:
-        """Tells whether a partition says that this write was the last to change it."""
-        return any(self._was_changed_by_us(publication) for publication in publications)
+        """Tells whether one of the partitions names this write as the last one that changed it."""
+        return any(self._was_changed_by_this(publication) for publication in publications)
 
-    def _with_found(self, snapshot: Snapshot) -> Snapshot:
-        """Returns it with directories of heavy values that nobody has told of, of partitions that are to get some."""
+    @property
+    def _name(self) -> str:
+        return self.write.table.full_name
+
+    def _with_unrecorded(self, snapshot: Snapshot) -> Snapshot:
+        """Adds directories of heavy values that the metastore has not recorded, for partitions that get such rows."""
         touched = set() if self.write.overwrite else {file.values for file in self._staged if file.directory}
-        found = {
+        changed = {
             values: with_unrecorded_directories(self._files, existing)
             for values, existing in snapshot.items()
             if values in touched and existing.parameters.get(LAYOUT) != FLAT
         }
-        return {**snapshot, **found}
+        return {**snapshot, **changed}
 
     def _granted(self, planner: PlacementPlanner, staged: Sequence[StagedFile]) -> set[str]:
-        """Directories in Hive's layout that nobody else has, and nothing of others' is in."""
-        wishes = [
-            *self._lease.claim(planner.requested_directories(staged)),
-            *planner.requested_skew_directories(staged),
-        ]
-        return set(self._files.free(wishes, self.query_id))
+        """Returns the requested directories that no other write or object uses and that hold no foreign files."""
+        claimed = self._lease.claim(planner.requested_directories(staged))
+        return set(self._files.free([*claimed, *planner.requested_skew_directories(staged)], self.query_id))
 
     def _contents(self, locations: Sequence[str]) -> dict[str, list[str]]:
-        """Lists what is to be renamed away: a partition's directory if it is there, all that is visible of a table."""
+        """Returns what to rename away: the directory of a partition if it exists, each visible child of a table's."""
         if self.write.table.partition_columns:
             return {location: [location] for location in self._files.existing(locations)}
         return {location: self._files.visible(location) for location in locations}
 
-    def _was_changed_by_us(self, publication: PublishPartition) -> bool:
+    def _was_changed_by_this(self, publication: PublishPartition) -> bool:
         table, metastore = self.write.table, self._context.metastore
         if publication.values:
-            found = metastore.get_partition(table.database, table.name, publication.values)
-            parameters = found.parameters if found else {}
+            partition = metastore.get_partition(table.database, table.name, publication.values)
+            parameters = partition.parameters if partition else {}
         else:
             parameters = metastore.get_table(table.database, table.name).parameters
         return parameters.get(QUERY_ID) == self.query_id
 
-    def _tidy(self, placement: Placement) -> None:
-        """Removes, once the write is visible, what is left in its own directory, unless a partition lies there."""
-        places = (
-            place
+    def _delete_leftovers(self, placement: Placement) -> None:
+        """Deletes what a published write left in its directory: all of it, unless a partition is stored there."""
+        locations = (
+            location
             for publication in placement.publications
-            for place in (publication.location, *publication.skewed_locations.values())
+            for location in (publication.location, *publication.skewed_locations.values())
         )
-        if not any(is_below(place, self.directory) for place in places):
+        if not any(is_below(location, self.directory) for location in locations):
             self._delete()
         else:
             self._files.prune({parent(move.source) for move in placement.moves}, self.directory)
-        self._mark(placement)
+        self._mark_replaced(placement)
 
-    def _mark(self, placement: Placement) -> None:
-        """Marks what was replaced: who reads the table by its path fails instead of missing what is new."""
+    def _mark_replaced(self, placement: Placement) -> None:
+        """Puts a file into directories that were replaced, so that Spark fails on the old path instead of reading
+        old rows.
+        """
         root = table_root(self.write.table.location or "")
-        elsewhere = [
+        versions = f"{root}/{VERSIONS}"
+        moved = [
             publication
             for publication in placement.publications
-            if publication.mode != PublishMode.APPEND and is_below(publication.location, f"{root}/{VERSIONS}")
+            if publication.mode != PublishMode.APPEND and is_below(publication.location, versions)
         ]
-        if not elsewhere:
+        if not moved:
             return
-        before = (self._snapshot.get(publication.values) for publication in elsewhere)
-        places = {existing.location for existing in before if existing}
-        replaced = [place for place in places if is_below(place, root) and not is_below(place, f"{root}/{VERSIONS}")]
+        states = (self._snapshot.get(publication.values) for publication in moved)
+        locations = {existing.location for existing in states if existing}
+        replaced = [location for location in locations if is_below(location, root) and not is_below(location, versions)]
         try:
             self._files.mark_replaced([root, *self._files.existing(replaced)], self.query_id)
         except FILE_ERRORS as error:
-            _log.warning("%s: who reads by path is not told of newer rows: %s", self.write.table.full_name, error)
+            _log.warning("%s: cannot mark replaced directories; readers by path see old rows: %s", self._name, error)
 
     def _delete(self) -> bool:
-        """Returns the write's own directory; false if it could not be."""
+        """Deletes the write's directory. Returns False if that fails; the metastore's cleaning deletes it later."""
         try:
             self._files.delete(self.directory)
         except FILE_ERRORS:

@@ -1,7 +1,7 @@
-"""INSERT INTO and INSERT OVERWRITE of any Parquet or ORC table in Hive's layout, list-bucketed ones above all.
+"""INSERT INTO and INSERT OVERWRITE of Parquet and ORC tables in Hive's layout, including list-bucketed ones.
 
-Data first, catalog last: rows go to `<table>/_versions/<query id>`, then files are placed into the table's
-directories, and one call publishes them all. What they replace is deleted later, by the metastore's cleaning.
+Data first, catalog last: Spark writes the rows to `<table>/_versions/<query id>`, the files move into the table's
+directories, and one call publishes all of them. The metastore's cleaning deletes replaced files later.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError, first_line
 from spark_client.table.directory_names import check_distinct, directory_path
 from spark_client.table.hive_settings import dynamic_partitions
-from spark_client.table.partition_spec import DynamicPartitions, resolve_partition
+from spark_client.table.partition_spec import DynamicPartitions, PartitionSpec, resolve_partition
 from spark_client.table.settings import max_file_size
 from spark_client.write.auto_skew import AutoSkew, choose_skew, is_auto
 from spark_client.write.buckets import write_buckets
-from spark_client.write.commit import Commit, Write
+from spark_client.write.commit import Commit
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.partition_rows import in_partitions, partition_columns
+from spark_client.write.placement import Write
 from spark_client.write.publication import publish
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
@@ -42,12 +43,21 @@ from spark_client.write.writable import writable_table
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """One INSERT: the rows of `data`, column by position, into `table` (`database.table`).
+    """A request to insert rows.
 
-    `partition` is the PARTITION clause: a column's text, or None where rows decide; empty: rows decide on all.
-    Dynamic partition columns are the last of `data`, in the table's order. `columns` is the column list of the
-    statement; columns that are not in it get NULL. Overwriting replaces the partitions that receive rows, and the
-    one that the clause names in full even if there are none.
+    Attributes:
+        table: `database.table`.
+        data: The rows. Columns are assigned by position; dynamic partition columns are last, in the table's order.
+        partition: The PARTITION clause: a column's value, or None if the rows supply it. Empty: the rows supply all.
+        overwrite: Replaces the partitions that receive rows, and the one that the clause names in full.
+        if_not_exists: Writes nothing if the partition of the clause exists.
+        columns: The column list of the statement. Other columns get their DEFAULT or NULL.
+        whole: An overwrite also empties the partitions of the clause that receive no rows.
+        replaces: An overwrite replaces exactly these partitions. Rows must belong to them.
+        replaced_parts: For partitions in `replaces`: the skew directories or buckets to replace. Others are kept.
+        based_on: The table and partitions from which the rows were computed. Any later change is a conflict.
+        max_file_size: Bytes. By default the setting of the session or table.
+        batch: The streaming batch, if the caller has already counted the statement (`statement_of_batch`).
     """
 
     table: str
@@ -56,95 +66,80 @@ class Insert:
     overwrite: bool = False
     if_not_exists: bool = False
     columns: Sequence[str] | None = None
-    # Overwriting empties the partitions below the clause that receive no rows.
     whole: bool = False
-    # Overwriting replaces just these partitions, also those of them that receive no rows; rows must be of these.
     replaces: Collection[Values] | None = None
-    # Of partitions in `replaces`, the numbers of the skew directories, or of the buckets, that alone are replaced.
-    parts: PartNumbers = field(default_factory=dict)
-    # The table as it was when the rows were chosen: what has changed since is a conflict, of an append, too.
-    seen: tuple[Table, Snapshot] | None = None
-    # Bytes; otherwise the session or the table says it.
+    replaced_parts: PartNumbers = field(default_factory=dict)
+    based_on: tuple[Table, Snapshot] | None = None
     max_file_size: int | None = None
-    # Of a streaming query, where it is part of another statement, which knows what has been done.
     batch: MicroBatch | None = None
 
 
-def insert_into(context: Context, table: str, data: DataFrame, **how: Any) -> WriteResult:
-    """Inserts once; `how` are the other fields of `Insert`. Raises as `insert_all`."""
-    return insert_all(context, [Insert(table, data, **how)])[0]
+def insert_into(context: Context, table: str, data: DataFrame, **options: Any) -> WriteResult:
+    """Runs one INSERT. `options` are the other fields of `Insert`. Raises as `insert_all`."""
+    return insert_all(context, [Insert(table, data, **options)])[0]
 
 
 def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]:
-    """Does the INSERTs of one statement: all of it becomes visible at once, or nothing does.
-
-    On any error the tables are as they were.
+    """Runs the INSERTs of one statement and publishes them together. On any error the tables are unchanged.
 
     Raises:
-        NoSuchTableError: there is no such table.
-        InvalidInsertError: the statement does not fit the table.
-        PublishConflictError: another writer changed a partition meanwhile; run it again.
-        WriteFailedError: the job or the file system failed.
-        WriteUncertainError: the metastore broke off at the moment of publishing.
+        NoSuchTableError: A table does not exist.
+        InvalidInsertError: The statement does not fit its table.
+        PublishConflictError: Another writer changed a partition during the statement. Run it again.
+        WriteFailedError: The Spark job or the file system failed.
+        WriteUncertainError: The connection to the metastore was lost during publishing; the outcome is unknown.
     """
     with ExitStack() as stack:
         tables = dict.fromkeys(insert.table.lower() for insert in inserts if insert.batch is None)
         batches = {table: stack.enter_context(statement_of_batch(context.spark, table)) for table in tables}
-        running = [
+        pending = [
             stack.enter_context(_PendingInsert(context, insert, batches.get(insert.table.lower())))
             for insert in inserts
         ]
+        # A table whose loads choose heavy values must get one choice for each new partition of the statement.
         chosen: dict[str, dict[Values, Skew]] = defaultdict(dict)
-        for part in running:
+        for part in pending:
             part.stage(chosen[part.table])
-        _check_disjoint(running)
-        return _publish(context, running)
+        _check_disjoint(pending)
+        return _publish(context, pending)
 
 
 class _PendingInsert:
-    """An INSERT from its first file to its last; as a context, it leaves no staging behind, whatever happens."""
+    """An INSERT that is running. Leaving the context deletes its staged files unless they were published."""
 
     def __init__(self, context: Context, insert: Insert, batch: MicroBatch | None) -> None:
+        # 1. Resolve the table and the PARTITION clause. Rows computed from the table come with its state.
         self._context, self._insert = context, insert
-        table, seen = insert.seen or (writable_table(context, insert.table), None)
-        names = [column.name for column in table.partition_columns]
-        spec = resolve_partition(
-            table.full_name,
-            names,
-            insert.partition,
-            if_not_exists=insert.if_not_exists,
-            # Hive's limits are for INSERTs.
-            dynamic=dynamic_partitions(context.spark) if seen is None else DynamicPartitions(),
-        )
-        self._spec = replace(spec, static=normalise_static(context.spark, table, spec))
-        check_characters(context.spark, self._spec.static.values())
-        directory_path(table, list(self._spec.static.values()))
-        self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
+        table, snapshot = insert.based_on or (writable_table(context, insert.table), None)
+        self._spec = self._resolve(table)
         self._write = Write(
             table,
             dict(self._spec.static),
             insert.overwrite,
             insert.whole,
             replaces=insert.replaces,
-            strict=seen is not None,
             batch=insert.batch or batch,
+            strict=snapshot is not None,
         )
-        self.table = table.full_name
+        self.table, self.overwrites = table.full_name, insert.overwrite
+        # 2. Cast the rows. Nothing runs yet.
+        self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
+        # 3. Read the partitions, before the streaming markers (see MicroBatch.completed_partitions).
         self._snapshot = (
             take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
-            if seen is None
-            else seen
+            if snapshot is None
+            else snapshot
         )
-        # IF NOT EXISTS, or a batch that runs again: there is nothing to do.
-        self.table_exists = insert.if_not_exists and self._write.static_partition in self._snapshot
-        if batch and (done := batch.done(context.metastore, table, self._spec.static)):
-            self.table_exists = insert.overwrite or not self._spec.dynamic
-            # A partition that the batch itself has dropped gets its rows again.
+        # 4. Skip what exists (IF NOT EXISTS), or what an earlier run of the streaming batch has written.
+        self.is_skipped = insert.if_not_exists and self._write.static_partition in self._snapshot
+        if batch and (done := batch.completed_partitions(context.metastore, table, self._spec.static)):
+            self.is_skipped = insert.overwrite or not self._spec.dynamic
+            # Partitions that the batch itself dropped after the marker have no marker, and get their rows again.
             self._rows = self._rows.filter(~in_partitions(table, partition_columns(table), done))
-        self.overwrites = insert.overwrite
+        # 5. Register the write.
         self.staged: Sequence[StagedFile] = ()
         self._auto_skew = AutoSkew()
-        self.commit = Commit(context, self._write, self._places())
+        self.commit = Commit(context, self._write, self._append_directories())
 
     def __enter__(self) -> _PendingInsert:
         self.commit.__enter__()
@@ -156,54 +151,83 @@ class _PendingInsert:
         self.commit.__exit__()
 
     def stage(self, chosen: dict[Values, Skew]) -> None:
-        """Writes the rows, and refuses what only the rows could tell.
+        """Writes the rows to the write's directory and checks what only the rows can tell.
 
-        `chosen`: the skew of new partitions that earlier INSERTs of the statement have chosen; it grows.
+        `chosen`: the skew of new partitions that earlier INSERTs of the statement have chosen. Choices are added to it.
         """
-        if self.table_exists:
+        if self.is_skipped:
             return
         write, context, insert = self._write, self._context, self._insert
-        what = "INSERT into" if insert.seen is None else "the change of"
-        with failures_as_one_line(f"{what} {write.table.full_name}"):
+        action = "INSERT into" if insert.based_on is None else "the change of"
+        with failures_as_one_line(f"{action} {write.table.full_name}"):
             context.on_step("planned")
             known = {} if write.overwrite else self._skews() | chosen
-            self._choose(known)
-            exceptions = skews_unlike_table(known, write.table)
+            self._choose_skew(known)
             chosen |= self._auto_skew.skews
-            number = directory_number_by_partition(write.table.skew, exceptions, write.table)
-            number = self._auto_skew.directory_number(write.table, number)
-            place = self.commit.directory, self.commit.query_id
-            size = insert.max_file_size or max_file_size(context.spark, write.table)
-            if write.table.buckets.count:
-                self.staged = write_buckets(context, write, self._rows, self._snapshot, *place, max_size=size)
-            else:
-                most = self._most_directories(exceptions)
-                self.staged = write_staging(write.table, self._rows, number, *place, max_size=size, most=most)
             self.staged = copy_unchanged_parts(
-                context, write.table, self.staged, self._snapshot, insert.parts, place[0]
+                context,
+                write.table,
+                self._write_rows(known),
+                self._snapshot,
+                insert.replaced_parts,
+                self.commit.directory,
             )
             context.on_step("staged")
-            if self._spec.dynamic and insert.replaces is None:
-                check_dynamic_partitions(context.spark, self.staged)
-            check_files(context.spark, self.staged)
-            check_distinct(write.table, {file.values for file in self.staged})
-            self._check_formats()
+            self._check_staged()
             self.commit.set_files(self.staged, self._snapshot, self._auto_skew.skews)
 
-    def touches(self) -> set[tuple[str, Values]]:
-        """Returns the table and the partitions that it changes."""
+    def changed_partitions(self) -> set[tuple[str, Values]]:
+        """Returns the table and values of each partition that the INSERT changes."""
         required = self._write.required(self._snapshot) if self._write.overwrite else ()
         return {(self._write.table.full_name, values) for values in (*required, *(file.values for file in self.staged))}
 
-    def _places(self) -> Sequence[str]:
-        """Returns the directories to which an append brings its rows, where the statement names one partition."""
+    def _resolve(self, table: Table) -> PartitionSpec:
+        """Returns the PARTITION clause with static values as the catalog writes them. Raises InvalidInsertError."""
+        context, insert = self._context, self._insert
+        spec = resolve_partition(
+            table.full_name,
+            [column.name for column in table.partition_columns],
+            insert.partition,
+            if_not_exists=insert.if_not_exists,
+            # Hive's settings for dynamic partitions apply to INSERT only, not to UPDATE, DELETE and MERGE.
+            dynamic=dynamic_partitions(context.spark) if insert.based_on is None else DynamicPartitions(),
+        )
+        spec = replace(spec, static=normalise_static(context.spark, table, spec))
+        check_characters(context.spark, spec.static.values())
+        directory_path(table, list(spec.static.values()))  # raises for values that cannot name a directory
+        return spec
+
+    def _write_rows(self, known: Mapping[Values, Skew]) -> Sequence[StagedFile]:
+        """Runs the Spark job. `known`: the skew of the partitions that the INSERT appends to."""
+        write, context = self._write, self._context
+        directory, query_id = self.commit.directory, self.commit.query_id
+        size = self._insert.max_file_size or max_file_size(context.spark, write.table)
+        if write.table.buckets.count:
+            return write_buckets(context, write, self._rows, self._snapshot, directory, query_id, max_size=size)
+        exceptions = skews_unlike_table(known, write.table)
+        number = directory_number_by_partition(write.table.skew, exceptions, write.table)
+        number = self._auto_skew.directory_number(write.table, number)
+        most = self._most_directories(exceptions)
+        return write_staging(write.table, self._rows, number, directory, query_id, max_size=size, most=most)
+
+    def _check_staged(self) -> None:
+        """Raises InvalidInsertError if the files exceed Hive's limits or do not fit the partitions."""
+        spark = self._context.spark
+        if self._spec.dynamic and self._insert.replaces is None:
+            check_dynamic_partitions(spark, self.staged)
+        check_files(spark, self.staged)
+        check_distinct(self._write.table, {file.values for file in self.staged})
+        self._check_formats()
+
+    def _append_directories(self) -> Sequence[str]:
+        """Returns the existing directories to which an append to one named partition brings files."""
         static = self._write.static_partition
         if self._write.overwrite or static is None or not (existing := self._snapshot.get(static)):
             return ()
         return (existing.location, *existing.skew.locations.values())
 
     def _most_directories(self, exceptions: Sequence[tuple[Skew, object]]) -> int | None:
-        """Returns to how many directories rows can come; None where they alone tell."""
+        """Returns the largest number of directories that can receive rows, or None if only the rows tell."""
         if self._spec.dynamic or self._auto_skew.skews:
             return None
         skews = [skew for skew in (self._write.table.skew, *(skew for skew, _ in exceptions)) if skew.is_list_bucketed]
@@ -212,8 +236,11 @@ class _PendingInsert:
     def _skews(self) -> dict[Values, Skew]:
         return {values: existing.skew for values, existing in self._snapshot.items()}
 
-    def _choose(self, kept: Collection[Values]) -> None:
-        """Chooses for a table whose loads pick their heavy values; the rows are kept, for they are read twice then."""
+    def _choose_skew(self, kept: Collection[Values]) -> None:
+        """Chooses the heavy values of new partitions, if the table's loads do. `kept` partitions keep their skew.
+
+        The rows are persisted, because they are read once to count and once to write.
+        """
         if is_auto(self._write.table):
             self._rows = self._rows.persist()
             self._auto_skew = choose_skew(self._write.table, self._rows, kept)
@@ -228,32 +255,33 @@ class _PendingInsert:
                 raise InvalidInsertError(f"{name} has another format than the table; INSERT OVERWRITE it")
 
 
-def _publish(context: Context, running: Sequence[_PendingInsert]) -> list[WriteResult]:
-    """Makes all of them visible, and cleans up."""
-    bringing = [part for part in running if not part.table_exists]
-    with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(part.table for part in bringing))}"):
-        placements = iter(publish(context, [part.commit for part in bringing]))
+def _publish(context: Context, pending: Sequence[_PendingInsert]) -> list[WriteResult]:
+    """Publishes all INSERTs of a statement and deletes what is left in their directories."""
+    publishing = [part for part in pending if not part.is_skipped]
+    with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(part.table for part in publishing))}"):
+        placements = iter(publish(context, [part.commit for part in publishing]))
     results = []
-    for part in running:
-        publications = () if part.table_exists else next(placements).publications
+    for part in pending:
+        publications = () if part.is_skipped else next(placements).publications
         results.append(result_of(part.commit.query_id, publications, part.staged))
         part.__exit__()
     context.on_step("cleaned")
     return results
 
 
-def _check_disjoint(running: Sequence[_PendingInsert]) -> None:
-    """Within one statement nothing may replace what another part of it brings."""
-    for one, other in combinations(running, 2):
-        if (both := one.touches() & other.touches()) and (one.overwrites or other.overwrites):
+def _check_disjoint(pending: Sequence[_PendingInsert]) -> None:
+    """Raises InvalidInsertError if one INSERT of the statement would overwrite the rows of another."""
+    for first, second in combinations(pending, 2):
+        both = first.changed_partitions() & second.changed_partitions()
+        if both and (first.overwrites or second.overwrites):
             table, values = min(both)
-            place = f"partition {list(values)} of {table}" if values else table
-            raise InvalidInsertError(f"two INSERTs of one statement write to {place}, and one overwrites it")
+            target = f"partition {list(values)} of {table}" if values else table
+            raise InvalidInsertError(f"two INSERTs of one statement write to {target}, and one overwrites it")
 
 
 @contextmanager
 def failures_as_one_line(statement: str) -> Iterator[None]:
-    """Raises what Spark or the file system raises as a failed write."""
+    """Turns errors of Spark and of the file system into WriteFailedError with one line that names the statement."""
     try:
         yield
     except (Py4JError, PySparkException) as error:
@@ -261,7 +289,7 @@ def failures_as_one_line(statement: str) -> Iterator[None]:
 
 
 def _root_cause(error: Exception) -> str:
-    """Returns the first line of the innermost cause: what went wrong, not that a stage was aborted because of it."""
+    """Returns the first line of the innermost cause. Outer ones only say that Spark aborted a stage."""
     if not isinstance(error, Py4JJavaError):
         return first_line(error)
     cause: Any = error.java_exception

@@ -1,4 +1,7 @@
-"""The file operations of a commit, remembered so that they can be taken back."""
+"""The file operations of a commit, recorded in memory so that they can be undone.
+
+After a crash of this process the metastore's cleaning undoes them instead, from what the lease registered.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,15 @@ from spark_client.table.paths import parent
 from spark_client.write.placement import Placement
 
 _log = logging.getLogger(__name__)
-# Renames in one call of the JVM's.
+# Renames in one call of the JVM.
 CHUNK = 1000
 
 
 class Journal:
-    """Does the renames of an placement below the directory `top`; `undo` puts everything back where it came from.
+    """Runs the renames of a placement below the table's directory `top`, and undoes them.
 
-    What others have put into a directory meanwhile stays there: own files have the query id in their names.
+    Undoing recognizes this write's files by the query id in their names. Files that other clients have added to the
+    same directories stay there.
     """
 
     def __init__(self, files: Files, top: str, query_id: str, on_step: Callable[[str], None]) -> None:
@@ -29,55 +33,60 @@ class Journal:
         self._on_step = on_step
         self._away: dict[Rename, None] = {}
         self._moved: dict[Rename, None] = {}
-        self._made: dict[str, None] = {}
+        self._created: dict[str, None] = {}
         self._marked: dict[str, None] = {}
 
     def run(self, placement: Placement) -> None:
-        """Raises one of FILE_ERRORS; then call `undo`. Run again with another plan, it changes what is different."""
-        wanted = set(placement.moves)
-        self._take_back([move for move in self._moved if move not in wanted])
+        """Runs a placement. With a second placement, undoes the moves that it lacks and runs the moves that are new.
+
+        Raises one of FILE_ERRORS; the caller then calls `undo`.
+        """
+        moves = set(placement.moves)
+        self._undo_moves([move for move in self._moved if move not in moves])
         self._rename(placement.away, self._away, "away")
-        self._made |= dict.fromkeys(placement.made)
-        self._files.make_directories(placement.empty)
+        self._created |= dict.fromkeys(placement.created_directories)
+        self._files.make_directories(placement.empty_locations)
         self._rename(placement.moves, self._moved, "moved")
-        self._mark(placement.marked)
+        self._mark(placement.marked_locations)
 
     def undo(self) -> bool:
-        """Undoes as far as it can; false if something could not be put back: it bears the query id in its name.
+        """Undoes all operations. Returns False if one cannot be undone; cleaning then finds the files by the query id.
 
-        What is nowhere may have been renamed with the directory that it was in.
+        A file that no longer exists at its target is not an error: another client may have renamed its directory.
         """
         try:
             self._mark(())
             errors = self._files.restore(list(self._moved), self._query_id)
-            self._files.prune(self._made, self._top)
+            self._files.prune(self._created, self._top)
+            # Replaced files return last, because their old location must be free.
             errors += self._files.restore(list(reversed(self._away)), "")
         except FILE_ERRORS as error:
             errors = [str(error)]
         if errors:
             _log.warning(
-                "write %s is left to cleaning, %d renames not undone: %s", self._query_id, len(errors), errors[0]
+                "write %s: %d renames not undone, cleaning will do it: %s", self._query_id, len(errors), errors[0]
             )
         return not errors
 
     def _rename(self, renames: Sequence[Rename], done: dict[Rename, None], step: str) -> None:
-        todo = [rename for rename in renames if rename not in done]
-        # `top` is there: the write's own directory is below it.
-        above = dict.fromkeys(parent(rename.target) for rename in todo)
-        self._files.make_directories(place for place in above if place != self._top)
-        for start in range(0, len(todo), CHUNK):
-            chunk = todo[start : start + CHUNK]
-            done |= dict.fromkeys(chunk)  # Before it is done: what is half done is taken back as well.
+        pending = [rename for rename in renames if rename not in done]
+        # `top` exists, because the write's directory is below it.
+        parents = dict.fromkeys(parent(rename.target) for rename in pending)
+        self._files.make_directories(directory for directory in parents if directory != self._top)
+        for start in range(0, len(pending), CHUNK):
+            chunk = pending[start : start + CHUNK]
+            # Recorded first, so that a chunk that fails halfway is undone too.
+            done |= dict.fromkeys(chunk)
             self._files.rename(chunk)
             self._on_step(step)
 
     def _mark(self, locations: Sequence[str]) -> None:
-        self._files.unmark([text for text in self._marked if text not in locations], self._query_id)
+        self._files.unmark([location for location in self._marked if location not in locations], self._query_id)
         self._marked = dict.fromkeys(locations)
         self._files.mark(locations, self._query_id)
 
-    def _take_back(self, moves: list[Rename]) -> None:
+    def _undo_moves(self, moves: list[Rename]) -> None:
         if errors := self._files.restore(moves, self._query_id):
-            raise WriteFailedError(f"cannot take back {len(errors)} files: {errors[0]}")
+            raise WriteFailedError(f"cannot move back {len(errors)} files of write {self._query_id}: {errors[0]}")
         for move in moves:
             del self._moved[move]

@@ -1,4 +1,4 @@
-"""A registered write, and the heartbeat that says that its writer lives."""
+"""The lease of a registered write, and the heartbeat that renews it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from metastore.client.structs import Rename, Table
 from spark_client.errors import MetastoreRefusedError, NoSuchWriteError, PublishConflictError, SparkClientError
 
 _log = logging.getLogger(__name__)
-# Two signs of life may get lost before the writer counts as dead.
-_SIGNS_PER_LEASE = 3
+# Two heartbeats may fail before the lease ends.
+_HEARTBEATS_PER_LEASE = 3
 
 
 class Lease:
-    """One write, from its registration on. As a context, it is renewed until the block is left, however that happens.
+    """The metastore's record of one write. Inside the context, a thread renews it.
 
-    Publishing ends a write. One that brought nothing is to be ended by `end`; any other is left to cleaning.
+    Publishing ends the write. A write that is undone is ended by `end`. Any other write ends when its lease does, and
+    the metastore's cleaning removes its files.
     """
 
     def __init__(self, metastore: MetastoreClient, table: Table, seconds: float) -> None:
-        """Registers. Raises NoSuchTableError, MetastoreUnavailableError."""
+        """Registers a write. Raises NoSuchTableError, MetastoreUnavailableError."""
         self._metastore = metastore
         granted = metastore.begin_write(table.database, table.name, seconds)
         self.query_id = granted.query_id
-        self._interval = granted.seconds / _SIGNS_PER_LEASE
+        self._interval = granted.seconds / _HEARTBEATS_PER_LEASE
         self._stopped = threading.Event()
         self._lost: NoSuchWriteError | None = None
         self._shared: set[str] = set()
 
     def __enter__(self) -> Self:
-        # A daemon: the sign of life of a writer that has died is worth nothing.
-        threading.Thread(target=self._beat, name=f"write {self.query_id}", daemon=True).start()
+        # A daemon thread, so that it never keeps a process alive whose write has failed.
+        threading.Thread(target=self._send_heartbeats, name=f"write {self.query_id}", daemon=True).start()
         return self
 
     def __exit__(
@@ -44,41 +45,47 @@ class Lease:
         self._stopped.set()
 
     def check(self) -> None:
-        """Raises NoSuchWriteError if the lease was lost: the files of the write may be gone."""
+        """Raises NoSuchWriteError if the lease was lost. Cleaning may already have deleted the write's files."""
         if self._lost:
             raise self._lost
 
     def claim(self, locations: Sequence[str]) -> set[str]:
-        """Returns those of the directories that are this write's alone from now on."""
+        """Claims directories for this write alone. Returns those that the metastore grants."""
         granted = self._metastore.renew_write(self.query_id, locations=locations) if locations else ()
-        return {location for location, mine in zip(locations, granted, strict=True) if mine}
+        return {location for location, is_granted in zip(locations, granted, strict=True) if is_granted}
 
     def claim_write_directory(self, location: str, shared: Iterable[str] = ()) -> None:
-        """Claims, as `claim`, a directory with the write's name, and in the same call shares, as `share`, others.
+        """Claims the write's own directory, and registers shared directories in the same call.
 
-        Raises PublishConflictError if it is another's.
+        Raises PublishConflictError if the directory belongs to another write or object.
         """
-        told = sorted(set(shared))
-        (mine,) = self._metastore.renew_write(self.query_id, locations=[location], shared=told)
-        if not mine:
+        directories = sorted(set(shared))
+        (is_granted,) = self._metastore.renew_write(self.query_id, locations=[location], shared=directories)
+        if not is_granted:
             raise PublishConflictError(f"{location} belongs to another write or object; run the INSERT again")
-        self._shared.update(told)
+        self._shared.update(directories)
 
     def share(self, directories: Iterable[str]) -> None:
-        """Says that files come into directories that others use as well; of which it has been said, nothing is."""
+        """Registers directories that will receive files of this write and that other writers use too.
+
+        Cleaning searches them for the files of a dead write. Directories that are already registered cost no call.
+        """
         if shared := sorted(set(directories) - self._shared):
             self._metastore.renew_write(self.query_id, shared=shared)
             self._shared.update(shared)
 
-    def rename(self, renames: Sequence[Rename]) -> None:
-        """Says what is about to be renamed. Raises PublishConflictError if another write renames it."""
+    def register_renames(self, renames: Sequence[Rename]) -> None:
+        """Registers renames before they run, so that cleaning can undo them.
+
+        Raises PublishConflictError if another write renames the same directory.
+        """
         try:
             self._metastore.renew_write(self.query_id, renames=renames)
         except MetastoreRefusedError as error:
             raise PublishConflictError(f"{error}; run the INSERT again") from error
 
     def is_open(self) -> bool:
-        """False if the write was published, given up, or cleaned."""
+        """Returns False if the write was published, ended or cleaned."""
         try:
             self._metastore.renew_write(self.query_id)
         except NoSuchWriteError:
@@ -86,14 +93,14 @@ class Lease:
         return True
 
     def end(self) -> None:
-        """Gives the write up, whose files are removed. Never raises: what is not ended is cleaned."""
+        """Ends a write whose files are deleted. Logs errors instead of raising: the lease ends by itself."""
         self._stopped.set()
         try:
             self._metastore.end_write(self.query_id)
         except SparkClientError as error:
-            _log.warning("write %s could not be ended, and is left to cleaning: %s", self.query_id, error)
+            _log.warning("write %s could not be ended; it ends with its lease: %s", self.query_id, error)
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         while not self._stopped.wait(self._interval):
             try:
                 self._metastore.renew_write(self.query_id)
@@ -101,4 +108,4 @@ class Lease:
                 self._lost = error
                 return
             except SparkClientError as error:
-                _log.warning("write %s could not be renewed, and is tried again: %s", self.query_id, error)
+                _log.warning("write %s could not be renewed; retrying: %s", self.query_id, error)

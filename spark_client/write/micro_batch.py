@@ -1,6 +1,8 @@
-"""Writes of a streaming query's batch (foreachBatch): one that runs again, as after a restart, does nothing twice.
+"""Writes inside foreachBatch of a streaming query: a batch that runs again, for example after a restart, repeats
+nothing.
 
-Each statement that changes rows is noted with the partitions that it changes, in the transaction that makes it visible.
+Each statement that changes rows stores a marker in the parameters of the partitions that it changes, in the transaction
+that makes the change visible.
 """
 
 from __future__ import annotations
@@ -22,9 +24,15 @@ PREFIX = "streaming.batch."
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """The `ordinal`th statement of a batch that changes a table; before it, those of the numbers `failed` did.
+    """A statement of a batch that changes a table.
 
-    The run is new after each start of the query.
+    Attributes:
+        query: The id of the streaming query. It survives restarts.
+        run: The id of the run, which is new after each start of the query.
+        batch: The number of the batch.
+        table: `database.table`, in lower case.
+        ordinal: The position of the statement among those of the batch that change this table, from 1.
+        failed: The ordinals of earlier statements of the batch that failed.
     """
 
     query: str
@@ -35,33 +43,35 @@ class MicroBatch:
     failed: tuple[int, ...] = ()
 
     @property
-    def note(self) -> Mapping[str, str]:
-        """What partitions are to remember, as a parameter."""
+    def marker(self) -> Mapping[str, str]:
+        """The parameter that written partitions get: batch, ordinal and failed ordinals, separated by dots."""
         return {f"{PREFIX}{self.query}": ".".join(map(str, (self.batch, self.ordinal, *self.failed)))}
 
-    def done(self, metastore: MetastoreClient, table: Table, static: Mapping[str, str]) -> set[Values]:
-        """Returns the partitions of the static values that remember this statement, or a later one; of a table without
-        partitions, the one without values.
+    def completed_partitions(self, metastore: MetastoreClient, table: Table, static: Mapping[str, str]) -> set[Values]:
+        """Returns the partitions of the static values whose marker is of this statement or a later one.
 
-        Asks for them as they are now: to be called after their versions are known. Raises PublishConflictError for a
-        statement that failed where a later one was done: so the function of the batch goes the same way again.
+        A table without partitions counts as one partition with the values (). The caller must have read the versions of
+        the partitions before: then a write that is completed after this call is a conflict at publishing.
+
+        Raises PublishConflictError if this statement failed in an earlier run and a later statement of the batch
+        succeeded. The batch function caught the error then, so it must take the same path now.
         """
         name = f"{PREFIX}{self.query}"
-        found = {values: own[name] for values, own in _parameters(metastore, table, static).items() if name in own}
-        notes = {values: tuple(map(int, note.split("."))) for values, note in found.items()}
-        batch, _, *failed = max(notes.values(), default=(-1, 0))
+        texts = {values: own[name] for values, own in _parameters(metastore, table, static).items() if name in own}
+        markers = {values: tuple(map(int, text.split("."))) for values, text in texts.items()}
+        batch, _, *failed = max(markers.values(), default=(-1, 0))
         if batch == self.batch and self.ordinal in failed:
             raise PublishConflictError(f"this statement about {self.table} failed when batch {batch} ran before")
-        return {values for values, note in notes.items() if note >= (self.batch, self.ordinal)}
+        return {values for values, marker in markers.items() if marker >= (self.batch, self.ordinal)}
 
 
-# By query and table: the statement that ended last, and those that failed until then.
+# By query and table: the statement that ended last, and the ordinals that have failed until then.
 _ended: dict[tuple[str, str], tuple[MicroBatch, tuple[int, ...]]] = {}
 
 
 @contextmanager
 def statement_of_batch(spark: SparkSession, table: str) -> Iterator[MicroBatch | None]:
-    """A statement about the table, in the batch in whose function this runs; None outside of streaming queries."""
+    """Counts a statement that changes `table` in the batch whose function is running. Yields None if none is."""
     running = running_batch(spark)
     if running is None:
         yield None
@@ -74,7 +84,8 @@ def statement_of_batch(spark: SparkSession, table: str) -> Iterator[MicroBatch |
     try:
         yield batch
     except WriteUncertainError:
-        raise  # Who tries it again finds out whether it was done.
+        # Not counted as failed: a retry has the same ordinal and finds out from the markers whether it was published.
+        raise
     except BaseException:
         _ended[query, table] = batch, (*batch.failed, batch.ordinal)
         raise
@@ -88,5 +99,5 @@ def _parameters(
     if not keys:
         return {(): metastore.get_table(table.database, table.name).parameters}
     prefix = tuple(static[key] for key in keys if key in static)
-    found = metastore.get_partitions(table.database, table.name, prefix)
-    return {partition.values: partition.parameters for partition in found}
+    partitions = metastore.get_partitions(table.database, table.name, prefix)
+    return {partition.values: partition.parameters for partition in partitions}

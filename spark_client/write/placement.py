@@ -1,9 +1,9 @@
-"""From staged files to the table's directories: what moves where, and what the metastore is told. Pure.
+"""Plans where the staged files of a write go, and what the metastore is told. Pure: it reads and changes no files.
 
-What is overwritten stays where Spark wrote it, in the write's own directory `_versions/<query id>`, and publishing
-points to it. A new partition goes to Hive's directory for it. Only an append moves its files, one by one, into
-directories that are others' as well; our readers hide them by their names until they are published. See
-docs/explanation/publishing.md.
+Overwritten partitions stay where Spark wrote them, in the write's directory `_versions/<query id>`, and publishing
+changes their location. A new partition moves to the directory that Hive would give it. Only an append moves single
+files into directories that other writers use too. Readers of this library hide such files by their names until the
+write is published. See docs/explanation/publishing.md.
 """
 
 from __future__ import annotations
@@ -17,132 +17,185 @@ from metastore.domain.skew_directories import file_path, flat_prefixes, is_flat,
 from spark_client.table.directory_names import directory_path
 from spark_client.table.paths import is_below, name_of, parent
 from spark_client.table.skew_layout import DIRECTORIES, FLAT, LAYOUT
+from spark_client.write.micro_batch import MicroBatch
 from spark_client.write.snapshot import PartitionState, Snapshot, Values
 from spark_client.write.staging import StagedFile
 
-# The write that changed a partition last, in its parameters: how a writer recognises its own publication.
+# Parameter of a partition: the query id of the write that changed it last. A writer recognizes its publication by it.
 QUERY_ID = "spark_query_id"
 VERSIONS = "_versions"
-_COUNTS = ("numFiles", "numRows", "totalSize")
-# Renaming is copying there, file by file.
+# On these a rename copies each file.
 _OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs", "swift", "wasb", "wasbs"})
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """A write, or one partition of it.
+class Write:
+    """A write with its target resolved: the common form of INSERT, TRUNCATE and CONCATENATE.
 
-    `away` are renames of what is replaced in place, to locations that are `retired` when all is published. `moves`
-    are renames of this write's own files and directories; the directories above their targets are made, and those in
-    `made` go again if the write is taken back. `marked` are partitions with rows where Spark alone would not look.
-    `shared` are directories that others use, too. `empty` are locations that must be there although no file is.
+    Attributes:
+        table: The table as it was when the write began.
+        static: The partition columns that the statement fixes, with values as the catalog writes them.
+        overwrite: Replaces partitions; otherwise rows are appended.
+        whole: Overwrites every partition that `static` selects, also those that receive no rows.
+        replaces: Overwrites exactly these partitions. Takes precedence over `whole`.
+        batch: The streaming batch that the write belongs to. Its marker is stored in the written partitions.
+        strict: The rows were computed from the table, so a concurrent change is a conflict for an append too.
+    """
+
+    table: Table
+    static: Mapping[str, str]
+    overwrite: bool
+    whole: bool = False
+    replaces: Collection[Values] | None = None
+    batch: MicroBatch | None = None
+    strict: bool = False
+
+    def required(self, snapshot: Snapshot) -> Collection[Values]:
+        """Returns the partitions that the write publishes even if they receive no rows."""
+        if self.replaces is not None:
+            return self.replaces
+        named = () if self.static_partition is None else (self.static_partition,)
+        return dict.fromkeys((*named, *snapshot)) if self.whole else named
+
+    @property
+    def static_partition(self) -> Values | None:
+        """The partition that the statement names in full, or None if the rows decide."""
+        names = [column.name for column in self.table.partition_columns]
+        return tuple(self.static[name] for name in names) if len(self.static) == len(names) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The file operations and publications of a write, or of one of its partitions.
+
+    Attributes:
+        away: Renames of files that are replaced in place.
+        retired_locations: The targets of `away`. The metastore deletes them some time after publishing.
+        moves: Renames of this write's own files and directories. Parent directories of the targets are created.
+        created_directories: Directories that are deleted if the write is undone and they are empty.
+        marked_locations: Partitions with rows in subdirectories, where Spark without this library reads nothing.
+        shared_directories: Target directories that other writers use too.
+        empty_locations: Directories that must exist although they receive no file.
+        publications: The partitions as the metastore will publish them.
     """
 
     away: tuple[Rename, ...] = ()
     moves: tuple[Rename, ...] = ()
-    made: tuple[str, ...] = ()
-    marked: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
-    empty: tuple[str, ...] = ()
+    created_directories: tuple[str, ...] = ()
+    marked_locations: tuple[str, ...] = ()
+    shared_directories: tuple[str, ...] = ()
+    empty_locations: tuple[str, ...] = ()
     publications: tuple[PublishPartition, ...] = ()
-    retired: tuple[str, ...] = ()
+    retired_locations: tuple[str, ...] = ()
 
 
 def merge_placements(placements: Iterable[Placement]) -> Placement:
-    """Returns all of them as one."""
+    """Returns one placement with the operations of all."""
     parts = list(placements)
     names = [member.name for member in fields(Placement)]
     return Placement(*(tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in names))
 
 
 def is_object_store(location: str) -> bool:
-    """Tells whether a rename is a copy there."""
+    """Tells whether a rename at this location copies the files."""
     return location.partition(":")[0] in _OBJECT_STORES
 
 
 def final_locations(staged: Iterable[StagedFile], moves: Iterable[Rename]) -> list[str]:
-    """Tells where the files are after the moves."""
-    places = {move.source: move.target for move in moves}
-    folders = ((file.location, parent(file.location), name_of(file.location)) for file in staged)
-    return [places.get(location) or f"{places.get(folder, folder)}/{name}" for location, folder, name in folders]
+    """Returns the location of each staged file after the moves, which rename files or their directories."""
+    targets = {move.source: move.target for move in moves}
+    files = ((file.location, parent(file.location), name_of(file.location)) for file in staged)
+    return [
+        targets.get(location) or f"{targets.get(directory, directory)}/{name}" for location, directory, name in files
+    ]
 
 
 def table_root(location: str) -> str:
-    """Returns the table's directory, also where an unpartitioned table lies in one of its own versions."""
+    """Returns the directory of a table. The location of an overwritten unpartitioned table is below `_versions`."""
     return location.partition(f"/{VERSIONS}/")[0].rstrip("/")
 
 
 def write_directory(table: Table, query_id: str) -> str:
-    """Tells where Spark writes the rows of a write, and where those of new and overwritten partitions stay."""
+    """Returns the directory that belongs to one write alone.
+
+    Spark writes the rows there. New partitions may stay there, and overwritten ones do unless they are in place.
+    """
     return f"{table_root(table.location or '')}/{VERSIONS}/{query_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementPlanner:
-    """Plans one write; `required` are the partitions that the statement is about even if they receive no rows.
+    """Plans the placement of one write.
 
-    `in_place`: what is overwritten keeps its directory, as tools expect that know `ds=1` only. `skews`: of partitions
-    that are brought and do not have the table's. `note`: parameters for all of them. `keys`: names of the partition
-    columns in the directories of new partitions, if they are not the catalog's.
+    Attributes:
+        in_place: Overwritten partitions keep their directory, for readers that only know paths such as `ds=1`.
+        skews: The skew of written partitions whose skew is not the table's.
+        keys: The names of the partition columns in directories of new partitions, if they differ from the catalog's.
     """
 
-    table: Table
+    write: Write
     snapshot: Snapshot
     query_id: str
-    overwrite: bool
-    required: Collection[Values]
     in_place: bool = False
     skews: Mapping[Values, Skew] = field(default_factory=dict)
-    note: Mapping[str, str] = field(default_factory=dict)
     keys: Sequence[str] = ()
 
     def requested_directories(self, staged: Iterable[StagedFile]) -> list[str]:
-        """Returns the directories in Hive's layout, `ds=1`, that new partitions would like to be in."""
+        """Returns the directories in Hive's layout (`ds=1`) that partitions should get, if the metastore grants them.
+
+        On object stores there are none unless the mode is in-place, because moving the files would copy them.
+        """
         if not self.in_place and is_object_store(self._root):
             return []
-        found = ((values, self.snapshot.get(values)) for values in self._by_values(staged))
+        states = ((values, self.snapshot.get(values)) for values in self._by_values(staged))
         return [
-            self._plain(values)
-            for values, existing in found
-            if existing is None or (self.overwrite and self.in_place and not self._stays(existing))
+            self._hive_directory(values)
+            for values, existing in states
+            if existing is None or (self.write.overwrite and self.in_place and not self._stays(existing))
         ]
-
-    def replaced(self, staged: Iterable[StagedFile]) -> list[str]:
-        """Returns the directories that are replaced in place."""
-        found = (self.snapshot.get(values) for values in self._by_values(staged))
-        return [self._place(existing) for existing in found if existing and self._stays(existing)]
 
     def requested_skew_directories(self, staged: Iterable[StagedFile]) -> list[str]:
-        """Returns the directories that skewed values which had no rows yet would like to have in partitions that are
-        there."""
+        """Returns the directories in existing partitions for skewed values that receive their first rows."""
         return [
-            place
+            directory
             for values, files in self._by_values(staged).items()
-            if (existing := self.snapshot.get(values)) and not self.overwrite
+            if (existing := self.snapshot.get(values)) and not self.write.overwrite
             for number in _numbers(files)
             if number and tuple(existing.skew.values[number - 1]) not in existing.skew.locations
-            if not is_flat(place := self._directories(existing.location, existing.skew, existing)[number])
+            if not is_flat(directory := self._directories(existing.location, existing.skew, existing)[number])
         ]
+
+    def replaced_in_place(self, staged: Iterable[StagedFile]) -> list[str]:
+        """Returns the directories whose contents are replaced in place."""
+        states = (self.snapshot.get(values) for values in self._by_values(staged))
+        return [self._location(existing) for existing in states if existing and self._stays(existing)]
 
     def plan(
         self, staged: Iterable[StagedFile], granted: Set[str], contents: Mapping[str, Sequence[str]] | None = None
     ) -> Placement:
-        """`granted`: the wishes that are; `contents`: what is to be renamed away for each that is replaced in place."""
+        """Returns the placement of the staged files.
+
+        Args:
+            staged: The files that Spark wrote.
+            granted: The requested directories that this write may use.
+            contents: For each directory of `replaced_in_place`, the files and directories to rename away.
+        """
         return merge_placements(
             self._append(values, files, existing, granted)
-            if (existing := self.snapshot.get(values)) and not self.overwrite
-            else self._bring(values, files, existing, granted, contents or {})
+            if (existing := self.snapshot.get(values)) and not self.write.overwrite
+            else self._create_or_overwrite(values, files, existing, granted, contents or {})
             for values, files in self._by_values(staged).items()
         )
 
     def _by_values(self, staged: Iterable[StagedFile]) -> dict[Values, list[StagedFile]]:
+        """Returns the files of each partition. Required partitions without rows have none."""
         by_values = {values: list(files) for values, files in groupby(sorted(staged, key=_values), key=_values)}
-        for values in self.required:
-            if self.overwrite or values not in self.snapshot:
+        for values in self.write.required(self.snapshot):
+            if self.write.overwrite or values not in self.snapshot:
                 by_values.setdefault(values, [])
         return by_values
 
-    def _bring(
+    def _create_or_overwrite(
         self,
         values: Values,
         files: list[StagedFile],
@@ -150,17 +203,22 @@ class PlacementPlanner:
         granted: Set[str],
         contents: Mapping[str, Sequence[str]],
     ) -> Placement:
-        """Returns a new partition, or all of an old one anew."""
-        skew = self.skews.get(values, self.table.skew)
-        stays = self._place(existing) if existing and self._stays(existing) else ""
-        plain = bool(stays) or self._plain(values) in granted
-        location = stays or (self._plain(values) if plain else self._own(values))
-        away = self._away(stays, contents.get(stays, ()))
+        """Plans a new partition, or the replacement of an existing one.
+
+        Its location is the present one if it is replaced in place, else Hive's directory if that is granted, else the
+        write's directory.
+        """
+        skew = self.skews.get(values, self.write.table.skew)
+        kept_location = self._location(existing) if existing and self._stays(existing) else ""
+        is_hive_directory = bool(kept_location) or self._hive_directory(values) in granted
+        location = kept_location or (self._hive_directory(values) if is_hive_directory else self._versioned(values))
+        away = self._renames_away(kept_location, contents.get(kept_location, ()))
         targets = self._directories(location, skew)
         used = tuple(targets[number] for number in _numbers(files) if not is_flat(targets[number]))
+        moves_files = kept_location or any(map(is_flat, targets))
         publication = PublishPartition(
             values=values,
-            mode=PublishMode.OVERWRITE if self.overwrite else PublishMode.CREATE,
+            mode=PublishMode.OVERWRITE if self.write.overwrite else PublishMode.CREATE,
             location=location,
             skewed_locations=_locations(skew, targets, _numbers(files)),
             expected_version=existing.version if existing else 0,
@@ -169,28 +227,34 @@ class PlacementPlanner:
         )
         return Placement(
             away=tuple(Rename(source, target) for source, target in away.items()),
-            moves=_by_file(files, targets) if stays or any(map(is_flat, targets)) else _by_directory(files, targets),
-            made=(*used, location) if plain else (),
-            marked=self._marked(location, used),
-            empty=() if files else (location,),
+            moves=_by_file(files, targets) if moves_files else _by_directory(files, targets),
+            created_directories=(*used, location) if is_hive_directory else (),
+            marked_locations=self._marked(location, used),
+            empty_locations=() if files else (location,),
             publications=(publication,),
-            retired=tuple(away.values()),
+            retired_locations=tuple(away.values()),
         )
 
     def _stays(self, existing: PartitionState) -> bool:
-        """Tells whether it stays in its directory, although it is overwritten: not if that is of another mode."""
-        unpartitioned = not self.table.partition_columns
+        """Tells whether an overwritten partition keeps its directory.
+
+        A partition that was overwritten in mode `versions` is below `_versions`, which cleaning deletes. It moves.
+        """
+        unpartitioned = not self.write.table.partition_columns
         versions = f"{self._root}/{VERSIONS}"
-        return self.overwrite and self.in_place and (unpartitioned or not is_below(existing.location, versions))
+        return self.write.overwrite and self.in_place and (unpartitioned or not is_below(existing.location, versions))
 
-    def _place(self, existing: PartitionState) -> str:
-        return existing.location if self.table.partition_columns else self._root
+    def _location(self, existing: PartitionState) -> str:
+        return existing.location if self.write.table.partition_columns else self._root
 
-    def _away(self, location: str, contents: Sequence[str]) -> dict[str, str]:
-        """From where to where: beside it, in a name that engines and tools overlook; of a table's files, in one."""
-        if not self.table.partition_columns:
+    def _renames_away(self, location: str, contents: Sequence[str]) -> dict[str, str]:
+        """Returns the target of each rename of `contents`. Engines ignore the targets, as they begin with `_`.
+
+        A partition's directory is renamed next to itself. The files of an unpartitioned table go to one subdirectory.
+        """
+        if not self.write.table.partition_columns:
             return {child: f"{location}/_temp_{self.query_id}/{name_of(child)}" for child in contents}
-        # Spark overlooks such names only where they hold no `=`.
+        # Spark does not ignore a name with `_` that contains `=`.
         return {
             child: f"{parent(child)}/_temp_{self.query_id}_{name_of(child).replace('=', '~', 1)}" for child in contents
         }
@@ -198,75 +262,97 @@ class PlacementPlanner:
     def _append(
         self, values: Values, files: list[StagedFile], existing: PartitionState, granted: Set[str]
     ) -> Placement:
-        """Files go where the files of their directory are, or a new one to where Hive puts it, if that is free."""
+        """Plans an append to an existing partition.
+
+        Files move into the directories that the partition has. The first rows of a skewed value get Hive's directory if
+        it is granted, else one in the write's directory.
+        """
         skew, numbers = existing.skew, _numbers(files)
-        within, own = (self._directories(text, skew, existing) for text in (existing.location, self._own(values)))
-        known = ["", *(skew.locations.get(tuple(value), "") for value in skew.values)]
+        inside, versioned = (
+            self._directories(location, skew, existing) for location in (existing.location, self._versioned(values))
+        )
+        recorded = ["", *(skew.locations.get(tuple(value), "") for value in skew.values)]
         targets = [
-            known[number] or (place if not number or is_flat(place) or place in granted else own[number])
-            for number, place in enumerate(within)
+            recorded[number]
+            or (directory if not number or is_flat(directory) or directory in granted else versioned[number])
+            for number, directory in enumerate(inside)
         ]
         publication = PublishPartition(
             values=values,
             mode=PublishMode.APPEND,
             location=existing.location,
-            skewed_locations=existing.found | _locations(skew, targets, [n for n in numbers if not known[n]]),
-            # Its directories must still be there, and be those of the partition.
+            skewed_locations=existing.unrecorded_locations
+            | _locations(skew, targets, [n for n in numbers if not recorded[n]]),
+            # If another client has moved or dropped the partition, the files are in the wrong directories.
             expected_version=existing.version,
             parameters=self._parameters(files, targets),
             skew=skew,
         )
         return Placement(
             moves=_by_file(files, targets),
-            made=tuple(within[n] for n in numbers if n and targets[n] in granted and not known[n]),
-            marked=self._marked(existing.location, [targets[n] for n in numbers if not is_flat(targets[n])]),
-            shared=tuple(dict.fromkeys(_holder(targets[n]) for n in numbers if targets[n] != own[n])),
+            created_directories=tuple(inside[n] for n in numbers if n and targets[n] in granted and not recorded[n]),
+            marked_locations=self._marked(existing.location, [targets[n] for n in numbers if not is_flat(targets[n])]),
+            shared_directories=tuple(
+                dict.fromkeys(_file_directory(targets[n]) for n in numbers if targets[n] != versioned[n])
+            ),
             publications=(publication,),
         )
 
     def _directories(self, location: str, skew: Skew, existing: PartitionState | None = None) -> list[str]:
-        """Directory 0 is the default one, or the only one. In the flat layout all are beginnings of names of files.
+        """Returns the directory of each skewed value, by number. Number 0 is the default directory, or the only one.
 
-        A partition that is there keeps its layout.
+        In the flat layout the entries are prefixes of file names instead. An existing partition keeps its layout.
         """
         if not skew.is_list_bucketed:
             return [location]
-        layout = self.table.parameters.get(LAYOUT)
+        layout = self.write.table.parameters.get(LAYOUT)
         if existing and (LAYOUT in existing.parameters or existing.skew.locations):
             layout = existing.parameters.get(LAYOUT)
         names = flat_prefixes if layout == FLAT else skew_directories
         return [f"{location}/{name}" for name in names(skew.columns, skew.values)]
 
     def _marked(self, location: str, directories: Sequence[str]) -> tuple[str, ...]:
-        """Returns the location to mark; none without partitions: Spark itself refuses such directories there."""
-        below = any(directory != location for directory in directories)
-        return (location,) if below and self.table.partition_columns else ()
+        """Returns the location if its rows are in subdirectories.
+
+        A table without partitions needs no mark: Spark itself rejects subdirectories there.
+        """
+        has_subdirectories = any(directory != location for directory in directories)
+        return (location,) if has_subdirectories and self.write.table.partition_columns else ()
 
     @property
     def _root(self) -> str:
-        return table_root(self.table.location or "")
+        return table_root(self.write.table.location or "")
 
-    def _plain(self, values: Values) -> str:
-        return f"{self._root}/{directory_path(self.table, values, self.keys)}".rstrip("/")
+    def _hive_directory(self, values: Values) -> str:
+        return f"{self._root}/{directory_path(self.write.table, values, self.keys)}".rstrip("/")
 
-    def _own(self, values: Values) -> str:
-        return f"{write_directory(self.table, self.query_id)}/{directory_path(self.table, values)}".rstrip("/")
+    def _versioned(self, values: Values) -> str:
+        """Returns the directory of a partition inside the write's directory."""
+        table = self.write.table
+        return f"{write_directory(table, self.query_id)}/{directory_path(table, values)}".rstrip("/")
 
     def _published(self, skew: Skew) -> Skew | None:
-        """Returns the skew as it lies on the disk; one without directories is only a remark, which follows the
-        table's."""
+        """Returns the skew to publish. None means the table's.
+
+        A skew without directories does not affect files, so the partition follows the table when it changes.
+        """
         if skew.is_list_bucketed or not skew.columns:
             return skew
-        return None if skew == self.table.skew else NOT_SKEWED
+        return None if skew == self.write.table.skew else NOT_SKEWED
 
     def _parameters(self, files: list[StagedFile], targets: Sequence[str]) -> dict[str, str]:
-        """Counts of this write; the metastore adds up those of appends. And the layout, where the table names one."""
+        """Returns the counts of this write, its markers, and the layout if the table names one.
+
+        The metastore adds the counts of an append to those of the partition.
+        """
         layout = (
-            {LAYOUT: FLAT if any(map(is_flat, targets)) else DIRECTORIES} if LAYOUT in self.table.parameters else {}
+            {LAYOUT: FLAT if any(map(is_flat, targets)) else DIRECTORIES}
+            if LAYOUT in self.write.table.parameters
+            else {}
         )
         return {
             **layout,
-            **self.note,
+            **(self.write.batch.marker if self.write.batch else {}),
             QUERY_ID: self.query_id,
             "numFiles": str(len(files)),
             "numRows": str(sum(file.rows for file in files)),
@@ -275,27 +361,30 @@ class PlacementPlanner:
 
 
 def _locations(skew: Skew, targets: Sequence[str], numbers: Sequence[int]) -> dict[Values, str]:
-    """Returns what the metastore is told of the directories of values. What is flat needs no telling: names say it.
+    """Returns the skewed locations to publish.
 
-    And it must not be told: Trino fails on every partition that has skewed locations.
+    The flat layout publishes none: file names tell the value, and Trino fails on partitions with skewed locations.
     """
     return {tuple(skew.values[n - 1]): targets[n] for n in numbers if n and not is_flat(targets[n])}
 
 
-def _holder(place: str) -> str:
-    """Returns the directory in which its files are."""
-    return parent(place) if is_flat(place) else place
+def _file_directory(target: str) -> str:
+    """Returns the directory of the files of a target, which in the flat layout is a prefix of file names."""
+    return parent(target) if is_flat(target) else target
 
 
 def _by_file(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
-    """Renames each file for itself, so that the directory may be others' as well."""
+    """Returns one rename for each file, for targets that other writers may use at the same time."""
     return tuple(Rename(file.location, file_path(targets[file.directory], name_of(file.location))) for file in files)
 
 
 def _by_directory(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
-    """To where nobody else is: nothing, where Spark's directories have Hive's names and stay."""
-    places = dict.fromkeys((parent(file.location), targets[file.directory]) for file in files)
-    return tuple(Rename(source, target) for source, target in places if source != target)
+    """Returns one rename for each directory, for targets that belong to this write alone.
+
+    A directory that Spark has already given its final name is not renamed.
+    """
+    pairs = dict.fromkeys((parent(file.location), targets[file.directory]) for file in files)
+    return tuple(Rename(source, target) for source, target in pairs if source != target)
 
 
 def _numbers(files: list[StagedFile]) -> list[int]:

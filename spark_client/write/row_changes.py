@@ -90,7 +90,7 @@ def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> 
     table = writable_table(context, change.table)
     with_skew = bool(change.clauses_for(NOT_MATCHED)) or _moves(table, change) or _has_parts(table)
     seen = take_snapshot(context.metastore, table, {}, with_skew=with_skew)
-    if batch and batch.done(context.metastore, table, {}):
+    if batch and batch.completed_partitions(context.metastore, table, {}):
         return []
     check_names(context.spark, table, seen)
     if change.source is not None:
@@ -172,8 +172,8 @@ class _RowChanges:
             rows,
             overwrite=replaces is not None,
             replaces=replaces,
-            parts=parts or {},
-            seen=(self._table, self._seen),
+            replaced_parts=parts or {},
+            based_on=(self._table, self._seen),
             batch=self._batch,
         )
 

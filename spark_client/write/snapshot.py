@@ -1,4 +1,4 @@
-"""What a write saw of its table when it began: which partitions there were, where, and in which version."""
+"""A snapshot of the partitions that a write may change, with their locations and versions."""
 
 from __future__ import annotations
 
@@ -19,26 +19,32 @@ from spark_client.table.skew_layout import FLAT, LAYOUT
 
 Values = tuple[str, ...]
 
-
 EVERY_WRITE = VisibleWrites()
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """A partition that is there, or the one "partition without values" of an unpartitioned table."""
+    """An existing partition. An unpartitioned table counts as one partition with the values ().
+
+    Attributes:
+        version: The version that publishing requires. None accepts any version.
+        columns: The columns with which the partition's files were written.
+        writes: The writes that a reader of the snapshot sees.
+        unrecorded_locations: Entries of `skew.locations` that were found on disk and that the metastore does not have.
+    """
 
     location: str
-    version: int | None  # None: that of this moment, whatever it is
+    version: int | None
     skew: Skew
     storage: Storage
     parameters: Mapping[str, str]
     buckets: Buckets
-    columns: Sequence[Column] = ()  # as its files were written
+    columns: Sequence[Column] = ()
     writes: VisibleWrites = EVERY_WRITE
-    found: dict[Values, str] = field(default_factory=dict)  # directories of `skew` that the metastore does not know
+    unrecorded_locations: dict[Values, str] = field(default_factory=dict)
 
-    def shows(self, name: str) -> bool:
-        """Tells whether a scan of that moment reads a file of this name (as VisibleWrites.java)."""
+    def is_visible(self, name: str) -> bool:
+        """Tells whether a scan of this snapshot reads a file of this name. VisibleWrites.java has the same rule."""
         if self.writes.token is None:
             return True
         numbers = re.findall(rf"{re.escape(self.writes.token)}-(\d{{1,18}})(?!\d)", name)
@@ -47,33 +53,34 @@ class PartitionState:
 
 
 Snapshot = Mapping[Values, PartitionState]
-# By partition: numbers of skew directories, 0 for that of all other values; or of buckets.
+# The parts of each partition: numbers of skew directories (0 is the default directory), or of buckets.
 PartNumbers = Mapping[Values, frozenset[int]]
 
 
 def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
-    """Returns the partitions of the static values. `with_skew`: each with its own skew, buckets and columns, else with
-    the table's.
+    """Reads the partitions that the static values select.
 
-    Versions are read first: a partition that changes afterwards has a newer one, and publishing meets a conflict.
+    `with_skew`: reads the skew, buckets and columns of each partition too. Otherwise each has the table's.
+
+    Versions are read first, so a partition that changes between the two calls causes a conflict at publishing.
     """
     keys = [column.name for column in table.partition_columns]
     predicate = partition_predicate({key: static[key] for key in keys if key in static})
     plan = metastore.plan_scan(table.database, table.name, predicate)
-    of_table = PartitionState(
+    table_state = PartitionState(
         "", None, table.skew, table.storage, table.parameters, table.buckets, table.columns, plan.writes
     )
-    found = {
-        partition.values: replace(of_table, location=partition.location, version=partition.version)
+    states = {
+        partition.values: replace(table_state, location=partition.location, version=partition.version)
         for partition in plan.partitions
         if all(static.get(key, value) == value for key, value in zip(keys, partition.values, strict=True))
     }
     if not keys or not with_skew:
-        return found
+        return states
     prefix = tuple(static[key] for key in keys if key in static)
     partitions = metastore.get_partitions(table.database, table.name, prefix)
     own = {partition.values: partition_with_spark_schema(table, partition) for partition in partitions}
-    return {values: _own(own[values], existing) for values, existing in found.items() if values in own}
+    return {values: _own(own[values], existing) for values, existing in states.items() if values in own}
 
 
 def _own(partition: Partition, existing: PartitionState) -> PartitionState:
@@ -89,7 +96,10 @@ def _own(partition: Partition, existing: PartitionState) -> PartitionState:
 
 
 def with_publications(snapshot: Snapshot, table: Table, publications: Iterable[PublishPartition]) -> Snapshot:
-    """Returns the table as it will be when these are published, in the transaction that the rest is published in."""
+    """Returns the snapshot as it will be after these publications.
+
+    The next write of the statement is published in the same transaction, after them, and so may have any version.
+    """
     after = dict(snapshot)
     for publication in publications:
         before = after.get(publication.values)
@@ -106,7 +116,7 @@ def with_publications(snapshot: Snapshot, table: Table, publications: Iterable[P
 
 
 def skews_unlike_table(skews: Mapping[Values, Skew], table: Table) -> list[tuple[Skew, Sequence[Values]]]:
-    """Returns those of partitions that differ from the table's, each with the partitions that have it."""
+    """Returns each skew whose directories differ from the table's, with the partitions that have it."""
     groups: dict[object, tuple[Skew, list[Values]]] = {}
     for values, skew in skews.items():
         if _layout(skew) != _layout(table.skew):
@@ -115,20 +125,23 @@ def skews_unlike_table(skews: Mapping[Values, Skew], table: Table) -> list[tuple
 
 
 def same_layout(values: Values, before: Snapshot, after: Snapshot, table: Table) -> bool:
-    """True if a partition's rows are spread alike in both, wherever the directories are; a new one's as the table's."""
+    """Tells whether a partition has the same heavy values and buckets in both snapshots. A new one has the table's."""
     old, new = (snapshot.get(values, table) for snapshot in (before, after))
     return _layout(old.skew) == _layout(new.skew) and old.buckets == new.buckets
 
 
 def with_unrecorded_directories(files: Files, existing: PartitionState) -> PartitionState:
-    """Returns a partition with the directories of heavy values that lie in it, where the metastore knows none."""
+    """Returns a partition with its directories of heavy values on disk, if the metastore has recorded none."""
     skew = with_existing_locations(files, existing.location, existing.skew)
-    return existing if skew == existing.skew else replace(existing, skew=skew, found=dict(skew.locations))
+    return (
+        existing if skew == existing.skew else replace(existing, skew=skew, unrecorded_locations=dict(skew.locations))
+    )
 
 
 def with_existing_locations(files: Files, location: str, skew: Skew) -> Skew:
-    """Returns the skew of what lies in a location, as `with_unrecorded_directories`: once one is known,
-    no other is looked for.
+    """Returns the skew with the directories of heavy values that exist below a location.
+
+    Once one directory is recorded, the recorded ones are complete, and nothing is searched.
     """
     if not skew.is_list_bucketed or skew.locations:
         return skew
@@ -137,12 +150,12 @@ def with_existing_locations(files: Files, location: str, skew: Skew) -> Skew:
 
 
 def _directories(files: Files, location: str, name: str) -> list[str]:
-    _, found = files.inside(f"{location}/{name}".rstrip("/"))
-    return [name_of(place) for place in found]
+    _, directories = files.inside(f"{location}/{name}".rstrip("/"))
+    return [name_of(directory) for directory in directories]
 
 
 def has_table_skew_directories(table: Table, existing: PartitionState) -> bool:
-    """Tells whether a partition has directories for the heavy values of the table alone, and it is known where."""
+    """Tells whether a partition has the table's heavy values, each in a directory that the metastore has recorded."""
     layout = existing.parameters.get(LAYOUT, table.parameters.get(LAYOUT))
     is_known = existing.skew.is_list_bucketed and bool(existing.skew.locations)
     return is_known and layout != FLAT and _layout(existing.skew) == _layout(table.skew)

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, NoSuchPartitionError
 from spark_client.table.partition_spec import PartitionSpec
-from spark_client.write.commit import Commit, Write
+from spark_client.write.commit import Commit
 from spark_client.write.insert import failures_as_one_line
 from spark_client.write.micro_batch import statement_of_batch
+from spark_client.write.placement import Write
 from spark_client.write.publication import publish
 from spark_client.write.rows import normalise_static
 from spark_client.write.snapshot import take_snapshot
@@ -36,7 +37,7 @@ def truncate(context: Context, database: str, name: str, partition: Mapping[str,
     if static and not snapshot:
         raise NoSuchPartitionError(f"{table.full_name} has no partition {dict(static)}")
     with statement_of_batch(context.spark, table.full_name) as batch:
-        if batch and batch.done(context.metastore, table, static):
+        if batch and batch.completed_partitions(context.metastore, table, static):
             return
         with (
             failures_as_one_line(f"TRUNCATE of {table.full_name}"),

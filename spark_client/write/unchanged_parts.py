@@ -86,7 +86,7 @@ def _buckets(files: Files, table: Table, staged: Sequence[StagedFile], seen: Sna
         f"{written.get(values) or directory_path(table, values)}/{name}": (values, 0, f"{seen[values].location}/{name}")
         for (values, numbers), names in zip(replaced.items(), present, strict=True)
         for name in names
-        if bucket_of(name) not in numbers and seen[values].shows(name)
+        if bucket_of(name) not in numbers and seen[values].is_visible(name)
     }
 
 
@@ -107,7 +107,7 @@ def _directories(
         for place, names in zip(present, files.names(present), strict=True)
         for values, number in [sources[place]]
         for name in names
-        if seen[values].shows(name)
+        if seen[values].is_visible(name)
     }
 
 

@@ -184,7 +184,7 @@ def test_of_two_runs_of_a_query_one_brings_a_batch(spark: SparkSession, table_na
 
         insert_all(Context(context.spark, context.metastore, on_step), [Insert(f"default.{table_name}", rows)])
 
-    with pytest.raises(StreamingQueryException, match="another run of the streaming query has brought this batch"):
+    with pytest.raises(StreamingQueryException, match="another run of the streaming query has written this batch"):
         Batches(spark, tmp_path, write).run((1, 1))
     assert _rows(spark, table_name) == [(1, 1)]
 

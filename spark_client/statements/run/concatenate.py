@@ -24,8 +24,9 @@ from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.concatenate import Concatenate
 from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.table.paths import name_of, parent
-from spark_client.write.commit import Commit, Write
+from spark_client.write.commit import Commit
 from spark_client.write.insert import failures_as_one_line
+from spark_client.write.placement import Write
 from spark_client.write.publication import publish
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import PartitionState, Values, take_snapshot

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client.context import Context
-from spark_client.write.commit import Commit, Write
+from spark_client.write.commit import Commit
 from spark_client.write.insert import insert_into
+from spark_client.write.placement import Write
 from spark_client.write.publication import publish
 from spark_client.write.snapshot import take_snapshot
 from spark_client.write.staging import StagedFile

@@ -32,7 +32,7 @@ def noted(query: dict[str, str], table: str = "d.t", error: Exception | None = N
     note = ""
     with suppress(*([Exception] if error else [])), statement_of_batch(spark, table) as batch:
         if batch:
-            note = batch.note[f"{PREFIX}{query['query']}"]
+            note = batch.marker[f"{PREFIX}{query['query']}"]
         if error:
             raise error
     return note

@@ -13,7 +13,14 @@ from metastore.domain.buckets import NOT_BUCKETED
 from metastore.domain.partition_names import value_path
 from metastore.domain.skew_directories import skew_directories
 from spark_client.table.paths import is_below, name_of, parent
-from spark_client.write.placement import Placement, PlacementPlanner, final_locations, table_root, write_directory
+from spark_client.write.placement import (
+    Placement,
+    PlacementPlanner,
+    Write,
+    final_locations,
+    table_root,
+    write_directory,
+)
 from spark_client.write.snapshot import PartitionState, Values
 from spark_client.write.staging import StagedFile
 
@@ -66,7 +73,8 @@ def cases(draw: st.DrawFn) -> Case:
     table = Table("d", "t", (Column("x", "int"),), columns, location, STORAGE, skew)
     overwrite, in_place = draw(st.booleans()), draw(st.booleans())
     required = draw(st.lists(st.sampled_from(keys), max_size=1))
-    planner = PlacementPlanner(table, snapshot, QUERY, overwrite, required, overwrite and in_place)
+    write = Write(table, {}, overwrite, replaces=required)
+    planner = PlacementPlanner(write, snapshot, QUERY, overwrite and in_place)
     staged = []
     for number, values in enumerate(draw(st.lists(st.sampled_from(keys), max_size=8))):
         current = snapshot[values].skew if values in snapshot and not overwrite else skew
@@ -79,7 +87,7 @@ def cases(draw: st.DrawFn) -> Case:
         staged.append(StagedFile(name, values, directory, 10, 5))
     wishes = [*planner.requested_directories(staged), *planner.requested_skew_directories(staged)]
     granted = frozenset(draw(st.lists(st.sampled_from(wishes)))) if wishes else frozenset()
-    contents = {place: [place] if partitioned else [f"{place}/old"] for place in planner.replaced(staged)}
+    contents = {place: [place] if partitioned else [f"{place}/old"] for place in planner.replaced_in_place(staged)}
     return Case(planner, tuple(staged), granted, contents)
 
 
@@ -100,7 +108,7 @@ def led_to(case: Case, publication: PublishPartition) -> list[str]:
     """The directories of a published partition: the default one, then those of skewed values."""
     before = case.planner.snapshot.get(publication.values)
     appended = publication.mode == PublishMode.APPEND
-    skew = before.skew if appended and before else case.planner.table.skew
+    skew = before.skew if appended and before else case.planner.write.table.skew
     known = dict(before.skew.locations) if appended and before else {}
     known |= publication.skewed_locations
     if not skew.is_list_bucketed:
@@ -121,7 +129,7 @@ def test_every_file_lies_where_its_partition_says(case: Case) -> None:
 
 @given(cases())
 def test_only_own_files_are_moved_and_only_out_of_the_own_directory(case: Case) -> None:
-    own = write_directory(case.planner.table, QUERY)
+    own = write_directory(case.planner.write.table, QUERY)
     assert all(is_below(move.source, own) for move in case.placement.moves)
     if not case.planner.in_place:
         assert case.placement.away == ()
@@ -129,7 +137,7 @@ def test_only_own_files_are_moved_and_only_out_of_the_own_directory(case: Case) 
 
 @given(cases())
 def test_whole_directories_are_moved_to_where_nobody_else_is(case: Case) -> None:
-    alone = (write_directory(case.planner.table, QUERY), *case.granted)
+    alone = (write_directory(case.planner.write.table, QUERY), *case.granted)
     files = {file.location for file in case.staged}
     for move in case.placement.moves:
         assert move.source in files or any(is_below(move.target, place) for place in alone)
@@ -137,16 +145,16 @@ def test_whole_directories_are_moved_to_where_nobody_else_is(case: Case) -> None
 
 @given(cases())
 def test_files_come_only_where_it_was_said_before(case: Case) -> None:
-    placement, own = case.placement, write_directory(case.planner.table, QUERY)
-    said = {own, *placement.shared, *case.granted, *case.planner.replaced(case.staged)}
+    placement, own = case.placement, write_directory(case.planner.write.table, QUERY)
+    said = {own, *placement.shared_directories, *case.granted, *case.planner.replaced_in_place(case.staged)}
     for move in placement.moves:
         assert any(is_below(move.target, place) for place in said), (move, said)
 
 
 @given(cases())
 def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -> None:
-    own = write_directory(case.planner.table, QUERY)
-    replaced = case.planner.replaced(case.staged)
+    own = write_directory(case.planner.write.table, QUERY)
+    replaced = case.planner.replaced_in_place(case.staged)
     for publication in case.placement.publications:
         if publication.mode != PublishMode.APPEND:
             place = publication.location
@@ -157,8 +165,8 @@ def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -
 def test_each_partition_is_published_once_with_its_counts(case: Case) -> None:
     placement = case.placement
     files = Counter(file.values for file in case.staged)
-    there = () if case.planner.overwrite else case.planner.snapshot
-    wanted = {*files, *(values for values in case.planner.required if values not in there)}
+    there = () if case.planner.write.overwrite else case.planner.snapshot
+    wanted = {*files, *(values for values in case.planner.write.required(case.planner.snapshot) if values not in there)}
     assert sorted(publication.values for publication in placement.publications) == sorted(wanted)
     for publication in placement.publications:
         before = case.planner.snapshot.get(publication.values)
@@ -169,10 +177,10 @@ def test_each_partition_is_published_once_with_its_counts(case: Case) -> None:
 
 @given(cases())
 def test_what_is_replaced_in_place_is_kept_under_a_name_that_engines_overlook(case: Case) -> None:
-    placement, table = case.placement, case.planner.table
+    placement, table = case.placement, case.planner.write.table
     for rename in placement.away:
         assert f"_temp_{QUERY}" in rename.target
-        assert rename.target in placement.retired
+        assert rename.target in placement.retired_locations
         assert not any(is_below(move.target, rename.target) for move in placement.moves)
     for publication in placement.publications:
         before = case.planner.snapshot.get(publication.values)

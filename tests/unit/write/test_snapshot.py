@@ -15,8 +15,8 @@ EXISTING = PartitionState("file:/t", 1, Skew(), Storage("", "", ""), {}, Buckets
 def test_files_of_open_and_of_later_writes_are_not_shown() -> None:
     seen = replace(EXISTING, writes=VisibleWrites("abc", 7, (5,)))
     names = ["000001_0_abc-4-x", "000001_0_abc-5-x", "abc-7-0", "abc-8-0", "abc-50-0", "000001_0", "xabc-5", "abc-"]
-    assert [name for name in names if seen.shows(name)] == ["000001_0_abc-4-x", "abc-7-0", "000001_0", "abc-"]
-    assert EXISTING.shows("abc-8-0")
+    assert [name for name in names if seen.is_visible(name)] == ["000001_0_abc-4-x", "abc-7-0", "000001_0", "abc-"]
+    assert EXISTING.is_visible("abc-8-0")
 
 
 def test_buckets_are_kept_where_they_are_the_tables_and_few_bytes() -> None:
