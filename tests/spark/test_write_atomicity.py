@@ -306,7 +306,7 @@ def test_what_may_be_visible_is_not_removed(
     visible = answers[0] == "lost after"
     silent = lossy(*answers)
     monkeypatch.setattr(silent.metastore, "get_partition", _unreachable)
-    with pytest.raises(errors.WriteUncertainError, match="is not known"):
+    with pytest.raises(errors.WriteUncertainError, match="is unknown"):
         write(silent, table.name, NEW, overwrite=False)
     assert ids(context, table) == ([1, 2, 3, 11, 12, 13, 14] if visible else [1, 2, 3])
 
