@@ -67,8 +67,7 @@ class Clause:
 class Change:
     """A statement that changes rows.
 
-    `target` has the rows of the table. `on` is the condition under which a row of `source` matches one of them; None
-    means that none does. UPDATE and DELETE have no source.
+    `target` has the rows of the table. `on` is the condition under which a row of `source` matches; None: never.
     """
 
     table: str
@@ -83,8 +82,7 @@ class Change:
 
 
 def change_rows(context: Context, change: Change) -> list[WriteResult]:
-    """Runs a statement: all of it becomes visible at once, or nothing. In a streaming batch that runs again, it does
-    nothing.
+    """Runs a statement, which becomes visible completely or not at all. A repeated streaming batch changes nothing.
 
     Raises:
         NoSuchTableError: The table does not exist.
@@ -238,10 +236,7 @@ class _RowChanges:
         return {values: frozenset(numbers) for values, numbers in parts.items()}
 
     def _may_replace_parts(self) -> bool:
-        """Tells whether parts of partitions may be replaced separately.
-
-        Partitions must not be written in place, and every session must assign a row to the same part.
-        """
+        """Tells whether parts may be replaced separately: not in place, and all sessions agree on the part of a row."""
         table = self._table
         may_copy = _has_parts(table) and not is_auto(table) and not is_in_place(self._context.spark, table)
         return may_copy and not _depends_on_time_zone(table)
