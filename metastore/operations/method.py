@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from operator import attrgetter
 from typing import Any
 
 from thrift.Thrift import TType
@@ -77,16 +76,6 @@ class Method:
         if isinstance(function, FieldFunction):
             return self._bound(function)
         return lambda *values: function(*values[:-1])
-
-    def called(self, handler: Callable[..., Any]) -> Callable[[Arguments], Any]:
-        """Returns a function that calls the handler with the fields of the arguments."""
-        match self.fields:
-            case ():
-                return lambda _: handler()
-            case (name,):
-                return lambda arguments: handler(getattr(arguments, name))
-        values = attrgetter(*self.fields)
-        return lambda arguments: handler(*values(arguments))
 
     def requirements(self, arguments: Arguments) -> list[Requirement]:
         """Returns what the caller must have for a call with these arguments."""

@@ -5,6 +5,7 @@ handler, filters the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
@@ -34,12 +35,23 @@ class Guard:
 
     def guarded(self, method: Method, handler: Callable[..., Any]) -> Function:
         """Returns a function that answers a call by its arguments."""
-        function = method.called(handler)
+        function = _called(method, handler)
         if self._authorizer is not None and _is_checked(method):
             function = _authorized(method, self._authorizer, function)
         if self._read_only:
             function = _served_read_only(method, function)
         return audited(self._audit_log, method, function) if self._audit_log else function
+
+
+def _called(method: Method, handler: Callable[..., Any]) -> Function:
+    """Returns a function that calls the handler with the fields of the arguments."""
+    match method.fields:
+        case ():
+            return lambda _: handler()
+        case (name,):
+            return lambda arguments: handler(getattr(arguments, name))
+    values = attrgetter(*method.fields)
+    return lambda arguments: handler(*values(arguments))
 
 
 def _is_checked(method: Method) -> bool:
