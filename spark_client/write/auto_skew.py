@@ -1,4 +1,4 @@
-"""skew.auto: each load picks the heavy values of the partitions that it makes, from its own rows."""
+"""The table property skew.auto: each load chooses the heavy values of the partitions that it creates, from its rows."""
 
 from __future__ import annotations
 
@@ -28,18 +28,21 @@ _NUMBERS = "map<string, map<string, int>>"
 
 @dataclass(frozen=True, slots=True)
 class AutoSkew:
-    """The skew of each new partition, and for each the directory's number of each heavy key (table/skew_keys.py)."""
+    """The chosen skew of each new partition.
+
+    `numbers` has the directory number of each heavy key, and `fields` the columns of the keys (table/skew_keys.py).
+    """
 
     skews: Mapping[Values, Skew] = field(default_factory=dict)
     numbers: Mapping[Values, Mapping[str, int]] = field(default_factory=dict)
     fields: tuple[StructField, ...] = ()
 
     def directory_number(self, table: Table, otherwise: SparkColumn | None) -> SparkColumn | None:
-        """Returns the directory of a row; `otherwise` is that in the partitions that are not new."""
+        """Returns the directory number of a row. `otherwise` is the number in partitions that already exist."""
         number = self._number_in_new(table) if any(self.numbers.values()) else None
         if otherwise is None or not self.skews:
             return otherwise if number is None else number
-        # Where nothing is heavy, nor are the values by which the table is skewed.
+        # The table's own heavy values do not apply to new partitions, even if nothing is heavy in them.
         number = F.lit(0) if number is None else number
         return F.when(is_in(list(self.skews), table), number).otherwise(otherwise)
 
@@ -51,33 +54,36 @@ class AutoSkew:
 
 
 def is_auto(table: Table) -> bool:
-    """Tells whether its loads pick their own heavy values. Raises InvalidInsertError where they cannot."""
+    """Tells whether loads choose the heavy values of the table. Raises InvalidInsertError if they cannot."""
     if table.parameters.get(AUTO, "").lower() != "true":
         return False
     partitioned, bucketed = bool(table.partition_columns), bool(table.buckets.count)
     if problem := auto_problem(table.full_name, partitioned=partitioned, bucketed=bucketed):
         raise InvalidInsertError(problem)
     if not _columns(table):
-        raise InvalidInsertError(f"{table.full_name} has {AUTO}, but neither {COLUMNS} nor SKEWED BY to say of what")
+        raise InvalidInsertError(
+            f"{table.full_name} has {AUTO}, but no columns to choose from: set {COLUMNS}, or SKEWED BY"
+        )
     return True
 
 
 def choose_skew(table: Table, rows: DataFrame, kept: Collection[Values]) -> AutoSkew:
-    """Returns the heavy values of each partition that has rows, but those that are `kept` as they are. Reads the rows
-    once."""
+    """Returns the skew of each partition that has rows, except those in `kept`. Runs a job that reads the rows once."""
     fields = {struct_field.name.lower(): struct_field for struct_field in rows.schema.fields}
     data = {column.name for column in table.columns}
     if unknown := [name for name in _columns(table) if name not in data]:
-        raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {', '.join(unknown)} is no data column")
+        raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {', '.join(unknown)} is not a data column")
     keys = tuple(fields[name] for name in _columns(table))
     if odd := [field for field in keys if not is_simple(field)]:
         type_ = odd[0].dataType.simpleString()
-        raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {odd[0].name} is of type {type_}")
+        raise InvalidInsertError(
+            f"{COLUMNS} of {table.full_name}: {odd[0].name} has type {type_}, which cannot have heavy values"
+        )
     sketch = _sketch(table, rows)
     new = rows.filter(~is_in(list(kept), table)) if kept else rows
     skews, numbers = {}, {}
     for values, count, (top,) in sketch.count(new, partition_texts(partition_columns(table)), [keys]):
-        heavy = [key for key, found in top if found >= sketch.share * count]
+        heavy = [key for key, key_count in top if key_count >= sketch.share * count]
         texts = {key: text for key in heavy if (text := values_of(key, keys)) is not None}
         declared = tuple(dict.fromkeys(texts.values()))
         skews[values] = Skew(_columns(table), declared, {}, directories=True) if declared else NOT_SKEWED
@@ -95,7 +101,7 @@ def _sketch(table: Table, rows: DataFrame) -> Sketch:
     try:
         share = float(text)
     except ValueError:
-        raise InvalidInsertError(f"{SHARE} of {table.full_name} is {text!r}, which is no number") from None
+        raise InvalidInsertError(f"{SHARE} of {table.full_name} is {text!r}, which is not a number") from None
     setting = rows.sparkSession.conf.get(MAX_VALUES_SETTING, None)
     return Sketch(share, max_values(table.parameters, setting))
 

@@ -1,4 +1,4 @@
-"""The bucket of a row, as a column: Hive's own hash, computed by Spark (see BucketHash.java)."""
+"""The bucket of a row, as a column: Hive's hash, computed by Spark (BucketHash.java)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from spark_client.write.skewed_directory import is_in
 def bucket_number(
     table: Table, rows: DataFrame, exceptions: Sequence[tuple[int, Sequence[tuple[str, ...]]]] = ()
 ) -> SparkColumn:
-    """Returns the bucket of each row, from 0. `exceptions`: other counts, each with the partitions that have it.
+    """Returns the bucket of each row, from 0.
 
-    `rows` hold the table's bucketing columns, and its partition columns if there are exceptions.
-    Raises InvalidInsertError for types whose hash nobody can compute, and for unknown versions.
+    `exceptions`: other numbers of buckets, each with the partitions that have it. `rows` must have the bucketing
+    columns, and the partition columns if there are exceptions.
+
+    Raises InvalidInsertError for types that Hive's hash does not support and for unknown bucketing versions.
     """
     types = {column.name.lower(): column for column in table.columns}
     unknown = [name for name in table.buckets.columns if name.lower() not in types]
     if unknown:
-        raise InvalidInsertError(f"{table.full_name} is CLUSTERED BY {', '.join(unknown)}, which it does not have")
+        raise InvalidInsertError(f"{table.full_name} is CLUSTERED BY {', '.join(unknown)}, but has no such column")
     columns = [types[name.lower()] for name in table.buckets.columns]
     try:
         value = hive_hash(rows, columns, bucketing_version(table.full_name, table.parameters))

@@ -1,4 +1,4 @@
-"""The rows of a bucketed table: written by bucket, in the table's order, to files whose names begin with the bucket."""
+"""Writes the rows of a bucketed table: sorted by SORTED BY, into files whose names begin with the bucket number."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def write_buckets(
     query_id: str,
     max_size: int | None = None,
 ) -> tuple[StagedFile, ...]:
-    """Writes as `write_staging`, but files are in the partitions' directories already, and have their last names.
+    """Writes the rows as `write_staging`, with files in the partitions' directories under their final names.
 
-    A partition that is appended to keeps its own number of buckets. Buckets without rows have files only where the
-    session or the table asks for it. Raises InvalidInsertError.
+    An append keeps the number of buckets of each partition. Buckets without rows get files only if the session or the
+    table requests it (EMPTY_FILES). Raises InvalidInsertError.
     """
     table = write.table
     kept = {} if write.overwrite else {values: existing.buckets.count for values, existing in snapshot.items()}
@@ -55,7 +55,7 @@ def write_buckets(
 
 
 def _by_count(table: Table, kept: dict[Values, int]) -> list[tuple[int, list[Values]]]:
-    """Returns the counts that are not the table's, each with its partitions."""
+    """Returns the numbers of buckets that differ from the table's, each with its partitions."""
     groups: dict[int, list[Values]] = {}
     for values, count in kept.items():
         if count and count != table.buckets.count:
@@ -64,12 +64,13 @@ def _by_count(table: Table, kept: dict[Values, int]) -> list[tuple[int, list[Val
 
 
 def _order(table: Table) -> list[Column]:
-    """SORTED BY, as Hive sorts: ascending with nulls first, descending with nulls last."""
+    """Returns the order of SORTED BY. As in Hive, nulls are first if ascending and last if descending."""
     columns = [(F.col(quote(name)), ascends) for name, ascends in table.buckets.order]
     return [column.asc_nulls_first() if ascends else column.desc_nulls_last() for column, ascends in columns]
 
 
 def _check_partitions(files: Files, table: Table, staged: Iterable[StagedFile], snapshot: Snapshot) -> None:
+    """Raises InvalidInsertError for an append to a partition whose files would no longer show their buckets."""
     names = [column.name for column in table.partition_columns]
     appended = sorted({file.values for file in staged} & snapshot.keys())
     present = files.names([snapshot[values].location for values in appended])
@@ -78,15 +79,17 @@ def _check_partitions(files: Files, table: Table, staged: Iterable[StagedFile], 
         text = bucketing_mismatch(table.full_name, table.buckets, name, snapshot[values].buckets)
         if snapshot[values].skew.is_list_bucketed:
             text = f"Hive table ({table.full_name}) is bucketed but partition ({name}) has skew directories"
-        if untold := [file for file in files_of if bucket_of(file) is None]:
-            text = f"Hive table ({table.full_name}) has a file whose name tells no bucket, '{untold[0]}', in partition "
-            text += f"({name}), and so all its buckets are told by the order of names, which more files would change"
+        if unnumbered := [file for file in files_of if bucket_of(file) is None]:
+            text = (
+                f"Hive table ({table.full_name}) has a file without a bucket number, '{unnumbered[0]}', in partition "
+            )
+            text += f"({name}), so readers number its buckets by the order of names, which new files would change"
         if text:
             raise InvalidInsertError(f"{text}; INSERT OVERWRITE it")
 
 
 def _named(files: Files, staged: Sequence[StagedFile], directory: str) -> tuple[StagedFile, ...]:
-    """Names the files of each bucket's directory one directory higher, with the bucket before their names."""
+    """Moves the files of each bucket's directory to its parent, and puts the bucket number before their names."""
     moved = [
         replace(
             file,

@@ -1,6 +1,6 @@
-"""CREATE TABLE AS SELECT: a table that is there with all of its rows, or not at all.
+"""CREATE TABLE AS SELECT: the table appears with all of its rows, or not at all.
 
-The rows go into a table of another name, which gets its own when they are published: one call of the metastore.
+The rows are inserted into a temporary table, which the metastore then renames in one call.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ def create_as_select(
     *,
     if_not_exists: bool = False,
     replace_existing: bool = False,
-    **how: Any,
+    **options: Any,
 ) -> WriteResult | None:
-    """Creates the table of a definition, which has a schema, from the rows of `data`, by position.
+    """Creates the table of a definition that has a schema, from the rows of `data` by position.
 
-    None where it was there already, unless it is to be replaced: that one gets the rows if it has the same columns and
-    format, else it is dropped in the call that gives the new one its name. `how` as `insert_into`. Raises
-    TableExistsError, and what an INSERT raises.
+    Returns None if the table exists and `if_not_exists` is set. With `replace_existing`, a table with the same columns
+    and format is overwritten; any other is dropped in the call that renames the new one. `options` are fields of
+    `Insert`. Raises TableExistsError, and as `insert_all`.
     """
     with statement_of_batch(context.spark, ".".join(name_of(definition)).lower()) as batch:
         return _created(
-            context, definition, data, batch, if_not_exists=if_not_exists, replaces=replace_existing, how=how
+            context, definition, data, batch, if_not_exists=if_not_exists, replaces=replace_existing, options=options
         )
 
 
@@ -57,28 +57,28 @@ def _created(
     *,
     if_not_exists: bool,
     replaces: bool,
-    how: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> WriteResult | None:
-    was_there = table_exists(context, definition)
-    if was_there and not replaces:
+    exists = table_exists(context, definition)
+    if exists and not replaces:
         if if_not_exists:
             return None
         raise TableExistsError(f"Table or view {definition.name} already exists")
-    if was_there and (result := _overwritten(context, definition, data, how)):
+    if exists and (result := _overwritten(context, definition, data, options)):
         return result
-    new = temporary_table(context, definition, replaces=was_there)
+    new = temporary_table(context, definition, replaces=exists)
     new.create()
     try:
-        result = insert_into(context, f"{new.database}.{new.temporary_name}", data, batch=batch, **how)
+        result = insert_into(context, f"{new.database}.{new.temporary_name}", data, batch=batch, **options)
         before = context.metastore.get_table(new.database, new.temporary_name).location or ""
-        if was_there:
+        if exists:
             new.replace()
         else:
             new.rename()
     except ReplyLostError:
-        raise  # The table may have its name by now.
+        raise  # The rename may have succeeded, so the table must not be dropped.
     except BaseException as error:
-        with suppress(SparkClientError):  # What went wrong matters more than a draft that is left.
+        with suppress(SparkClientError):  # The first error matters more than a temporary table that remains.
             context.metastore.drop_table(new.database, new.temporary_name)
         if if_not_exists and isinstance(error, TableExistsError):
             return None
@@ -90,31 +90,33 @@ def _created(
 
 
 def _overwritten(
-    context: Context, definition: TableDefinition, data: DataFrame, how: Mapping[str, Any]
+    context: Context, definition: TableDefinition, data: DataFrame, options: Mapping[str, Any]
 ) -> WriteResult | None:
-    """Replaces the rows of a table that is as it is to be: it is there all the time, and stays what it is.
+    """Overwrites an existing table whose columns and format match the definition. It keeps its properties and grants.
 
-    None where it is another one. Raises InvalidInsertError where that would lose its skew.
+    Returns None if the table does not match. Raises InvalidInsertError for a view, or if replacing it would lose its
+    skew.
     """
     database, name = name_of(definition)
-    there = context.metastore.get_table(database, name)
-    if there.table_type.endswith("VIEW"):
-        raise InvalidInsertError(f"{there.full_name} is a view: drop it first")
-    if datasource_format(there) and is_written_by_file_sink(context, there):
-        return None  # whose readers would look for the files of the stream
-    if matches_definition(context, definition, there):
-        result = insert_into(context, there.full_name, data, overwrite=True, whole=True, **how)
+    existing = context.metastore.get_table(database, name)
+    if existing.table_type.endswith("VIEW"):
+        raise InvalidInsertError(f"{existing.full_name} is a view: drop it first")
+    if datasource_format(existing) and is_written_by_file_sink(context, existing):
+        return None  # Spark would read only the files that the stream wrote
+    if matches_definition(context, definition, existing):
+        result = insert_into(context, existing.full_name, data, overwrite=True, whole=True, **options)
         refresh(context.spark, database, name)
         return result
-    if there.skew.columns:
+    if existing.skew.columns:
         raise InvalidInsertError(
-            f"{there.full_name} is SKEWED BY ({', '.join(there.skew.columns)}), and would become another table without "
-            f"skew: INSERT OVERWRITE it, or ALTER TABLE {there.full_name} NOT SKEWED first"
+            f"{existing.full_name} is SKEWED BY ({', '.join(existing.skew.columns)}), which replacing it would lose: "
+            f"use INSERT OVERWRITE, or ALTER TABLE {existing.full_name} NOT SKEWED first"
         )
     return None
 
 
 def _moved(result: WriteResult, source: str, target: str) -> WriteResult:
+    """Returns the result with the locations after the rename of the table."""
     return replace(
         result,
         partitions=tuple(

@@ -1,4 +1,4 @@
-"""Files without rows for buckets without rows: readers of the original scheme want one for each bucket."""
+"""Empty files for buckets without rows. Readers of Hive's original bucketing require one file for each bucket."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def add_empty_files(
     directory: str,
     query_id: str,
 ) -> tuple[StagedFile, ...]:
-    """Returns the files of a write, and one for each bucket that none of them holds, in each partition of `counts`."""
+    """Creates a file for each bucket that has none. Returns all files of the write.
+
+    `counts`: the number of buckets of each partition.
+    """
     present = {(file.values, bucket_of(name_of(file.location))) for file in staged}
     missing = [
         (values, bucket)
@@ -35,27 +38,27 @@ def add_empty_files(
     ]
     if not missing:
         return tuple(staged)
-    files, place = Files(spark), f"{directory}/_empty_{query_id}"
-    template, size = _template(spark, files, table, place)
+    files, template_directory = Files(spark), f"{directory}/_empty_{query_id}"
+    template, size = _template(spark, files, table, template_directory)
     ending = name_of(template).partition(".")[2]
     keys = [column.name for column in table.partition_columns]
-    places = {values: f"{directory}/{value_path(keys, values)}".rstrip("/") for values in counts}
-    places |= {file.values: parent(file.location) for file in staged}
+    directories = {values: f"{directory}/{value_path(keys, values)}".rstrip("/") for values in counts}
+    directories |= {file.values: parent(file.location) for file in staged}
     added = [
-        StagedFile(f"{places[values]}/{bucket_file(bucket, f'{query_id}-empty.{ending}')}", values, 0, size, 0)
+        StagedFile(f"{directories[values]}/{bucket_file(bucket, f'{query_id}-empty.{ending}')}", values, 0, size, 0)
         for values, bucket in missing
     ]
     files.make_directories({parent(file.location) for file in added})
     files.copy([Rename(template, file.location) for file in added])
-    files.delete(place)
+    files.delete(template_directory)
     return (*staged, *added)
 
 
-def _template(spark: SparkSession, files: Files, table: Table, place: str) -> tuple[str, int]:
-    """Returns a valid file without rows, and its size: what Spark writes of no rows in one task."""
+def _template(spark: SparkSession, files: Files, table: Table, directory: str) -> tuple[str, int]:
+    """Lets Spark write a valid file without rows to `directory`. Returns its location and size."""
     nothing = spark.createDataFrame([], file_schema(spark, table.columns)).coalesce(1)
     format_ = file_format(table.storage, table.full_name)
     writer = nothing.write.format(format_).options(**file_options(spark, table, format_))
-    writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").save(place)
-    (file,) = files.visible(place)
+    writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").save(directory)
+    (file,) = files.visible(directory)
     return file, files.size(file)

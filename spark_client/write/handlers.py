@@ -1,4 +1,4 @@
-"""Handles the requests of the JVM's side about writes: may it be, insert it, create it."""
+"""Handles the JVM's requests about writes: check, insert, create, truncate, change rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from spark_client.write.rows import normalise_static
 from spark_client.write.truncate import truncate
 from spark_client.write.writable import check_no_file_sink
 
-# A property by which ResolveV2Writes.java says that a table may be there, or must.
+# Table property that ResolveV2Writes.java adds for replace() and createOrReplace(). With the value "or creates" the
+# table may exist; otherwise it must.
 _REPLACES, _OR_CREATES = "spark_client.replaces", "or creates"
 
 
@@ -36,12 +37,12 @@ class WriteHandlers:
     """Handlers of the requests about writes. The JVM sends the session of the statement with each request."""
 
     def __init__(self, metastore: MetastoreClient, session: Callable[[Any], SparkSession]) -> None:
-        """`session` makes PySpark's session of the JVM's."""
+        """`session` wraps a session of the JVM as PySpark's."""
         self._metastore = metastore
         self._session = session
 
     def handlers(self) -> Handlers:
-        """Returns them by the kinds of requests about writing."""
+        """Returns the handler of each class of request."""
         return {
             CheckInsert: self._check,
             InsertAll: self._insert,
@@ -51,7 +52,7 @@ class WriteHandlers:
         }
 
     def _check(self, request: CheckInsert, session: Any) -> None:
-        """Refuses in Hive's words what Spark would refuse in its own, or do."""
+        """Rejects invalid INSERTs with Hive's messages, before Spark rejects them with its own or accepts them."""
         context = self._context(session)
         keys = tuple(Column(name, type_) for name, type_ in request.partition_columns)
         table = Table(request.database, request.table, (), keys, None, Storage("", "", ""))
@@ -95,7 +96,7 @@ class WriteHandlers:
             refresh(context.spark, request.database, request.table)
 
     def _change(self, request: ChangeRows, objects: Any) -> None:
-        """Changes rows. The objects are the session and the plans and expressions of the statement."""
+        """Runs DELETE, UPDATE or MERGE. The objects are the session and what `ChangeRows` describes."""
         session, subject = objects
         context = self._context(session)
         target, source, on, expressions = to_python(subject)
@@ -116,18 +117,18 @@ class WriteHandlers:
             refresh(context.spark, request.database, request.table)
 
     def _create(self, request: CreateAsSelect, objects: Any) -> None:
-        """Spark's command. With saveAsTable the table may be there, and mode Append or Overwrite."""
+        """Runs Spark's CREATE TABLE AS SELECT command. saveAsTable sends it too, also for tables that exist."""
         session, command = objects
         context = self._context(session)
         table = command.tableDesc() if kind(command) == "CreateHiveTableAsSelectCommand" else command.table()
         definition, mode = table_definition(table), str(command.mode().name())
         if request.dropped and mode == "Overwrite":
-            with suppress(NoSuchTableError):  # where the metastore keeps nothing of what is dropped
+            with suppress(NoSuchTableError):  # the metastore may keep no dropped tables
                 context.metastore.undrop(*name_of(definition))
         replaces, definition = pop_property(definition, _REPLACES)
         if replaces:
             if replaces != _OR_CREATES and not table_exists(context, definition):
-                raise NoSuchTableError(f"table {definition.name} does not exist; createOrReplace() makes it")
+                raise NoSuchTableError(f"table {definition.name} does not exist; use createOrReplace() to create it")
             mode = "Overwrite"
         data = frame_of(context.spark, command.query()).toDF(*map(str, elements(command.outputColumnNames())))
         database, table_name = name_of(definition)
@@ -149,7 +150,7 @@ def _column(context: Context, expression: Any) -> SparkColumn | None:
 
 
 def _values(context: Context, clause: ChangeClause, expressions: Any) -> Mapping[str, SparkColumn] | None:
-    """Returns what the clause sets; the first expression is its condition."""
+    """Returns the assigned values by column, or None for DELETE. The first expression is the condition."""
     if clause.deletes:
         return None
     columns = [column_of(context.spark, expression) for expression in expressions[1:]]

@@ -1,6 +1,6 @@
-"""Hive's settings about dynamic partitions: which INSERTs are refused, and what rows must not bring.
+"""Hive's limits of dynamic partitions, file counts and partition values.
 
-Each is looked for in the session (SET, `conf`), under the name that HiveConf gives it.
+They are settings of the session (SET, `conf`) with the names of HiveConf.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _WHITELIST = "hive.metastore.partition.name.whitelist.pattern"
 
 
 def check_dynamic_partitions(spark: SparkSession, staged: Sequence[StagedFile]) -> None:
-    """Refuses what the rows brought, before anything of it is visible. Raises InvalidInsertError.
+    """Raises InvalidInsertError if the written partitions exceed a limit. Nothing is visible yet.
 
-    Hive counts the partitions of a writer because each has a file open. Ours writes them one after the other, so only
-    a limit that somebody has set is applied.
+    Hive limits the partitions of one writer by default, because its writers keep all of their files open. Spark's
+    writers have one file open at a time, so this limit applies only if it is set.
     """
     touched = {file.values for file in staged}
     limit = number(spark, _MAX_PARTITIONS, 1000)
@@ -46,7 +46,7 @@ def check_dynamic_partitions(spark: SparkSession, staged: Sequence[StagedFile]) 
 
 
 def check_files(spark: SparkSession, staged: Sequence[StagedFile]) -> None:
-    """Refuses more files than `hive.exec.max.created.files`. Raises InvalidInsertError."""
+    """Raises InvalidInsertError for more files than `hive.exec.max.created.files`."""
     limit = number(spark, _MAX_FILES, 100_000)
     if len(staged) > limit:
         raise InvalidInsertError(
@@ -69,14 +69,14 @@ def _check_writers(staged: Sequence[StagedFile], limit: int) -> None:
 
 
 def check_characters(spark: SparkSession, values: Iterable[str]) -> None:
-    """Refuses values of partitions that the session's pattern does not match. Raises InvalidInsertError."""
+    """Raises InvalidInsertError for partition values that the session's whitelist pattern does not match."""
     pattern = setting(spark, _WHITELIST, "")
     if not pattern:
         return
     try:
         allowed = re.compile(pattern)
     except re.error as error:
-        raise InvalidInsertError(f"{_WHITELIST} is {pattern!r}, which is no regular expression: {error}") from None
+        raise InvalidInsertError(f"{_WHITELIST} is {pattern!r}, which is not a regular expression: {error}") from None
     for value in sorted(values):
         if not allowed.fullmatch(value):
             raise InvalidInsertError(
@@ -86,6 +86,6 @@ def check_characters(spark: SparkSession, values: Iterable[str]) -> None:
 
 
 def task_of(location: str) -> str:
-    """Returns the number of the task that wrote a file of Spark's."""
-    found = _TASK.search(location.rpartition("/")[2])
-    return found[1] if found else ""
+    """Returns the number of the Spark task that wrote a file, or "" if the name has none."""
+    match = _TASK.search(location.rpartition("/")[2])
+    return match[1] if match else ""

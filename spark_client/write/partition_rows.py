@@ -1,4 +1,4 @@
-"""Rows by the partitions that they are of: as texts, which is how the metastore names them."""
+"""Maps rows to partitions, whose values are texts in the metastore."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ from spark_client.write.snapshot import PartNumbers, Snapshot, Values
 
 
 def partition_columns(table: Table) -> list[Column]:
-    """Returns the partition columns of rows that have the names of the table's columns."""
+    """Returns the partition columns of rows whose columns have the table's names."""
     return [F.col(quote(column.name)) for column in table.partition_columns]
 
 
 def partition_texts(columns: Sequence[Column]) -> list[Column]:
-    """Returns the values as partitions are named by them; null and the empty text are the default partition."""
+    """Returns the partition values as texts. Null and the empty text are the default partition."""
     texts = [column.cast("string") for column in columns]
     return [F.when(text != "", text).otherwise(DEFAULT_PARTITION).alias(f"_{n}") for n, text in enumerate(texts)]
 
 
 def partitions_of(table: Table, rows: DataFrame) -> set[Values]:
-    """Returns the partitions of some rows, whose columns have the names of the table's."""
+    """Returns the partitions of rows whose columns have the table's names."""
     if not table.partition_columns:
         return set() if rows.isEmpty() else {()}
     return {tuple(row) for row in rows.select(*partition_texts(partition_columns(table))).distinct().collect()}
 
 
 def in_partitions(table: Table, columns: Sequence[Column], partitions: Collection[Values]) -> Column:
-    """Returns whether a row is of one of them, in words by which a scan of the table leaves out all others.
+    """Returns the condition that a row belongs to one of the partitions.
 
+    The exact test compares all values at once, which no scan can prune by. So each column is compared too.
     `columns` are the partition columns of the row.
     """
     if not table.partition_columns:
@@ -55,14 +56,14 @@ def in_partitions(table: Table, columns: Sequence[Column], partitions: Collectio
 
 
 def in_directories(columns: Sequence[Column], number: Column, directories: PartNumbers) -> Column:
-    """Returns whether a row lies in one of these skew directories, or in a partition that is not among them.
+    """Returns the condition that a row is in one of these parts, or in a partition that `directories` does not list.
 
-    `columns` are the partition columns of the row, `number` is that of its directory.
+    `columns` are the partition columns of the row, `number` is the number of its skew directory or bucket.
     """
     key, wanted = partition_key(columns) if columns else F.lit(""), F.expr("true")
     for values, numbers in directories.items():
-        here = has_key(key, [values])
-        wanted = wanted & (~here | number.isin(*sorted(numbers)))
+        is_in_partition = has_key(key, [values])
+        wanted = wanted & (~is_in_partition | number.isin(*sorted(numbers)))
     return wanted
 
 
@@ -75,9 +76,9 @@ def _is_text(column: TableColumn) -> bool:
 
 
 def check_names(spark: SparkSession, table: Table, seen: Snapshot) -> None:
-    """Raises InvalidInsertError for a partition whose name is not how Spark writes its value: 01 of an INT.
+    """Raises InvalidInsertError for a partition that is not named as Spark writes its value, such as 01 of an INT.
 
-    Its rows could not be told from those of partition 1.
+    Rows of such a partition cannot be distinguished from those of partition 1.
     """
     for number, column in enumerate(table.partition_columns):
         if _is_text(column):
@@ -86,11 +87,11 @@ def check_names(spark: SparkSession, table: Table, seen: Snapshot) -> None:
         if not texts:
             continue
         rows = ", ".join(f"({literal(text)})" for text in texts)
-        given = spark.sql(f"SELECT * FROM VALUES {rows} AS given (text)")  # noqa: S608 - constants: nothing runs for them
+        listed = spark.sql(f"SELECT * FROM VALUES {rows} AS given (text)")  # noqa: S608 - constants: nothing runs for them
         written = versions.try_cast(F.col("text"), column.type).cast("string")
-        odd = given.filter(~written.eqNullSafe(F.col("text"))).limit(1).collect()
+        odd = listed.filter(~written.eqNullSafe(F.col("text"))).limit(1).collect()
         if odd:
             raise InvalidInsertError(
                 f"{table.full_name} has a partition {column.name}={odd[0][0]}, which is not how a value of type "
-                f"{column.type} is written: ALTER TABLE … PARTITION … RENAME it first"
+                f"{column.type} is written: rename it first, with ALTER TABLE … PARTITION … RENAME TO PARTITION …"
             )

@@ -1,4 +1,4 @@
-"""What a write did, for whoever asked for it. Pure."""
+"""The result of a write, for its caller. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_client.write.staging import StagedFile
 
 @dataclass(frozen=True, slots=True)
 class WrittenPartition:
-    """What a write brought to one partition (to the table, if it has none): counts of this write only."""
+    """The counts of one write in one partition, or in a table without partitions. Rows of other writes do not count."""
 
     values: tuple[str, ...]
     mode: PublishMode
@@ -24,7 +24,7 @@ class WrittenPartition:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a write did. No partitions: there was nothing to do."""
+    """The partitions that a write changed. There are none if IF NOT EXISTS skipped it or it had no rows."""
 
     query_id: str
     partitions: tuple[WrittenPartition, ...] = ()
@@ -41,7 +41,7 @@ class WriteResult:
 
 
 def result_of(query_id: str, publications: Sequence[PublishPartition], staged: Sequence[StagedFile]) -> WriteResult:
-    """Counts the files of each partition."""
+    """Returns the result with the counts of each published partition."""
     by_values: dict[tuple[str, ...], list[StagedFile]] = {}
     for file in staged:
         by_values.setdefault(file.values, []).append(file)

@@ -1,4 +1,4 @@
-"""The rows of an INSERT as the table wants them: placed, cast by Spark's store assignment, partitions typed."""
+"""The rows of an INSERT in the form of the table: columns by position or name, cast by Spark's store assignment."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from spark_client.table.partition_spec import PartitionSpec, place_columns
 
 _CHAR = re.compile(r"char\((\d+)\)")
 _TEXT_TYPE = re.compile(r"(string|varchar|char)\b")
-# Several values have one name (an hour that clocks repeat), or are equal and have two (0.0, -0.0).
-_NAMED_OTHERWISE = {"float", "double", "timestamp"}
+# Types whose text does not identify the value: an hour repeated when clocks are set back has one text, and the equal
+# values 0.0 and -0.0 have two.
+_AMBIGUOUS_TEXTS = {"float", "double", "timestamp"}
 
 
 def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> dict[str, str]:
-    """Static values as text of their column's type: `03` on INT is `3` (Hive's validatePartColumnType).
+    """Returns the static values as texts of their types: `03` of an INT is `3` (Hive validatePartColumnType).
 
-    Raises InvalidInsertError where a value is none of its type.
+    Raises InvalidInsertError if a value is not of its column's type.
     """
     types = {column.name: column.type for column in table.partition_columns}
     values = {name: _padded(text, types[name]) for name, text in spec.static.items()}
@@ -50,7 +51,7 @@ def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> 
 
 
 def _padded(text: str, type_: str) -> str:
-    """Values of char(n) keep their blanks in partition names."""
+    """Returns a value as partition names have it: values of char(n) are padded with blanks."""
     char = _CHAR.fullmatch(type_)
     return text.ljust(int(char[1])) if char and text != DEFAULT_PARTITION else text
 
@@ -62,48 +63,51 @@ def table_rows(
     spec: PartitionSpec,
     columns: Sequence[str] | None,
 ) -> DataFrame:
-    """Returns the rows with the table's data columns and all its partition columns. Raises InvalidInsertError."""
+    """Returns the rows with the table's data and partition columns. Raises InvalidInsertError if they do not fit."""
     dynamic = [column for column in table.partition_columns if column.name in spec.dynamic]
     targets = [*table.columns, *dynamic]
     names = [column.name for column in targets]
     folded = [name.lower() for name in names]
-    places = place_columns(table.full_name, folded, spec.static, columns, len(data.columns))
-    placed = data if places == list(range(len(names))) else _placed(table, data, names, places)
-    typed = with_generated(table, _store_assignment(spark, table.full_name, placed, targets))
-    own = _partition_columns(table, spec.static)
-    if not own:
+    positions = place_columns(table.full_name, folded, spec.static, columns, len(data.columns))
+    in_order = positions == list(range(len(names)))
+    arranged = data if in_order else _arranged(table, data, names, positions)
+    typed = with_generated(table, _store_assignment(spark, table.full_name, arranged, targets))
+    replaced = _partition_columns(table, spec.static)
+    if not replaced:
         return typed
     names = [column.name for column in (*table.columns, *table.partition_columns)]
-    return typed.select(*(own.get(name, F.col(quote(name))) for name in names))
+    return typed.select(*(replaced.get(name, F.col(quote(name))) for name in names))
 
 
-def _placed(table: Table, data: DataFrame, names: Sequence[str], places: Sequence[int | None]) -> DataFrame:
-    """Returns the columns of `data` at these places, under these names; DEFAULT or NULL where there is none."""
-    defaults = {name: F.expr(text) for name, text in column_defaults(table).items()} if None in places else {}
-    given = data.toDF(*(f"_{index}" for index in range(len(data.columns))))
-    return given.select(
+def _arranged(table: Table, data: DataFrame, names: Sequence[str], positions: Sequence[int | None]) -> DataFrame:
+    """Returns the columns of `data` at these positions, with these names. Without a position: the DEFAULT or NULL."""
+    defaults = {name: F.expr(text) for name, text in column_defaults(table).items()} if None in positions else {}
+    numbered = data.toDF(*(f"_{index}" for index in range(len(data.columns))))  # names may occur twice
+    return numbered.select(
         *(
-            (defaults.get(name.lower(), F.lit(None)) if place is None else given[f"_{place}"]).alias(name)
-            for name, place in zip(names, places, strict=True)
+            (defaults.get(name.lower(), F.lit(None)) if position is None else numbered[f"_{position}"]).alias(name)
+            for name, position in zip(names, positions, strict=True)
         )
     )
 
 
 def with_generated(table: Table, rows: DataFrame) -> DataFrame:
-    """Returns the rows with the values of generated columns; one that is given and differs breaks the job off."""
+    """Computes generated columns. The job fails if a row has another value for one than its expression."""
     generated = generated_columns(table)
     if not generated:
         return rows
     types = {column.name.lower(): column.type for column in table.columns}
     computed = {}
-    # The expressions have the case of names as they were declared, which the session may mind.
+    # The expressions use the declared names, which matters with spark.sql.caseSensitive=true.
     declared = {str(field["name"]).lower(): str(field["name"]) for field in schema_fields(table)}
     named = rows.toDF(*(declared.get(name.lower(), name) for name in rows.columns))
     for name in named.columns:
         if (text := generated.get(name.lower())) is not None:
-            given, value = F.col(quote(name)), F.expr(f"({text})").cast(types[name.lower()])
-            message = f"{table.full_name}: {name} is GENERATED ALWAYS AS ({text}); leave it out, or give it this value"
-            is_right = given.isNull() | given.eqNullSafe(value)
+            supplied, value = F.col(quote(name)), F.expr(f"({text})").cast(types[name.lower()])
+            message = (
+                f"{table.full_name}: {name} is GENERATED ALWAYS AS ({text}); omit the column, or supply this value"
+            )
+            is_right = supplied.isNull() | supplied.eqNullSafe(value)
             computed[name] = F.when(is_right, value).otherwise(F.raise_error(F.lit(message)))
     own = collations(table)
     collated = {name: own[name.lower()] for name in named.columns if name.lower() in own}
@@ -113,7 +117,7 @@ def with_generated(table: Table, rows: DataFrame) -> DataFrame:
 
 
 def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, SparkColumn]:
-    """Returns, by name, the partition columns that are not simply those of the rows."""
+    """Returns the partition columns that replace those of the rows, by name: static, checked or converted ones."""
     columns = {}
     for column in table.partition_columns:
         name = column.name
@@ -122,27 +126,28 @@ def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, Spa
             columns[name] = value.cast("string").alias(name)
         elif _TEXT_TYPE.match(column.type) and not has_own_names(table):
             columns[name] = _checked_text(table, name)
-        elif column.type in _NAMED_OTHERWISE:  # Spark's writer, which goes by values, would make a directory twice.
+        elif column.type in _AMBIGUOUS_TEXTS:
+            # Spark's writer compares values and would open the same directory twice.
             columns[name] = F.col(quote(name)).cast("string").alias(name)
     return columns
 
 
 def _checked_text(table: Table, name: str) -> SparkColumn:
-    """Returns the column of the rows; a text of which no directory can be named breaks the job off before it is one.
+    """Returns a text column. The job fails at a value whose directory name would be too long.
 
-    Most texts are short, so only long ones are escaped to see how long their names are.
+    Escaping shows the exact length but is slow, so only values that could be too long are escaped.
     """
-    given = F.col(quote(name))
-    room = MAX_NAME - len(value_path([name], ["x"])) + 1
-    length = F.octet_length(F.regexp_replace(given, ESCAPED, "%00"))
+    value = F.col(quote(name))
+    limit = MAX_NAME - len(value_path([name], ["x"])) + 1
+    length = F.octet_length(F.regexp_replace(value, ESCAPED, "%00"))
     message = F.concat(
         F.lit(f"{table.full_name}: the directory of {name} = '"),
-        F.substring(given, 1, 40),
-        F.lit(f"…' would have a longer name than the {MAX_NAME} bytes that file systems take; "),
-        F.lit(f"give the table the property '{FUNCTION}' = 'short'"),
+        F.substring(value, 1, 40),
+        F.lit(f"…' would have a name of more than {MAX_NAME} bytes, the limit of file systems; "),
+        F.lit(f"set the table property '{FUNCTION}' = 'short'"),
     )
-    too_long = (F.octet_length(given) * 3 > room) & (length > room)
-    return F.when(too_long, F.raise_error(message)).otherwise(given).alias(name)
+    too_long = (F.octet_length(value) * 3 > limit) & (length > limit)
+    return F.when(too_long, F.raise_error(message)).otherwise(value).alias(name)
 
 
 def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets: Sequence[Column]) -> DataFrame:

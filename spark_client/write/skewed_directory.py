@@ -1,4 +1,4 @@
-"""To which directory a row goes: the number of its value in the partition's skew list, 0 for the default directory."""
+"""The skew directory of a row: the position of its value in the partition's skew list; 0 is the default directory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _CHAR = re.compile(r"char\((\d+)\)")
 
 
 def directory_number(skew: Skew, columns: Sequence[Column]) -> SparkColumn:
-    """1 for the first declared value and so on; comparison is typed, and null is only what declares itself null."""
+    """Returns the directory number of a row: 1 for the first declared value, 0 for values that are not declared.
+
+    Values are compared by type. Null has a directory only if the list declares null.
+    """
     if not skew.is_list_bucketed:
         return F.lit(0)
     types = {column.name: column.type for column in columns}
@@ -25,7 +28,7 @@ def directory_number(skew: Skew, columns: Sequence[Column]) -> SparkColumn:
 
 
 def _number_of_value(name: str, type_: str, skew: Skew) -> str:
-    """Of one column, without a struct for each row: null and what is illegal equal nothing."""
+    """Returns the SQL for one column, without a struct for each row. Declared values that are illegal match nothing."""
     texts = [text for (text,) in skew.values]
     null_number = texts.index(DEFAULT_PARTITION) + 1 if DEFAULT_PARTITION in texts else 0
     values = ", ".join(_literal(text, type_) for text in texts)
@@ -33,13 +36,14 @@ def _number_of_value(name: str, type_: str, skew: Skew) -> str:
 
 
 def _number_of_values(typed: Sequence[tuple[str, str]], skew: Skew) -> str:
-    """A declared value is legal, and so equal to a row's, where each text is one of its column's type."""
+    """Returns the SQL for several columns. A declared value matches only if each of its texts is legal."""
     row = _struct(["true", *(quote(name) for name, _ in typed)])
     values = []
     for value in skew.values:
         literals = [_literal(text, type_) for text, (_, type_) in zip(value, typed, strict=True)]
-        given = [literal for text, literal in zip(value, literals, strict=True) if text != DEFAULT_PARTITION]
-        values.append(_struct([" AND ".join(["true", *(f"{literal} IS NOT NULL" for literal in given)]), *literals]))
+        not_null = [literal for text, literal in zip(value, literals, strict=True) if text != DEFAULT_PARTITION]
+        is_legal = " AND ".join(["true", *(f"{literal} IS NOT NULL" for literal in not_null)])
+        values.append(_struct([is_legal, *literals]))
     return f"CAST(array_position(array({', '.join(values)}), {row}) AS INT)"
 
 
@@ -48,7 +52,10 @@ def _struct(values: Sequence[str]) -> str:
 
 
 def _literal(text: str, type_: str) -> str:
-    """Returns a value of the type in SQL; its text in hexadecimal digits, for a setting says what a backslash is."""
+    """Returns a value of the type in SQL, or SQL that yields null if the text is illegal.
+
+    The text is in hexadecimal digits, because a setting of Spark changes the meaning of backslashes in literals.
+    """
     if padded := _CHAR.fullmatch(type_):  # Spark keeps char(n) as a padded string.
         return f"rpad({_literal(text, 'string')}, {padded[1]}, ' ')"
     to = "string" if type_.startswith("varchar") else type_
@@ -60,7 +67,10 @@ def _literal(text: str, type_: str) -> str:
 def directory_number_by_partition(
     skew: Skew, exceptions: Sequence[tuple[Skew, Sequence[tuple[str, ...]]]], table: Table
 ) -> SparkColumn | None:
-    """Returns `directory_number`, where partitions of these values have a skew list of their own; None: none has."""
+    """Returns `directory_number` for a table in which some partitions have another skew list than the table.
+
+    `exceptions`: each such skew with its partitions. Returns None if no partition has skew directories.
+    """
     if not any(own.is_list_bucketed for own in (skew, *(other for other, _ in exceptions))):
         return None
     number = directory_number(skew, table.columns)
@@ -70,18 +80,20 @@ def directory_number_by_partition(
 
 
 def is_in(partitions: Sequence[tuple[str, ...]], table: Table) -> SparkColumn:
-    """Tells whether a row belongs to one of the partitions of these values."""
+    """Returns the condition that a row belongs to one of these partitions."""
     return has_key(partition_key([F.col(quote(column.name)) for column in table.partition_columns]), partitions)
 
 
 def has_key(key: SparkColumn, partitions: Sequence[tuple[str, ...]]) -> SparkColumn:
-    """Tells whether a `partition_key` is that of one of the partitions."""
+    """Returns the condition that a `partition_key` is the key of one of these partitions."""
     return key.isin(["".join(f"{len(value)}:{value}" for value in values) for values in partitions])
 
 
 def partition_key(columns: Sequence[SparkColumn]) -> SparkColumn:
-    """Returns one text for all values, with lengths, so that no two are alike; null and empty are the default
-    partition."""
+    """Returns one text for all partition values. Each has its length as a prefix, so that keys are unique.
+
+    Null and the empty text are the default partition.
+    """
     texts = [column.cast("string") for column in columns]
     named = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
     return F.concat(*(part for text in named for part in (F.length(text).cast("string"), F.lit(":"), text)))

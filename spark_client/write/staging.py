@@ -1,4 +1,4 @@
-"""One Spark job writes all rows into the write's own directory; the ends of its files say what it wrote."""
+"""The Spark job of a write. Rows and sizes of its files are read from the file footers."""
 
 from __future__ import annotations
 
@@ -22,17 +22,25 @@ from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
 from spark_client.table.paths import parent
 
-_ROOM, _SPLITS = 0.9, 6
-# A write that makes no more files than these, and none of less than so many bytes, as Spark estimates them, need not
-# bring the rows of each directory together.
+# Files that are split aim at this share of the maximum size. Attempts to split.
+_FILL, _SPLITS = 0.9, 6
+# A write does not shuffle if it makes at most this many files, each of at least this many bytes by Spark's estimate.
 _FEW_FILES, _SMALL_FILE = 128, 1 << 20
-# Files cost more than their bytes, so that also few bytes are written by several tasks: each directory by one of them.
+# Creating files takes longer than writing few bytes. So small directories are not combined into one task.
 _GATHERING = {"spark.sql.adaptive.coalescePartitions.minPartitionSize": "1b"}
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file of the staging directory. `directory` is the number of its skewed value, 0 for the default directory."""
+    """A file in the write's directory.
+
+    Attributes:
+        location: The absolute location.
+        values: The partition values.
+        directory: The number of its skewed value, 0 for the default directory.
+        size: Bytes.
+        rows: The number of rows.
+    """
 
     location: str
     values: tuple[str, ...]
@@ -42,7 +50,7 @@ class StagedFile:
 
 
 def file_format(storage: Storage, name: str) -> str:
-    """`parquet` or `orc`, for Spark. Raises InvalidInsertError for other formats; `name` is for the message."""
+    """Returns `parquet` or `orc`. Raises InvalidInsertError for other formats; `name` is the object in the message."""
     for known in ("parquet", "orc"):
         if known in storage.input_format.lower() or known in storage.serde.lower():
             return known
@@ -60,14 +68,20 @@ def write_staging(
     *,
     most: int | None = None,
 ) -> tuple[StagedFile, ...]:
-    """Writes the rows, spread by partition and directory: a heavy value by several tasks, light ones together.
+    """Writes the rows with one Spark job and returns its files.
 
-    File names begin with the query id. The directories of `location` are those of the partitions, in Hive's names, and
-    in them one of each `number`; without a number, files are in the partitions' directories, where they can stay.
-    Where the table names its directories in its own way, there is one for each partition, in no way to be kept.
-    `most`: so many directories at most, if that is known: where its tasks then make few files, they write all that
-    they have, and nothing is shuffled.
-    `order` is that of the rows in each file; `max_size` of a file in bytes, if there is no order to be kept.
+    Files are in `location/<partition directory>/skewed_directory=<number>/`, and their names begin with the query id.
+    Rows are shuffled by these directories: several tasks write a heavy value, and one task writes many light ones.
+
+    Args:
+        table: The table of the rows.
+        rows: The rows, with all partition columns.
+        number: The skew directory or bucket of each row. None: files are in the directories of the partitions.
+        location: The write's directory.
+        query_id: The id of the write.
+        order: The order of the rows in each file.
+        max_size: Maximum bytes of a file. Larger files are split, unless `order` is given.
+        most: The largest number of directories, if it is known. If the tasks then make few files, nothing is shuffled.
     """
     keys = [column.name for column in table.partition_columns]
     is_gathered = bool(keys or number is not None) and not _is_arranged(rows) and not _makes_few_files(rows, most)
@@ -89,7 +103,7 @@ def write_staging(
 
 @dataclass
 class _Staging:
-    """The write's own directory, and how files get into it."""
+    """Writes files into the write's directory, and lists them."""
 
     spark: SparkSession
     table: Table
@@ -97,7 +111,7 @@ class _Staging:
     query_id: str
     schema: StructType
     depth: int
-    # Hash of a partition's values, where the directories have such names, and what it is of.
+    # The hash that names each directory, with the partition values (see hash_partitions).
     observed: Observation | None = None
 
     @property
@@ -105,23 +119,23 @@ class _Staging:
         return file_format(self.table.storage, self.table.full_name)
 
     def hash_partitions(self, rows: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, list[str]]:
-        """Returns the rows with one column in place of those of the partition, and which values it stands for is
-        observed.
+        """Replaces the partition columns by one with a hash of their values, and returns the name of that column.
 
-        For the directories are to have names that no file system refuses, and the values are in no file.
+        Tables with a directory function may have values that no file system accepts in a name. The values are not in
+        the files, so the job observes which hash stands for which values.
         """
         helper = _free_name("partition_directory", rows.columns)
         texts = [F.col(quote(name)).cast("string") for name in keys]
         values = [F.when(text != "", text).otherwise(DEFAULT_PARTITION) for text in texts]
         marked = rows.withColumn(helper, F.sha2(F.to_json(F.array(*values)), 256))
         self.observed, self.depth = Observation(), 1
-        # As a text: before Spark 4.1, what is observed comes back as Java's object unless it is simple.
+        # As JSON: before Spark 4.1, observed arrays and structs are returned as objects of the JVM.
         pair = F.struct(F.col(helper).alias("directory"), F.array(*values).alias("values"))
         pairs = F.to_json(F.collect_set(pair)).alias("partitions")
         return marked.observe(self.observed, pairs).drop(*keys), [helper]
 
     def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
-        """Writes with one job; `options` as DataFrameWriter's."""
+        """Runs one job. `options` are options of Spark's DataFrameWriter."""
         writer = rows.write.format(self.format).options(**file_options(self.spark, self.table, self.format), **options)
         writer = writer.option("mapreduce.output.basename", self.query_id)
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
@@ -130,9 +144,9 @@ class _Staging:
         writer.mode("append").save(location)
 
     def split(self, limit: int) -> tuple[StagedFile, ...]:
-        """Writes files of more than `limit` bytes again, as several, unless they hold one row; rows keep their order.
+        """Splits files of more than `limit` bytes, unless they have one row. The order of the rows is kept.
 
-        A part compresses worse than the whole: some room is left, and what is still too large is split again.
+        Parts compress worse than the whole file. So they aim below the limit, and parts that exceed it are split again.
         """
         staged, rounds = self.count(), 0
         while (large := [file for file in staged if file.size > limit and file.rows > 1]) and rounds < _SPLITS:
@@ -142,7 +156,7 @@ class _Staging:
         return staged
 
     def _write_again(self, directory: str, files: Sequence[StagedFile], limit: int) -> None:
-        rows = min(int(file.rows * limit / file.size * _ROOM) for file in files)
+        rows = min(int(file.rows * limit / file.size * _FILL) for file in files)
         names = {column.name for column in self.table.columns}
         schema = StructType([field for field in self.schema if field.name in names])
         read = self.spark.read.format(self.format).schema(schema).option("__globPaths__", "false")
@@ -151,15 +165,15 @@ class _Staging:
             Files(self.spark).delete(file.location)
 
     def count(self) -> tuple[StagedFile, ...]:
-        """Returns the files, by location."""
+        """Returns the files that have rows, sorted by location."""
         counted = [row for row in Files(self.spark).rows(self.location, self.format) if row[2]]
-        # Without rows nothing is observed, and asking for it would not end.
+        # Without rows the job observes nothing, and reading the observation would block.
         values = self._values() if counted else None
         staged = [self._staged_file(path, values, size, rows) for path, size, rows in counted]
         return tuple(sorted(self._named(staged), key=lambda file: file.location))
 
     def _named(self, files: Sequence[StagedFile]) -> Iterator[StagedFile]:
-        """Returns the files with the write's name, which Spark before 4.0 does not give them: they are renamed."""
+        """Renames files whose names do not begin with the query id: Spark before 4.0 ignores the option for it."""
         moves = []
         for file in files:
             directory, _, name = file.location.rpartition("/")
@@ -173,8 +187,8 @@ class _Staging:
     def _values(self) -> Mapping[str, tuple[str, ...]] | None:
         if self.observed is None:
             return None
-        found = json.loads(self.observed.get["partitions"])
-        return {pair["directory"]: tuple(pair["values"]) for pair in found}
+        pairs = json.loads(self.observed.get["partitions"])
+        return {pair["directory"]: tuple(pair["values"]) for pair in pairs}
 
     def _staged_file(
         self, path: str, partitions: Mapping[str, tuple[str, ...]] | None, size: int, rows: int
@@ -194,17 +208,18 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
 
 
 def _makes_few_files(rows: DataFrame, most: int | None) -> bool:
+    """Tells whether the tasks of the query make few files of sufficient size in at most `most` directories."""
     if most is None or most == 1:
         return most == 1
     size = estimated_size(rows)
-    if size is None or size < most * _SMALL_FILE:  # Too little even for one task: the tasks need not be planned.
+    if size is None or size < most * _SMALL_FILE:  # too small even for one task; saves planning the query
         return False
     files = (tasks_of(rows) or _FEW_FILES) * most
     return files <= _FEW_FILES and size >= files * _SMALL_FILE
 
 
 def _is_arranged(rows: DataFrame) -> bool:
-    """True if the query itself says how rows are to lie (ORDER BY, SORT BY, DISTRIBUTE BY, a hint): that is kept."""
+    """Tells whether the query itself arranges rows (ORDER BY, SORT BY, DISTRIBUTE BY, a hint); this order is kept."""
     plan = analyzed_plan(rows)
     while plan.nodeName() in {"Project", "SubqueryAlias", "View"}:
         plan = plan.child()
@@ -212,9 +227,10 @@ def _is_arranged(rows: DataFrame) -> bool:
 
 
 def _sorted(rows: DataFrame, keys: Sequence[str], numbers: Sequence[str], order: Sequence[Column]) -> DataFrame:
-    """Within each task as Spark's writer wants them, which sorts again, and forgets our order, unless they are so.
+    """Sorts the rows within each task by directory, then by `order`.
 
-    It would also do so to turn empty texts of partitions into nulls: their directory is Hive's default one.
+    Spark's writer sorts by directory itself, and loses the order, unless it finds rows sorted so. It would also sort
+    again to turn empty partition values into null, so they get the name of Hive's default partition here.
     """
     texts = [name for name in keys if isinstance(rows.schema[name].dataType, StringType)]
     default = F.lit(DEFAULT_PARTITION)

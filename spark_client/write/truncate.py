@@ -1,4 +1,4 @@
-"""TRUNCATE TABLE: an overwrite without rows: readers that have begun finish, and the metastore learns of it."""
+"""TRUNCATE TABLE as an overwrite without rows: running queries finish, and the metastore records the change."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from spark_client.write.writable import writable_table
 
 
 def truncate(context: Context, database: str, name: str, partition: Mapping[str, str]) -> None:
-    """Empties a table, or its partitions of these values, at once. The partitions stay.
+    """Empties a table, or its partitions with these values, in one transaction. The partitions themselves remain.
 
     Raises:
-        NoSuchTableError: there is no such table.
-        InvalidInsertError: the values are not of partition columns of the table, or it cannot be written.
-        NoSuchPartitionError: no partition has these values.
-        PublishConflictError: another writer changed one of them meanwhile; run it again.
-        WriteFailedError, WriteUncertainError: as an INSERT.
+        NoSuchTableError: The table does not exist.
+        InvalidInsertError: The table cannot be written, or a column is not one of its partition columns.
+        NoSuchPartitionError: No partition has these values.
+        PublishConflictError: Another writer changed a partition during the statement. Run it again.
+        WriteFailedError, WriteUncertainError: As for an INSERT.
     """
     table = writable_table(context, f"{database}.{name}")
-    given = {column.lower(): value for column, value in partition.items()}
-    unknown = given.keys() - {column.name for column in table.partition_columns}
+    values = {column.lower(): value for column, value in partition.items()}
+    unknown = values.keys() - {column.name for column in table.partition_columns}
     if unknown:
-        raise InvalidInsertError(f"{table.full_name} has no partition columns {sorted(unknown)}: name some that it has")
-    static = normalise_static(context.spark, table, PartitionSpec(given, ()))
+        keys = ", ".join(column.name for column in table.partition_columns) or "none"
+        raise InvalidInsertError(
+            f"{table.full_name} has no partition columns {sorted(unknown)}; its partition columns: {keys}"
+        )
+    static = normalise_static(context.spark, table, PartitionSpec(values, ()))
     snapshot = take_snapshot(context.metastore, table, static, with_skew=False)
     if static and not snapshot:
         raise NoSuchPartitionError(f"{table.full_name} has no partition {dict(static)}")

@@ -1,6 +1,6 @@
-"""Buckets, or skew directories, of a partition without a row that changes: their files are copied, without a job.
+"""Copies the buckets or skew directories of a rewritten partition in which no row changes, without a Spark job.
 
-For a partition is one directory to others, who would not look for the rest of its rows elsewhere.
+They are copied because other engines look for all rows of a partition in one directory.
 """
 
 from __future__ import annotations
@@ -19,31 +19,30 @@ from spark_client.table.paths import parent
 from spark_client.write.snapshot import PartitionState, PartNumbers, Snapshot, Values
 from spark_client.write.staging import StagedFile, file_format
 
-# Bytes of a partition. The driver copies them; more are written anew by a job, on all machines.
+# Maximum bytes of a partition that the driver copies. Larger partitions are rewritten by executors, which is faster.
 _COPIED = 8 << 30
 
 
 def with_reliable_buckets(
     context: Context, table: Table, partitions: Collection[Values], seen: Snapshot
 ) -> list[Values]:
-    """Returns the partitions all of whose files tell their buckets, and lie by the table's hash.
+    """Returns the partitions in which every file name has a bucket number that follows the table's hash.
 
-    None where buckets without rows have files: there is one for each bucket then.
+    Returns none if buckets without rows have files: then each bucket must have exactly one.
     """
     if creates_empty_files(context.spark.conf.get(EMPTY_FILES, None), table.parameters):
         return []
-    alike = [values for values in partitions if can_copy_buckets(table, seen[values])]
-    names = Files(context.spark).names([seen[values].location for values in alike])
+    candidates = [values for values in partitions if can_copy_buckets(table, seen[values])]
+    names = Files(context.spark).names([seen[values].location for values in candidates])
     return [
         values
-        for values, found in zip(alike, names, strict=True)
-        if not any(bucket_of(name) is None or is_written_by_spark(name) for name in found)
+        for values, file_names in zip(candidates, names, strict=True)
+        if not any(bucket_of(name) is None or is_written_by_spark(name) for name in file_names)
     ]
 
 
 def can_copy_buckets(table: Table, existing: PartitionState) -> bool:
-    """Tells whether a partition has the table's buckets, by a hash of the same types, and is no more than one machine
-    copies."""
+    """Tells whether a partition has the table's buckets, with the same column types, and is small enough to copy."""
     types, own = ({column.name.lower(): column.type for column in each.columns} for each in (table, existing))
     names = [name.lower() for name in table.buckets.columns]
     return (
@@ -52,7 +51,7 @@ def can_copy_buckets(table: Table, existing: PartitionState) -> bool:
 
 
 def is_copyable(existing: PartitionState) -> bool:
-    """Tells whether a partition is no more than one machine copies."""
+    """Tells whether a partition is small enough for the driver to copy. Unknown sizes count as small."""
     size = existing.parameters.get("totalSize", "")
     return not (size.isdigit() and int(size) > _COPIED)
 
@@ -65,21 +64,22 @@ def copy_unchanged_parts(
     replaced: PartNumbers,
     directory: str,
 ) -> tuple[StagedFile, ...]:
-    """Copies the files of all parts but the replaced ones beside those that were written; returns all of them.
+    """Copies the files of all parts that are not replaced to the write's directory. Returns all files.
 
-    Raises WriteFailedError where rows have come to other parts than these.
+    Raises WriteFailedError if rows were written to a part that is not replaced.
     """
     if not replaced:
         return tuple(staged)
-    kept = (_buckets if table.buckets.count else _directories)(Files(context.spark), table, staged, seen, replaced)
-    return _copied(context, table, staged, directory, kept)
+    list_unchanged = _buckets if table.buckets.count else _directories
+    unchanged = list_unchanged(Files(context.spark), table, staged, seen, replaced)
+    return _copied(context, table, staged, directory, unchanged)
 
 
-# By the place below the write's directory: of which partition, which part and from where.
-Kept = Mapping[str, tuple[Values, int, str]]
+# The files to copy. Target path (absolute, or relative to the write's directory): partition, part number, source.
+Copies = Mapping[str, tuple[Values, int, str]]
 
 
-def _buckets(files: Files, table: Table, staged: Sequence[StagedFile], seen: Snapshot, replaced: PartNumbers) -> Kept:
+def _buckets(files: Files, table: Table, staged: Sequence[StagedFile], seen: Snapshot, replaced: PartNumbers) -> Copies:
     written = {file.values: parent(file.location) for file in staged}
     present = files.names([seen[values].location for values in replaced])
     return {
@@ -92,43 +92,48 @@ def _buckets(files: Files, table: Table, staged: Sequence[StagedFile], seen: Sna
 
 def _directories(
     files: Files, table: Table, staged: Sequence[StagedFile], seen: Snapshot, replaced: PartNumbers
-) -> Kept:
+) -> Copies:
     if any(file.directory not in replaced[file.values] for file in staged if file.values in replaced):
-        raise WriteFailedError(f"rows of {table.full_name} have come to directories of heavy values; run it again")
+        raise WriteFailedError(
+            f"rows were written to directories of {table.full_name} that the statement does not replace; run it again"
+        )
     sources = {
-        place: (values, number)
+        location: (values, number)
         for values, numbers in replaced.items()
-        for number, place in _places(seen[values]).items()
+        for number, location in _part_locations(seen[values]).items()
         if number not in numbers
     }
     present = files.existing(list(sources))
     return {
-        f"{directory_path(table, values)}/kept={number}/{name}": (values, number, f"{place}/{name}")
-        for place, names in zip(present, files.names(present), strict=True)
-        for values, number in [sources[place]]
+        f"{directory_path(table, values)}/kept={number}/{name}": (values, number, f"{location}/{name}")
+        for location, names in zip(present, files.names(present), strict=True)
+        for values, number in [sources[location]]
         for name in names
         if seen[values].is_visible(name)
     }
 
 
-def _places(existing: PartitionState) -> dict[int, str]:
-    """Returns where the directories of a partition are, by their numbers: those that are there."""
+def _part_locations(existing: PartitionState) -> dict[int, str]:
+    """Returns the locations of the default directory and of the recorded skew directories, by number."""
     skew = existing.skew
     default = f"{existing.location}/{skew_directories(skew.columns, skew.values)[0]}"
-    known = (skew.locations.get(tuple(value)) for value in skew.values)
-    return {0: default, **{number: place for number, place in enumerate(known, 1) if place}}
+    recorded = (skew.locations.get(tuple(value)) for value in skew.values)
+    return {0: default, **{number: location for number, location in enumerate(recorded, 1) if location}}
 
 
 def _copied(
-    context: Context, table: Table, staged: Sequence[StagedFile], directory: str, kept: Kept
+    context: Context, table: Table, staged: Sequence[StagedFile], directory: str, unchanged: Copies
 ) -> tuple[StagedFile, ...]:
-    if not kept:
+    if not unchanged:
         return tuple(staged)
-    files, below = Files(context.spark), f"{directory}/"
-    places = {place if place.startswith(below) else f"{below}{place.lstrip('/')}": of for place, of in kept.items()}
-    files.make_directories({parent(place) for place in places})
-    files.copy([Rename(source, place) for place, (_, _, source) in places.items()])
-    rows_of = files.rows(directory, file_format(table.storage, table.full_name))
-    counted = {f"{directory}/{path}": (size, rows) for path, size, rows in rows_of}
-    copied = (StagedFile(place, values, number, *counted[place]) for place, (values, number, _) in places.items())
+    files, prefix = Files(context.spark), f"{directory}/"
+    copies = {
+        target if target.startswith(prefix) else f"{prefix}{target.lstrip('/')}": copy
+        for target, copy in unchanged.items()
+    }
+    files.make_directories({parent(target) for target in copies})
+    files.copy([Rename(source, target) for target, (_, _, source) in copies.items()])
+    listed = files.rows(directory, file_format(table.storage, table.full_name))
+    counts = {f"{directory}/{path}": (size, rows) for path, size, rows in listed}
+    copied = (StagedFile(target, values, number, *counts[target]) for target, (values, number, _) in copies.items())
     return tuple(sorted((*staged, *copied), key=lambda file: file.location))

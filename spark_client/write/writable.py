@@ -1,4 +1,4 @@
-"""Which tables can be written at all, and one of them as it is now."""
+"""Reads a table to write to, and rejects tables that this library cannot write."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from spark_client.table.properties import problem_of
 from spark_client.table.settings import PROVIDER
 from spark_client.write.staging import file_format
 
-# Where Spark's file sink keeps which files are the table.
-_OF_FILE_SINK = "_spark_metadata"
+# The directory in which Spark's file sink lists the files of a table.
+_FILE_SINK_LOG = "_spark_metadata"
 
 
 def writable_table(context: Context, name: str) -> Table:
-    """Reads `database.table`, or a table of the session's database, as Spark declares its columns.
+    """Returns `database.table`, or a table of the current database, with the column types that Spark declares.
 
     Raises NoSuchTableError, and InvalidInsertError as `check_writable`.
     """
     database, _, plain_name = name.rpartition(".")
-    found = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), plain_name)
-    table = with_spark_schema(found)
+    stored = context.metastore.get_table(database or context.spark.catalog.currentDatabase(), plain_name)
+    table = with_spark_schema(stored)
     check_writable(table)
     return table
 
 
 def is_written_by_file_sink(context: Context, table: Table) -> bool:
-    """Tells whether Spark's file sink writes the table: readers see the rows of its stream alone."""
-    return bool(Files(context.spark).existing([f"{(table.location or '').rstrip('/')}/{_OF_FILE_SINK}"]))
+    """Tells whether Spark's file sink writes the table. Spark then reads only the files that the sink lists."""
+    return bool(Files(context.spark).existing([f"{(table.location or '').rstrip('/')}/{_FILE_SINK_LOG}"]))
 
 
 def check_no_file_sink(context: Context, database: str, name: str) -> None:
-    """Raises InvalidInsertError where Spark's file sink writes the table, if there is one: as CheckFileSinks.java."""
+    """Raises InvalidInsertError if Spark's file sink writes the table. CheckFileSinks.java does the same for plans."""
     table = context.metastore.get_table(database, name)
     if datasource_format(table) and is_written_by_file_sink(context, table):
         raise InvalidInsertError(
@@ -46,19 +46,19 @@ def check_no_file_sink(context: Context, database: str, name: str) -> None:
 
 
 def check_writable(table: Table) -> None:
-    """Raises InvalidInsertError for views, transactional tables, and what cannot be laid out or encoded."""
+    """Raises InvalidInsertError for views, transactional tables, foreign providers and impossible layouts."""
     name, parameters = table.full_name, {key.lower(): value.lower() for key, value in table.parameters.items()}
     if is_dependent(table):
         raise InvalidInsertError(has_no_data(table))
     if table.table_type == "VIRTUAL_VIEW" or not table.location:
-        raise InvalidInsertError(f"{name} is a view; insert into the table below it")
+        raise InvalidInsertError(f"{name} is a view; insert into the table that it reads")
     if parameters.get("transactional") == "true":
         raise InvalidInsertError(f"{name} is a transactional table; only Hive itself can write to it")
     if has_own_names(table) and table.buckets.count:
         raise InvalidInsertError(f"{name} is CLUSTERED BY, so its directories cannot be named by '{FUNCTION}'")
     if table.buckets.count and table.skew.is_list_bucketed:
         raise InvalidInsertError(
-            f"{name} is CLUSTERED BY, which STORED AS DIRECTORIES excludes: its rows have no place"
+            f"{name} is both CLUSTERED BY and STORED AS DIRECTORIES, which Hive does not allow: remove one of them"
         )
     if problem := problem_of(table.parameters):
         raise InvalidInsertError(f"{name}: {problem}")
@@ -66,5 +66,5 @@ def check_writable(table: Table) -> None:
     if provider not in ("hive", "parquet", "orc"):
         raise InvalidInsertError(f"{name} is a table USING {provider}: write it with df.writeTo('{name}')")
     if (column := identity_column(table)) is not None:
-        raise InvalidInsertError(f"{name}: {column} is GENERATED AS IDENTITY, for which Hive's tables have no counter")
+        raise InvalidInsertError(f"{name}: {column} is GENERATED AS IDENTITY, which Hive tables do not support")
     file_format(table.storage, name)

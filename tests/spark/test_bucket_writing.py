@@ -177,7 +177,9 @@ def test_no_file_is_added_where_the_order_of_names_tells_buckets(
     insert_into(context, table.full_name, row)
     ((file,),) = places(context, table).values()
     file.rename(file.with_name("part-00000"))
-    with pytest.raises(InvalidInsertError, match=r"tells no bucket, 'part-00000', in partition.*; INSERT OVERWRITE it"):
+    with pytest.raises(
+        InvalidInsertError, match=r"without a bucket number, 'part-00000', in partition.*; INSERT OVERWRITE it"
+    ):
         insert_into(context, table.full_name, row)
     assert context.spark.table(table_name).count() == 1
     insert_into(context, table.full_name, row, overwrite=True)

@@ -144,7 +144,9 @@ def test_limits_are_checked_before_anything_is_visible(spark: Session, context: 
         refuse(spark, insert, "Partition value '9' contains a character not matched by whitelist pattern '[^9]*'.")
         refuse(spark, static, "Partition value '9' contains")
     with settings(spark, {"hive.metastore.partition.name.whitelist.pattern": "[^9"}):
-        refuse(spark, static, "whitelist.pattern is '[^9', which is no regular expression: unterminated character set")
+        refuse(
+            spark, static, "whitelist.pattern is '[^9', which is not a regular expression: unterminated character set"
+        )
     with settings(spark, {"hive.error.on.empty.partition": "true"}):
         refuse(spark, f"{insert} WHERE id < 0", "This query creates no partitions.")
     with settings(spark, {LIMIT: "many"}):

@@ -83,10 +83,18 @@ def test_never_more_values_than_the_table_may_have(spark: Session, table_name: s
 @pytest.mark.parametrize(
     ("partitioned", "properties", "message"),
     [
-        ("PARTITIONED BY (p INT)", "", "has skew.auto, but neither skew.auto.columns nor SKEWED BY"),
-        ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='nope'", "skew.auto.columns of .*: nope is no data column"),
-        ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='b'", "skew.auto.columns of .*: b is of type binary"),
-        ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='x', 'skew.auto.share'='much'", "'much', which is no number"),
+        ("PARTITIONED BY (p INT)", "", "has skew.auto, but no columns to choose from: set skew.auto.columns"),
+        (
+            "PARTITIONED BY (p INT)",
+            ", 'skew.auto.columns'='nope'",
+            "skew.auto.columns of .*: nope is not a data column",
+        ),
+        ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='b'", "skew.auto.columns of .*: b has type binary"),
+        (
+            "PARTITIONED BY (p INT)",
+            ", 'skew.auto.columns'='x', 'skew.auto.share'='much'",
+            "'much', which is not a number",
+        ),
     ],
 )
 def test_what_cannot_be_picked_is_refused(

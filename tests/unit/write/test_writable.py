@@ -24,11 +24,14 @@ def test_plain_and_bucketed_tables_are_written() -> None:
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        (replace(TABLE, table_type="VIRTUAL_VIEW"), "db.t is a view; insert into the table below it"),
+        (replace(TABLE, table_type="VIRTUAL_VIEW"), "db.t is a view; insert into the table that it reads"),
         (replace(TABLE, parameters={"TRANSACTIONAL": "True"}), "only Hive itself can write to it"),
         (replace(TABLE, storage=Storage("…TextInputFormat", "", "")), "only Parquet and ORC can be written"),
         (replace(BUCKETED, parameters={FUNCTION: "short"}), "is CLUSTERED BY, so its directories cannot be named by"),
-        (replace(BUCKETED, skew=Skew(("x",), (("1",),), directories=True)), "which STORED AS DIRECTORIES excludes"),
+        (
+            replace(BUCKETED, skew=Skew(("x",), (("1",),), directories=True)),
+            "both CLUSTERED BY and STORED AS DIRECTORIES",
+        ),
         (replace(TABLE, parameters={FUNCTION: "nowhere"}), "'nowhere', which is not registered"),
     ],
 )
