@@ -1,1 +1,1 @@
-"""The statements that Spark's parser refuses: `grammar` reads them, `run` carries them out, a noun each."""
+"""SQL statements that Spark does not have. `grammar` parses them and `run` executes them, by the same module names."""

@@ -1,1 +1,1 @@
-"""From the text of a statement to a frozen dataclass. Pure."""
+"""Parses the text of a statement to a frozen dataclass. Pure: no Spark, no metastore."""

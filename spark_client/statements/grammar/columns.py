@@ -1,6 +1,6 @@
-"""ALTER TABLE … ADD, DROP and RENAME COLUMN: text in, a frozen dataclass out. Pure.
+"""Parses ALTER TABLE … ADD, DROP and RENAME COLUMN. Pure.
 
-Grammar: Spark's SqlBaseParser.g4. Spark carries out ADD alone for tables of its session's catalog.
+Grammar: Spark's SqlBaseParser.g4. For tables of the session catalog, Spark executes only ADD.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CANDIDATE = re.compile(r"\b(?:add|drop|rename)\s+columns?\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class AddColumns:
-    """Names in lower case."""
+    """ALTER TABLE … ADD COLUMNS. Column names are in lower case."""
 
     table: str
     names: tuple[str, ...]
@@ -25,7 +25,7 @@ class AddColumns:
 
 @dataclass(frozen=True, slots=True)
 class DropColumns:
-    """Names in lower case."""
+    """ALTER TABLE … DROP COLUMNS. Column names are in lower case."""
 
     table: str
     names: tuple[str, ...]
@@ -34,7 +34,7 @@ class DropColumns:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """`old` in lower case, `new` as written."""
+    """ALTER TABLE … RENAME COLUMN. `old` is in lower case, `new` as written."""
 
     table: str
     old: str
@@ -45,8 +45,10 @@ ColumnStatement = AddColumns | DropColumns | RenameColumn
 
 
 def parse(text: str) -> ColumnStatement | None:
-    """Returns the statement; None where it is none, or cannot be read, or is about a part of a column: Spark's parser
-    says more."""
+    """Returns the statement, or None if it is Spark's.
+
+    Nested fields and syntax errors are left to Spark, whose parser has better messages.
+    """
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
@@ -67,8 +69,7 @@ def _statement(text: str, table: str, reader: Reader) -> ColumnStatement | None:
         reader.expect_end()
         return RenameColumn(table, old, new.text[1:-1].replace("``", "`") if new.kind == "quoted" else new.text)
     if reader.take("ADD", "COLUMN") or reader.take("ADD", "COLUMNS"):
-        listed = _listed(text, reader)
-        return AddColumns(table, tuple(Reader(part).identifier() for part in listed))
+        return AddColumns(table, tuple(Reader(part).identifier() for part in _listed(text, reader)))
     if not (reader.take("DROP", "COLUMN") or reader.take("DROP", "COLUMNS")):
         return None
     if_exists = reader.take("IF", "EXISTS")
@@ -81,10 +82,10 @@ def _statement(text: str, table: str, reader: Reader) -> ColumnStatement | None:
 
 
 def _listed(text: str, reader: Reader) -> list[str]:
-    """Returns what stands between the commas, with brackets around all or without."""
+    """Returns the items of a list separated by commas, with or without parentheses around the list."""
     first = reader.peek()
     if first is not None and first.matches("("):
-        found = parts(reader.brackets())
+        items = parts(reader.brackets())
         reader.expect_end()
-        return found
+        return items
     return [] if first is None else parts(f"({text[first.start :].rstrip('; ')})")

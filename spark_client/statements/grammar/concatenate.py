@@ -1,4 +1,4 @@
-"""ALTER TABLE … [PARTITION (…)] CONCATENATE: text in, a frozen dataclass out. Pure.
+"""Parses ALTER TABLE … [PARTITION (…)] CONCATENATE. Pure.
 
 Grammar: Hive's AlterClauseParser.g.
 """
@@ -15,14 +15,14 @@ _CANDIDATE = re.compile(r"\bconcatenate\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Concatenate:
-    """`table` is the name as written, `partition` the clause as written, with its brackets."""
+    """ALTER TABLE … CONCATENATE. The table and the partition clause (with parentheses) are as written."""
 
     table: str
     partition: str | None
 
 
 def parse(text: str) -> Concatenate | None:
-    """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
+    """Returns the statement, or None if it is Spark's. Raises InvalidStatementError for a syntax error."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)

@@ -1,4 +1,4 @@
-"""SHOW CREATE DATABASE, as Hive and Doris have it: text in, a frozen dataclass out. Pure."""
+"""Parses SHOW CREATE DATABASE of Hive and Doris. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _CANDIDATE = re.compile(r"\bcreate\s+(?:database|schema)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ShowCreateDatabase:
-    """SHOW CREATE DATABASE, or SCHEMA; the name as written."""
+    """SHOW CREATE DATABASE or SHOW CREATE SCHEMA. The name is as written."""
 
     database: str
 
 
 def parse(text: str) -> ShowCreateDatabase | None:
-    """Returns the statement, or None where it is Spark's. Raises InvalidStatementError where it names nothing."""
+    """Returns the statement, or None if it is Spark's. Raises InvalidStatementError if the name is missing."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)

@@ -1,8 +1,8 @@
-"""The statements about dependent tables: text in, frozen dataclasses out. Pure.
+"""Parses statements about dependent tables. Pure.
 
-Grammar: the final proposal of Hive's "Dependent Tables". CREATE DEPENDENT TABLE and DEPENDS ON are claimed here; of the
-statements that every table has (ADD PARTITION, SHOW PARTITIONS, DESCRIBE EXTENDED …), only the name is read: they are
-the dependent table's if the table is one, and otherwise left to Spark.
+Grammar: the final proposal of Hive's "Dependent Tables". CREATE DEPENDENT TABLE and DEPENDS ON belong to this library.
+Of statements that every table has (ADD PARTITION, SHOW PARTITIONS, DESCRIBE EXTENDED …) only the table's name is
+parsed. They are executed here if the table is a dependent one, and otherwise left to Spark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CANDIDATE = re.compile(
 )
 
 
-# But INSERT, of which ResolveV2Writes.java knows the table.
+# Statements that write to a table. INSERT is missing: ResolveV2Writes.java checks its table.
 _WRITING = (
     ("TRUNCATE",),
     ("DELETE", "FROM"),
@@ -30,7 +30,11 @@ _WRITING = (
 
 @dataclass(frozen=True, slots=True)
 class CreateDependentTable:
-    """CREATE DEPENDENT TABLE. Names as written; `keys` with a type, or None for the base's; `comment` a literal."""
+    """CREATE DEPENDENT TABLE.
+
+    Names are as written. `keys` are the partition columns with their types; a type of None is that of the base table.
+    `comment`, and the keys and values of `properties`, are SQL literals.
+    """
 
     table: str
     keys: tuple[tuple[str, str | None], ...]
@@ -42,7 +46,7 @@ class CreateDependentTable:
 
 @dataclass(frozen=True, slots=True)
 class DependsOn:
-    """ALTER TABLE … [PARTITION (…)] DEPENDS ON TABLE …; `partition` is the clause as written, with its brackets."""
+    """ALTER TABLE … [PARTITION (…)] DEPENDS ON TABLE …. `partition` is the clause as written, with parentheses."""
 
     table: str
     base: str
@@ -51,20 +55,27 @@ class DependsOn:
 
 @dataclass(frozen=True, slots=True)
 class TableStatement:
-    """A statement that every table has: Spark's parser knows it."""
+    """A statement that Spark has for every table.
+
+    Attributes:
+        table: The name as written.
+        kind: ADD, DROP or RENAME (of partitions), ALTER, SHOW, SHOW CREATE, DESCRIBE, DROP TABLE; or WRITE and VIEW
+            (a new view text), which dependent tables reject.
+        statement: The whole text.
+        partition: The PARTITION clause of DESCRIBE, as written.
+        name_start: The position of the table's name in an ALTER statement.
+    """
 
     table: str
-    # ADD, DROP, RENAME (of partitions), ALTER, SHOW, SHOW CREATE, DESCRIBE, DROP TABLE; WRITE and VIEW (another text)
-    # are refused
     kind: str
     statement: str
     partition: str | None = None
-    behind: int = field(default=0, compare=False)  # where its text goes on behind ALTER TABLE or ALTER VIEW
+    name_start: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DropCascade:
-    """DROP TABLE … CASCADE: with all that depends on the table. Spark's parser does not know it."""
+    """DROP TABLE … CASCADE, which also drops all tables that depend on the table. Spark does not have it."""
 
     table: str
     if_exists: bool
@@ -74,20 +85,20 @@ Statement = CreateDependentTable | DependsOn | TableStatement | DropCascade
 
 
 def parse(text: str) -> Statement | None:
-    """Returns the statement, or None where it is Spark's. Raises InvalidStatementError for a broken clause."""
+    """Returns the statement, or None if it is Spark's. Raises InvalidStatementError for a syntax error."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if reader.take("CREATE", "DEPENDENT", "TABLE"):
         return _create(reader)
     if reader.take("CREATE", "OR", "REPLACE", "VIEW"):
-        return _of_table(text, "VIEW", reader.multipart_name())
+        return _table_statement(text, "VIEW", reader.multipart_name())
     if reader.take("ALTER", "TABLE") or reader.take("ALTER", "VIEW"):
         return _alter(text, reader)
     if reader.take("SHOW", "CREATE", "TABLE"):
         return _show_create(text, reader)
     if reader.take("SHOW", "PARTITIONS"):
-        return _of_table(text, "SHOW", reader.multipart_name())
+        return _table_statement(text, "SHOW", reader.multipart_name())
     if reader.take("DESCRIBE") or reader.take("DESC"):
         return _describe(text, reader)
     if reader.take("DROP", "TABLE"):
@@ -98,7 +109,10 @@ def parse(text: str) -> Statement | None:
 
 
 def _drop(text: str | None, reader: Reader) -> DropCascade | TableStatement | None:
-    """DROP TABLE [IF EXISTS] … [PURGE] [CASCADE]: dropped data never go to a trash. `text`: None of DROP VIEW."""
+    """Parses DROP TABLE [IF EXISTS] … [PURGE] [CASCADE], after its first words. `text` is None for DROP VIEW.
+
+    PURGE is accepted and has no effect.
+    """
     if_exists = reader.take("IF", "EXISTS")
     table = reader.multipart_name()
     reader.take("PURGE")
@@ -130,7 +144,7 @@ def _create(reader: Reader) -> CreateDependentTable:
 
 
 def _options(reader: Reader) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-    """COMMENT '…' and TBLPROPERTIES ('a' = 'b', …), in any order."""
+    """Parses COMMENT '…' and TBLPROPERTIES ('a' = 'b', …), in any order."""
     comment, properties = None, list[tuple[str, str]]()
     while True:
         if reader.take("COMMENT"):
@@ -148,7 +162,7 @@ def _options(reader: Reader) -> tuple[str | None, tuple[tuple[str, str], ...]]:
 
 
 def _keys(reader: Reader) -> tuple[tuple[str, str | None], ...]:
-    """(ds STRING, hr)"""
+    """Parses partition columns, with or without types: (ds STRING, hr)."""
     keys: list[tuple[str, str | None]] = []
     reader.expect("(")
     while not reader.take(")"):
@@ -159,7 +173,7 @@ def _keys(reader: Reader) -> tuple[tuple[str, str | None], ...]:
 
 
 def _type(reader: Reader) -> str | None:
-    """Returns a type with its brackets, up to the comma or bracket that ends the column."""
+    """Returns a type as written, up to the comma or parenthesis that ends the column. None if there is none."""
     first = reader.peek()
     while (token := reader.peek()) is not None and not token.matches(",", ")"):
         if token.matches("("):
@@ -177,19 +191,19 @@ def _base(reader: Reader) -> str:
 
 
 def _alter(text: str, reader: Reader) -> Statement | None:
-    behind = reader.end
+    name_start = reader.end
     table = reader.multipart_name()
     if table is None:
         return None
     if reader.take("ADD", "PARTITION") or reader.take("ADD", "IF", "NOT", "EXISTS", "PARTITION"):
-        return TableStatement(table, "ADD", text, behind=behind)
+        return TableStatement(table, "ADD", text, name_start=name_start)
     if reader.take("DROP", "PARTITION") or reader.take("DROP", "IF", "EXISTS", "PARTITION"):
-        return TableStatement(table, "DROP", text, behind=behind)
+        return TableStatement(table, "DROP", text, name_start=name_start)
     partition = _partition(reader)
     if reader.take("RENAME", "TO", "PARTITION"):
-        return TableStatement(table, "RENAME", text, behind=behind) if partition else None
+        return TableStatement(table, "RENAME", text, name_start=name_start) if partition else None
     if any(reader.take(*words) for words in (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERTIES"))):
-        return TableStatement(table, "ALTER", text, behind=behind)
+        return TableStatement(table, "ALTER", text, name_start=name_start)
     following = reader.peek()
     if following is not None and following.matches("AS"):
         return TableStatement(table, "VIEW", text)
@@ -201,7 +215,7 @@ def _alter(text: str, reader: Reader) -> Statement | None:
 
 
 def _describe(text: str, reader: Reader) -> TableStatement | None:
-    """DESCRIBE EXTENDED of a whole table or partition; not of a column, and not as JSON."""
+    """Parses DESCRIBE EXTENDED of a table or partition. Those of columns, and AS JSON, are left to Spark."""
     reader.take("TABLE")
     if not (reader.take("EXTENDED") or reader.take("FORMATTED")):
         return None
@@ -213,20 +227,20 @@ def _describe(text: str, reader: Reader) -> TableStatement | None:
 
 
 def _write(text: str, reader: Reader) -> TableStatement | None:
-    """LOAD, TRUNCATE and such: what they write to."""
+    """Parses the table of a statement that writes to it: TRUNCATE, DELETE, UPDATE, MERGE, LOAD DATA."""
     if any(reader.take(*words) for words in _WRITING):
         reader.take("TABLE")
-        return _of_table(text, "WRITE", reader.multipart_name())
+        return _table_statement(text, "WRITE", reader.multipart_name())
     if reader.take("LOAD", "DATA"):
         while reader.peek() is not None:
             if reader.take("INTO", "TABLE"):
-                return _of_table(text, "WRITE", reader.multipart_name())
+                return _table_statement(text, "WRITE", reader.multipart_name())
             reader.next()
     return None
 
 
 def _partition(reader: Reader) -> str | None:
-    """PARTITION (…), as written from its bracket on."""
+    """Returns a PARTITION clause as written, from its parenthesis, or None."""
     if not reader.take("PARTITION"):
         return None
     opening = reader.peek()
@@ -234,12 +248,12 @@ def _partition(reader: Reader) -> str | None:
     return reader.text_from(opening) if opening else None
 
 
-def _of_table(text: str, kind: str, table: str | None) -> TableStatement | None:
+def _table_statement(text: str, kind: str, table: str | None) -> TableStatement | None:
     return TableStatement(table, kind, text) if table else None
 
 
 def _name(reader: Reader) -> str:
     name = reader.multipart_name()
     if name is None:
-        raise InvalidStatementError("expected a table's name in a statement about dependent tables")
+        raise InvalidStatementError("expected the name of a table in a statement about dependent tables")
     return name

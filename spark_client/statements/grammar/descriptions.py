@@ -1,4 +1,4 @@
-"""DESCRIBE EXTENDED and SHOW CREATE TABLE, which say more of a skewed table than Spark. Text in, dataclass out."""
+"""Parses DESCRIBE EXTENDED and SHOW CREATE TABLE, whose results include the skew of a table. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CANDIDATE = re.compile(r"\b(?:extended|formatted|create)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class DescribeTable:
-    """DESCRIBE EXTENDED or FORMATTED of a table, or of the partition that the clause (with its brackets) names."""
+    """DESCRIBE EXTENDED or FORMATTED of a table or partition. `partition` is the clause as written."""
 
     table: str
     partition: str | None
@@ -20,13 +20,13 @@ class DescribeTable:
 
 @dataclass(frozen=True, slots=True)
 class ShowCreateTable:
-    """SHOW CREATE TABLE, with AS SERDE or without."""
+    """SHOW CREATE TABLE, with or without AS SERDE."""
 
     table: str
 
 
 def parse(text: str) -> DescribeTable | ShowCreateTable | None:
-    """Returns the statement, or None where it is Spark's alone: of a column, AS JSON, and all others."""
+    """Returns the statement, or None if it is Spark's. Those of columns, and AS JSON, are."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)

@@ -1,7 +1,7 @@
-"""CREATE TABLE and CREATE DATABASE as Doris has them for Hive, in Spark's words. Pure.
+"""Translates Doris' CREATE TABLE and CREATE DATABASE for Hive to Spark's syntax. Pure.
 
-Grammar: Doris' "Hive" catalogs: ENGINE=hive, PARTITION BY LIST (…) (), PROPERTIES (…), partition columns among the
-columns, names alone before AS SELECT. Types as its table of column types maps them to Hive's.
+Grammar: Doris' "Hive" catalogs: ENGINE=hive, PARTITION BY LIST (…) (), PROPERTIES (…). Partition columns are among the
+columns, and columns before AS SELECT have names only. Types are mapped as Doris' documentation does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _QUERY = ("SELECT", "FROM", "VALUES", "WITH")
 
 
 def parse(text: str) -> Translation | None:
-    """Returns the statement, or None where it is not Doris'. Raises InvalidStatementError for what Hive lacks."""
+    """Returns the translation, or None for other syntax. Raises InvalidStatementError for features that Hive lacks."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
@@ -41,8 +41,8 @@ def _database(text: str, reader: Reader) -> Translation | None:
     properties = properties_of(reader)
     reader.expect_end()
     location = properties.pop("location", None)
-    place = f" LOCATION {location}" if location else ""
-    return Translation(head + place + _listed("WITH DBPROPERTIES", properties))
+    location_clause = f" LOCATION {location}" if location else ""
+    return Translation(head + location_clause + _listed("WITH DBPROPERTIES", properties))
 
 
 def _table(text: str, reader: Reader) -> Translation | None:
@@ -61,7 +61,7 @@ def _table(text: str, reader: Reader) -> Translation | None:
         data, keys = columns_and_keys([_typed(part) for part in parts(columns)], clauses.keys, "PARTITION BY LIST")
         return Translation(f"{head} {data}{clauses.comment}{keys}{clauses.options}")
     if any(len(_words(part)) > 1 for part in parts(columns)):
-        raise InvalidStatementError(f"{head}: columns before AS SELECT have names only, their types are the query's")
+        raise InvalidStatementError(f"{head}: columns before AS SELECT have names only; omit their types")
     keys = f" PARTITIONED BY ({', '.join(clauses.keys)})" if clauses.keys else ""
     renamed = f"SELECT * FROM ({query}) AS given{columns}" if columns else query  # noqa: S608 - the user's
     return Translation(f"{head}{clauses.comment}{keys}{clauses.options} AS {renamed}")
@@ -69,7 +69,7 @@ def _table(text: str, reader: Reader) -> Translation | None:
 
 @dataclass(frozen=True, slots=True)
 class _Clauses:
-    """What stands behind the columns: names of partition columns, the comment, and the rest, in Spark's words."""
+    """The clauses after the columns: names of partition columns, and the other clauses in Spark's syntax."""
 
     keys: list[str]
     comment: str
@@ -77,7 +77,7 @@ class _Clauses:
 
 
 def _clauses(reader: Reader) -> _Clauses | None:
-    """None where nothing says that it is Doris', or something else is there."""
+    """Parses the clauses after the columns. Returns None if none of them is Doris', or one is unknown."""
     keys: list[str] = []
     properties: dict[str, str] = {}
     comment, is_doris = "", False
@@ -92,7 +92,7 @@ def _clauses(reader: Reader) -> _Clauses | None:
         elif reader.take("PARTITION", "BY", "LIST"):
             keys = parts(reader.brackets())
             if reader.brackets() != "()":
-                raise InvalidStatementError("PARTITION BY LIST (…) takes no partitions: the rows bring them; write ()")
+                raise InvalidStatementError("PARTITION BY LIST (…) takes no partitions, as rows create them; write ()")
         elif reader.take("PROPERTIES"):
             properties = properties_of(reader)
         else:
@@ -106,24 +106,24 @@ def _clauses(reader: Reader) -> _Clauses | None:
 
 
 def _typed(part: str) -> str:
-    """Returns a column with Hive's type for Doris'; its comment stays as it is."""
+    """Returns a column definition with Doris' type replaced by Hive's. The comment is unchanged."""
     name, *words = _words(part)
-    if any(one.matches("NOT") and other.matches("NULL") for one, other in pairwise(words)):
-        raise InvalidStatementError(f"NOT NULL of {name.text}: columns of Hive's tables may always be null")
+    if any(first.matches("NOT") and second.matches("NULL") for first, second in pairwise(words)):
+        raise InvalidStatementError(f"{name.text} is NOT NULL, which Hive tables do not support: remove NOT NULL")
     end = next((word.start for word in words if word.matches("COMMENT")), len(part))
     return part[: name.end] + _DATETIME.sub("TIMESTAMP", _VARCHAR.sub("STRING", part[name.end : end])) + part[end:]
 
 
 def properties_of(reader: Reader) -> dict[str, str]:
-    """Returns what stands behind PROPERTIES: names without quotes, values as written; a comma may be the last."""
+    """Parses ('name' = value, …) after PROPERTIES. Names lose their quotes; values are as written."""
     reader.expect("(")
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     while not reader.take(")"):
         name = reader.next()
         reader.expect("=")
-        found[_text(name.text)] = reader.literal()
+        properties[_text(name.text)] = reader.literal()
         reader.take(",")
-    return found
+    return properties
 
 
 def _listed(clause: str, properties: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""CREATE, DROP CATALOG, SWITCH and SET GLOBAL, as Doris has them before its statements for Hive. Pure.
+"""Parses Doris' CREATE CATALOG, DROP CATALOG, SWITCH and SET GLOBAL. Pure.
 
 Grammar: Doris' "Hive" catalogs.
 """
@@ -17,7 +17,7 @@ _CANDIDATE = re.compile(r"\bcatalog\b|\bswitch\b|\bglobal\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class CreateCatalog:
-    """CREATE CATALOG [IF NOT EXISTS] name PROPERTIES (…); values as written."""
+    """CREATE CATALOG [IF NOT EXISTS] name PROPERTIES (…). Values are as written."""
 
     name: str
     properties: Mapping[str, str]
@@ -25,7 +25,7 @@ class CreateCatalog:
 
 @dataclass(frozen=True, slots=True)
 class DropCatalog:
-    """DROP CATALOG [IF EXISTS] name"""
+    """DROP CATALOG [IF EXISTS] name."""
 
     name: str
     if_exists: bool
@@ -33,14 +33,14 @@ class DropCatalog:
 
 @dataclass(frozen=True, slots=True)
 class SwitchCatalog:
-    """SWITCH name"""
+    """SWITCH name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetGlobal:
-    """SET GLOBAL …; `text` is what follows, as written."""
+    """SET GLOBAL …. `text` is the rest of the statement as written."""
 
     text: str
 
@@ -49,7 +49,7 @@ CatalogStatement = CreateCatalog | DropCatalog | SwitchCatalog | SetGlobal
 
 
 def parse(text: str) -> CatalogStatement | None:
-    """Returns the statement, or None where it is none of these. Raises InvalidStatementError for a broken clause."""
+    """Returns the statement, or None if it is none of these. Raises InvalidStatementError for a syntax error."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)

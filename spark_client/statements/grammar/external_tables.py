@@ -1,4 +1,4 @@
-"""CREATE EXTERNAL TABLE without LOCATION, which Spark refuses and Hive puts where a table of its own would be. Pure."""
+"""Parses CREATE EXTERNAL TABLE without LOCATION. Spark rejects it; Hive uses the location of a managed table. Pure."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
 _CANDIDATE = re.compile(r"\bexternal\b", re.IGNORECASE)
-# With these the statement is another one's, or says where the table lies.
-_OTHERS = ("LOCATION", "SKEWED", "LIKE", "USING")
+# With one of these words the statement has a location or belongs to another module.
+_EXCLUDED = ("LOCATION", "SKEWED", "LIKE", "USING")
 
 
 @dataclass(frozen=True, slots=True)
 class CreateExternalTable:
-    """`table` is the name as written, `text` the statement without its semicolon."""
+    """CREATE EXTERNAL TABLE. `table` is the name as written, `text` the statement without its semicolon."""
 
     table: str
     text: str
 
 
 def parse(text: str) -> CreateExternalTable | None:
-    """Returns the statement, or None where it is Spark's, or has a query."""
+    """Returns the statement, or None if it is Spark's or has a query."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
@@ -32,9 +32,9 @@ def parse(text: str) -> CreateExternalTable | None:
     try:
         table = reader.multipart_name()
         while (word := reader.peek()) is not None:
-            if not word.depth and (word.matches(*_OTHERS) or (word.matches("AS") and not reader.follows("STORED"))):
+            if not word.depth and (word.matches(*_EXCLUDED) or (word.matches("AS") and not reader.follows("STORED"))):
                 return None
             reader.next()
     except InvalidStatementError:
-        return None  # Spark's parser says where.
+        return None  # Spark's parser reports the position of the error
     return CreateExternalTable(table, text[: reader.end]) if table else None

@@ -1,12 +1,12 @@
-"""The words with which the statements of this library begin: Spark's parser alone sees a text that begins otherwise."""
+"""The first words of this library's statements. Other texts go to Spark's parser without a call to Python."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# In scripts, too; DELETE and the like are looked at only where they stand alone.
+# First words that are also recognized inside scripts. DELETE and other writes are recognized only outside.
 IN_SCRIPTS: Final = ("ALTER", "CREATE", "DESC", "DESCRIBE", "DROP", "SHOW", "UNDROP")
-# Each is a pattern.
+# Regular expressions.
 FIRST_WORDS: Final = (
     *IN_SCRIPTS,
     "BEGIN",

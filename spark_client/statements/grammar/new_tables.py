@@ -1,4 +1,4 @@
-"""CREATE TABLE … AS SELECT with columns and types of its own, which Spark's parser refuses. Pure.
+"""Parses CREATE TABLE … AS SELECT with column types, which Spark's parser rejects. Pure.
 
 Grammar: Hive's design of dynamic partitions ("CTAS"), and Doris.
 """
@@ -12,15 +12,22 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
 _CANDIDATE = re.compile(r"\bcreate\s+(?:external\s+)?table\b", re.IGNORECASE)
-# Where a query begins that no AS stands before; WITH begins clauses of CREATE TABLE, too.
+# First words of a query without AS before it. WITH is missing, as it also begins clauses of CREATE TABLE.
 _QUERY = ("SELECT", "FROM", "VALUES", "MAP", "REDUCE")
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTableAsSelect:
-    """CREATE TABLE with types, and AS `query`. `keys`: how many partition columns it names.
+    """CREATE TABLE … AS SELECT with column types.
 
-    `head` ends behind the table's name, `columns` (None: there are none) are in brackets, `rest` ends before AS.
+    Attributes:
+        table: The name as written.
+        head: The text up to the end of the name.
+        columns: The columns in parentheses, or None.
+        rest: The clauses between the columns and the query.
+        query: The query.
+        keys: The number of partition columns.
+        has_format: The statement has STORED AS or USING.
     """
 
     table: str
@@ -32,13 +39,12 @@ class CreateTableAsSelect:
     has_format: bool
 
     def definition(self, columns: str) -> str:
-        """Returns the CREATE TABLE without its query; `columns`: (name type, …), where the statement itself has
-        none."""
+        """Returns CREATE TABLE without the query. `columns` in parentheses is used if the statement has none."""
         return f"{self.head} {self.columns or columns} {self.rest}"
 
 
 def parse(text: str) -> CreateTableAsSelect | None:
-    """Returns the statement, or None where it is Spark's."""
+    """Returns the statement, or None if it is Spark's."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
@@ -46,7 +52,7 @@ def parse(text: str) -> CreateTableAsSelect | None:
         try:
             return _create(text, reader)
         except InvalidStatementError:
-            return None  # Brackets that are not closed: Spark's parser says where.
+            return None  # a parenthesis is not closed; Spark's parser reports where
     return None
 
 
@@ -57,14 +63,14 @@ def _create(text: str, reader: Reader) -> CreateTableAsSelect | None:
         return None
     head, first = text[: reader.end], reader.peek()
     columns = reader.brackets() if first is not None and first.matches("(") else None
-    behind, keys, is_typed, has_format = reader.end, 0, columns is not None, False
+    rest_start, keys, is_typed, has_format = reader.end, 0, columns is not None, False
     while (word := reader.peek()) is not None:
         if (word.matches("AS") and not reader.follows("STORED")) or word.matches(*_QUERY):
             reader.take("AS")
             query = reader.peek()
             if query is None or not is_typed:
                 return None
-            rest = text[behind : word.start].strip()
+            rest = text[rest_start : word.start].strip()
             return CreateTableAsSelect(name, head, columns, rest, text[query.start :].rstrip("; \n"), keys, has_format)
         if word.matches("("):
             reader.skip_brackets()
@@ -81,7 +87,7 @@ def _create(text: str, reader: Reader) -> CreateTableAsSelect | None:
 
 
 def _keys(reader: Reader) -> tuple[int, bool]:
-    """Tells how many columns PARTITIONED BY names, and whether they have types."""
+    """Returns the number of columns in PARTITIONED BY, and whether they have types."""
     opening = reader.peek()
     if opening is None or not opening.matches("("):
         return 0, False

@@ -1,4 +1,4 @@
-"""Reads tokens one after the other, and says where something else was expected. Pure."""
+"""Reads the tokens of a statement, and reports the position of syntax errors. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from spark_client.statements.grammar.tokens import Token, tokens
 
 
 class Reader:
-    """A place in the tokens of one statement; the semicolon at its end is none of them."""
+    """A position in the tokens of one statement. Semicolons outside parentheses are skipped."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -16,19 +16,19 @@ class Reader:
 
     @property
     def end(self) -> int:
-        """Where the last token that was read ends in the text."""
+        """The end of the last token that was read, as a position in the text."""
         return self._tokens[self._next - 1].end
 
     def text_from(self, token: Token) -> str:
-        """Returns the text from that token on, as written, up to the last one that was read."""
+        """Returns the text as written, from a token to the last one that was read."""
         return self._text[token.start : self.end]
 
     def peek(self) -> Token | None:
-        """Returns the next token; it stays the next."""
+        """Returns the next token without reading it, or None at the end."""
         return self._tokens[self._next] if self._next < len(self._tokens) else None
 
     def next(self) -> Token:
-        """Returns the next token."""
+        """Reads and returns the next token. Raises InvalidStatementError at the end."""
         token = self.peek()
         if token is None:
             raise self._expected("more")
@@ -36,7 +36,7 @@ class Reader:
         return token
 
     def take(self, *words: str) -> bool:
-        """Reads these words if they are the next, and nothing otherwise."""
+        """Reads these words if all of them are next, and tells whether they are. Otherwise reads nothing."""
         ahead = self._tokens[self._next : self._next + len(words)]
         if len(ahead) < len(words) or not all(token.matches(word) for token, word in zip(ahead, words, strict=True)):
             return False
@@ -44,28 +44,28 @@ class Reader:
         return True
 
     def follows(self, word: str) -> bool:
-        """Tells whether the token before the next one is this word."""
+        """Tells whether the last token that was read is this word."""
         return self._next > 0 and self._tokens[self._next - 1].matches(word)
 
     def expect(self, word: str) -> None:
-        """Reads this word."""
+        """Reads this word. Raises InvalidStatementError if another one is next."""
         if not self.take(word):
             raise self._expected(repr(word))
 
     def expect_end(self) -> None:
-        """There is nothing more."""
+        """Raises InvalidStatementError if there is another token."""
         if self.peek() is not None:
             raise self._expected("the end of the statement")
 
     def identifier(self) -> str:
-        """Returns a name, without its back quotes, in lower case."""
+        """Reads a name and returns it without backquotes, in lower case."""
         token = self.peek()
         if token is None or token.kind not in ("word", "quoted"):
             raise self._expected("a column name")
         return self.next().name
 
     def multipart_name(self) -> str | None:
-        """Returns a table's name as written (`a.b`), or None if there is none here."""
+        """Reads a table's name and returns it as written (`a.b`), or None if none is next."""
         first = self.peek()
         while (token := self.peek()) is not None and token.kind in ("word", "quoted"):
             self.next()
@@ -74,7 +74,7 @@ class Reader:
         return None
 
     def literal(self) -> str:
-        """Returns a constant as written: a number with its sign, a string, DATE '…', TRUE, FALSE or NULL."""
+        """Reads a literal, as written: a signed number, a string, DATE '…', TIMESTAMP '…', TRUE, FALSE or NULL."""
         start = self._next
         if self.take("-") or self.take("+"):
             constants: tuple[str, ...] = ("number",)
@@ -93,13 +93,13 @@ class Reader:
         return self._text[self._tokens[start].start : self.end]
 
     def brackets(self) -> str:
-        """Returns a bracket with all that is in it, as written."""
+        """Reads parentheses with their contents and returns them as written."""
         opening = self.peek()
         self.skip_brackets()
         return self.text_from(opening) if opening else ""
 
     def skip_brackets(self) -> bool:
-        """Reads a bracket with all that is in it."""
+        """Reads parentheses with their contents."""
         opening = self.peek()
         self.expect("(")
         while opening is not None:
@@ -108,13 +108,13 @@ class Reader:
                 break
         return True
 
-    def _expected(self, what: str) -> InvalidStatementError:
+    def _expected(self, expected: str) -> InvalidStatementError:
         token = self.peek()
-        found = f"{token.text!r} at character {token.start + 1}" if token else "the end of the statement"
-        return InvalidStatementError(f"expected {what}, found {found}: {_around(self._text, token)}")
+        actual = f"{token.text!r} at character {token.start + 1}" if token else "the end of the statement"
+        return InvalidStatementError(f"expected {expected}, found {actual}: {_around(self._text, token)}")
 
 
 def _around(text: str, token: Token | None) -> str:
-    """Returns the part of the statement where it went wrong, on one line."""
-    place = token.start if token else len(text)
-    return "… " + " ".join(text[max(0, place - 40) : place + 20].split()) + " …"
+    """Returns the text around the error, on one line."""
+    position = token.start if token else len(text)
+    return "… " + " ".join(text[max(0, position - 40) : position + 20].split()) + " …"

@@ -1,7 +1,7 @@
-"""SQL scripts, BEGIN … END: where the statements of one begin and end. Pure.
+"""Finds the statements inside an SQL script (BEGIN … END). Pure.
 
-Grammar: Spark's SqlBaseParser.g4 (compoundBody). Whatever stands between two semicolons ends with a statement; what is
-before it (labels, conditions) ends with one of a few words.
+Grammar: Spark's SqlBaseParser.g4 (compoundBody). Each piece between two semicolons ends with a statement. Labels and
+conditions may precede it, and end with one of a few words.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from spark_client.statements.grammar.first_words import IN_SCRIPTS
 from spark_client.statements.grammar.tokens import Token, tokens
 
-# Behind these, a statement begins; CASE … WHEN … THEN of an expression has none of ours behind it.
+# A statement begins after these. THEN and ELSE also occur in CASE expressions, where no first word of ours follows.
 _OPENING = ("BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ";")
 
 
 def is_script(text: str) -> bool:
-    """Tells whether a text begins as a script."""
+    """Tells whether a text is a script."""
     first = next(iter(tokens(text)), None)
     return first is not None and first.matches("BEGIN")
 
 
 def statements(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where the statements begin and end that may be ours; no query or INSERT is among them."""
+    """Yields start and end of each statement that may belong to this library. Queries and INSERTs never do."""
     start: int | None = None
     before: Token | None = None
     end = 0

@@ -1,6 +1,6 @@
-"""SKEWED BY (columns) ON (values), as it stands in CREATE TABLE and ALTER TABLE: tokens in, a dataclass out. Pure.
+"""Parses SKEWED BY (columns) ON (values) of CREATE TABLE and ALTER TABLE. Pure.
 
-Grammar: Hive's HiveParser.g (tableSkewed). What needs no table is checked here, with the codes of Hive's ErrorMsg.
+Grammar: Hive's HiveParser.g (tableSkewed). Errors that do not depend on the table have the codes of Hive's ErrorMsg.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from spark_client.statements.grammar.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class SkewedBy:
-    """SKEWED BY (columns) ON (values): each value is as many SQL literals, as written, as there are columns."""
+    """SKEWED BY (columns) ON (values). Each value is a tuple of SQL literals as written, one for each column."""
 
     columns: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
@@ -21,7 +21,7 @@ class SkewedBy:
 
 
 def columns(reader: Reader) -> tuple[str, ...]:
-    """(c1, c2 …)"""
+    """Parses (c1, c2 …)."""
     names: list[str] = []
     reader.expect("(")
     while not reader.take(")"):
@@ -32,19 +32,19 @@ def columns(reader: Reader) -> tuple[str, ...]:
 
 
 def values(reader: Reader) -> tuple[tuple[str, ...], ...]:
-    """ON (v1, v2 …), or ON ((v1, w1), (v2, w2) …)"""
-    found: list[tuple[str, ...]] = []
+    """Parses ON (v1, v2 …), or ON ((v1, w1), (v2, w2) …)."""
+    listed: list[tuple[str, ...]] = []
     reader.expect("ON")
     reader.expect("(")
     while not reader.take(")"):
-        if found:
+        if listed:
             reader.expect(",")
-        found.append(value(reader))
-    return tuple(found)
+        listed.append(value(reader))
+    return tuple(listed)
 
 
 def value(reader: Reader) -> tuple[str, ...]:
-    """v, or (v, w …)"""
+    """Parses v, or (v, w …)."""
     if not reader.take("("):
         return (reader.literal(),)
     literals: list[str] = []
@@ -58,7 +58,7 @@ def value(reader: Reader) -> tuple[str, ...]:
 def skewed_by(
     table: str, columns: tuple[str, ...], values: tuple[tuple[str, ...], ...], *, directories: bool
 ) -> SkewedBy:
-    """Raises InvalidStatementError for what fits no table; `table` is its name as written."""
+    """Returns the clause. Raises InvalidStatementError if no table can have it. `table` is the name as written."""
     if not columns:
         raise InvalidStatementError(f"[Error 10200]: No skewed column name. (table {table})")
     if not values:

@@ -1,7 +1,7 @@
-"""The statements about skew, which Spark's own parser refuses: text in, frozen dataclasses out. Pure.
+"""Parses statements about skew, which Spark's parser rejects. Pure.
 
-Grammar: Hive's HiveParser.g (tableSkewed, storedAsDirs) and AlterClauseParser.g. A statement is claimed only where
-these words stand outside brackets, quotes and comments; any other text is left to Spark.
+Grammar: Hive's HiveParser.g (tableSkewed, storedAsDirs) and AlterClauseParser.g. Words inside parentheses, quotes and
+comments do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CANDIDATE = re.compile(r"\b(?:skewed|directories|like)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class CreateSkewedTable:
-    """CREATE TABLE … SKEWED BY …; `statement` is what is left for Spark's parser, `table` the name as written."""
+    """CREATE TABLE … SKEWED BY …. `statement` is the text without the skew clauses. `table` is the name as written."""
 
     table: str
     statement: str
@@ -30,10 +30,16 @@ class CreateSkewedTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateTableLike:
-    """CREATE TABLE … LIKE `source` …, perhaps with a skew of its own.
+    """CREATE TABLE … LIKE, with or without a skew clause.
 
-    `head` stands before LIKE, `rest` behind the source's name. `has_format`: it says STORED AS or ROW FORMAT;
-    `has_provider`: USING.
+    Attributes:
+        table: The name as written.
+        head: The text before LIKE.
+        source: The name after LIKE, as written.
+        rest: The text after the source, without the skew clauses.
+        has_format: The statement has STORED AS or ROW FORMAT.
+        has_provider: The statement has USING.
+        skewed_by: The skew clause, or None.
     """
 
     table: str
@@ -47,7 +53,7 @@ class CreateTableLike:
 
 @dataclass(frozen=True, slots=True)
 class AlterTableSkewed:
-    """ALTER TABLE … SKEWED BY …; `table` is the name as written."""
+    """ALTER TABLE … SKEWED BY …. `table` is the name as written."""
 
     table: str
     skewed_by: SkewedBy
@@ -55,7 +61,7 @@ class AlterTableSkewed:
 
 @dataclass(frozen=True, slots=True)
 class AlterTableNotSkewed:
-    """ALTER TABLE … NOT SKEWED, or (`keep_skew`) NOT STORED AS DIRECTORIES."""
+    """ALTER TABLE … NOT SKEWED, or NOT STORED AS DIRECTORIES (`keep_skew`)."""
 
     table: str
     keep_skew: bool
@@ -63,9 +69,9 @@ class AlterTableNotSkewed:
 
 @dataclass(frozen=True, slots=True)
 class SetSkewedLocation:
-    """ALTER TABLE … [PARTITION (…)] SET SKEWED LOCATION (value = 'location' …), values and locations as literals.
+    """ALTER TABLE … [PARTITION (…)] SET SKEWED LOCATION (value = 'location' …).
 
-    `partition` is the clause as written, with its brackets.
+    Values and locations are literals. `partition` is the clause as written, with parentheses.
     """
 
     table: str
@@ -77,7 +83,7 @@ Statement = CreateSkewedTable | CreateTableLike | AlterTableSkewed | AlterTableN
 
 
 def parse(text: str) -> Statement | None:
-    """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken clause."""
+    """Returns the statement, or None if it is Spark's. Raises InvalidStatementError for a syntax error."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
@@ -89,13 +95,13 @@ def parse(text: str) -> Statement | None:
 
 
 def _create(text: str, reader: Reader) -> CreateSkewedTable | CreateTableLike | None:
-    """Cuts out SKEWED BY, and STORED AS DIRECTORIES wherever it stands; a query after AS is not looked into."""
+    """Removes SKEWED BY and STORED AS DIRECTORIES, in any position, from CREATE TABLE. Stops at AS before a query."""
     reader.take("IF", "NOT", "EXISTS")
     name = reader.multipart_name()
     if name is None:
         return None
     head, source = text[: reader.end], reader.multipart_name() if reader.take("LIKE") else None
-    behind = reader.end
+    rest_start = reader.end
     cuts: list[tuple[int, int]] = []
     clause, directories = None, False
     while (word := reader.peek()) is not None:
@@ -107,27 +113,27 @@ def _create(text: str, reader: Reader) -> CreateSkewedTable | CreateTableLike | 
             cuts.append((start, reader.end))
         elif reader.take("SKEWED", "BY"):
             if clause is not None:
-                raise InvalidStatementError(f"SKEWED BY stands twice in CREATE TABLE {name}")
+                raise InvalidStatementError(f"CREATE TABLE {name} has two SKEWED BY clauses: remove one")
             clause = skew_clause.columns(reader), skew_clause.values(reader)
             cuts.append((start, reader.end))
         elif word.matches("AS") and not reader.follows("STORED"):
-            _refuse_query(name, skewed=clause is not None or directories)
+            _reject_query(name, skewed=clause is not None or directories)
             return None
         else:
             reader.next()
     if directories and clause is None:
         raise InvalidStatementError(f"CREATE TABLE {name}: STORED AS DIRECTORIES needs SKEWED BY (…) ON (…) before it")
     skewed_by = skew_clause.skewed_by(name, *clause, directories=directories) if clause else None
-    left = _without(text[: reader.end], cuts).rstrip()
+    remaining = _without(text[: reader.end], cuts).rstrip()
     if source is not None:
-        rest = left[behind:].strip()
+        rest = remaining[rest_start:].strip()
         options = {word.text.upper() for word in tokens(rest) if not word.depth}
         has_format = bool(options & {"STORED", "ROW"})
         return CreateTableLike(name, head, source, rest, has_format, "USING" in options, skewed_by)
-    return CreateSkewedTable(name, left, skewed_by) if skewed_by else None
+    return CreateSkewedTable(name, remaining, skewed_by) if skewed_by else None
 
 
-def _refuse_query(table: str, *, skewed: bool) -> None:
+def _reject_query(table: str, *, skewed: bool) -> None:
     if skewed:
         raise InvalidStatementError(
             f"CREATE TABLE {table} AS SELECT cannot be SKEWED BY; create {table} with its columns, then INSERT INTO it"
@@ -159,28 +165,29 @@ def _alter(reader: Reader) -> Statement | None:
 
 
 def _locations(table: str, reader: Reader) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """(v = 'location', (v, w) = 'location' …)"""
-    found: list[tuple[tuple[str, ...], str]] = []
+    """Parses (v = 'location', (v, w) = 'location' …)."""
+    locations: list[tuple[tuple[str, ...], str]] = []
     reader.expect("(")
     while not reader.take(")"):
-        if found:
+        if locations:
             reader.expect(",")
         value = skew_clause.value(reader)
         token = reader.peek() if reader.take("=") else None
         if token is None or token.kind != "string":
             raise InvalidStatementError(
                 f"[Error 10198]: Alter table skewed location doesn't have location map. (table {table}: "
-                f"{', '.join(value)} = 'scheme:/path' is wanted)"
+                f"{', '.join(value)} = 'scheme:/path' is expected)"
             )
-        found.append((value, reader.literal()))
-    if not found:
+        locations.append((value, reader.literal()))
+    if not locations:
         raise InvalidStatementError(
             f"[Error 10197]: Alter table skewed location doesn't have locations. (table {table})"
         )
-    return tuple(found)
+    return tuple(locations)
 
 
 def _without(text: str, cuts: Sequence[tuple[int, int]]) -> str:
+    """Returns the text without the ranges, which must be sorted."""
     for start, end in reversed(cuts):
         text = f"{text[:start].rstrip()} {text[end:].lstrip()}"
     return text

@@ -1,4 +1,4 @@
-"""What the functions of this library tell, asked in SQL: SHOW SKEW, SHOW SCANS, SHOW BUCKET PROBLEMS. Pure."""
+"""Parses SHOW SKEW, SHOW SCANS and SHOW BUCKET PROBLEMS. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CANDIDATE = re.compile(r"\bshow\s+(?:skew|scans|bucket)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ShowSkew:
-    """SHOW SKEW IN table [(columns)]: of these columns taken together, or of each column for itself."""
+    """SHOW SKEW IN table [(columns)]: the skew of the combined columns, or of each column of the table."""
 
     table: str
     columns: tuple[str, ...]
@@ -39,7 +39,7 @@ Statement = ShowSkew | ShowScans | ShowBucketProblems
 
 
 def parse(text: str) -> Statement | None:
-    """Returns the statement, or None where it is Spark's. Raises InvalidStatementError for a broken one."""
+    """Returns the statement, or None if it is Spark's. Raises InvalidStatementError for a syntax error."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
@@ -63,5 +63,5 @@ def parse(text: str) -> Statement | None:
 def _table(reader: Reader) -> str:
     name = reader.multipart_name()
     if name is None:
-        raise InvalidStatementError("expected the name of a table behind IN")
+        raise InvalidStatementError("expected the name of a table after IN")
     return name

@@ -1,4 +1,4 @@
-"""TBLPROPERTIES of CREATE TABLE and ALTER TABLE … SET, whose statements are Spark's or others'. Pure."""
+"""Parses TBLPROPERTIES of CREATE TABLE and ALTER TABLE … SET, to check them. Others execute the statements. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _QUOTES = "'\""
 
 @dataclass(frozen=True, slots=True)
 class TableProperties:
-    """What a statement sets: names and values without their quotes; escapes stay as written.
+    """The properties that a statement sets, without quotes. Escapes are as written.
 
-    `clauses`: PARTITIONED and CLUSTERED, as far as a new table has them; None of one that is there, or LIKE another.
+    `clauses` has PARTITIONED and CLUSTERED if a CREATE TABLE has them. None for ALTER TABLE and CREATE TABLE LIKE.
     """
 
     table: str
@@ -27,7 +27,7 @@ class TableProperties:
 
 
 def parse(text: str) -> TableProperties | None:
-    """Returns what is set; None where nothing is, or it cannot be read: Spark's parser says why."""
+    """Returns the properties, or None if there are none. Spark's parser reports syntax errors."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
@@ -48,8 +48,8 @@ def parse(text: str) -> TableProperties | None:
 
 def _clauses(text: str) -> frozenset[str] | None:
     words = ("PARTITIONED", "CLUSTERED", "LIKE")
-    found = frozenset(token.text.upper() for token in tokens(text) if token.matches(*words) and not token.depth)
-    return None if "LIKE" in found else found
+    clauses = frozenset(token.text.upper() for token in tokens(text) if token.matches(*words) and not token.depth)
+    return None if "LIKE" in clauses else clauses
 
 
 def _properties(reader: Reader) -> Mapping[str, str]:
@@ -59,18 +59,18 @@ def _properties(reader: Reader) -> Mapping[str, str]:
             continue
         reader.next()
         reader.expect("(")
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         while not reader.take(")"):
             name = _word(reader)
             reader.take("=")
-            found[name] = _word(reader)
+            properties[name] = _word(reader)
             reader.take(",")
-        return found
+        return properties
     return {}
 
 
 def _word(reader: Reader) -> str:
-    """Returns a string, a constant, or a name like a.b, without its quotes."""
+    """Reads a string, another literal, or a name such as a.b. Returns it without quotes."""
     token = reader.next()
     if token.kind == "string":
         return token.text.strip(_QUOTES)

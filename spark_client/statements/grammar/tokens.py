@@ -1,4 +1,4 @@
-"""The tokens of Spark SQL, as far as it takes to find a clause: quotes, comments and brackets. Pure."""
+"""Splits Spark SQL into tokens: words, quoted text, numbers, symbols, and the nesting of parentheses. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Raw strings take no escapes; in others a backslash hides the next character. What is not closed runs to the end.
+# Raw strings have no escapes; in others a backslash escapes the next character. An unclosed string runs to the end.
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+|--[^\n]*)
@@ -24,7 +24,7 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind`: word, quoted (identifier), string, number or symbol; `depth`: how many brackets are open around it."""
+    """A token. `kind` is word, quoted (an identifier), string, number or symbol; `depth` counts open parentheses."""
 
     kind: str
     text: str
@@ -33,18 +33,20 @@ class Token:
     depth: int
 
     def matches(self, *words: str) -> bool:
-        """Tells whether it is one of these words (in capitals) or symbols."""
+        """Tells whether the token is one of these words (given in capitals) or symbols."""
         return self.kind in ("word", "symbol") and self.text.upper() in words
 
     @property
     def name(self) -> str:
-        """As an identifier: without back quotes, in lower case."""
+        """The token as an identifier: without backquotes, in lower case."""
         return (self.text[1:-1].replace("``", "`") if self.kind == "quoted" else self.text).lower()
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Returns the tokens of a statement without white space and comments (which nest). A bracket has the depth around
-    it."""
+    """Yields the tokens of a statement without white space and comments, which may be nested.
+
+    A parenthesis has the depth of the text around it.
+    """
     position, depth = 0, 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -60,14 +62,14 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def parts(brackets: str) -> list[str]:
-    """Returns what stands between the commas of a bracket; those within MAP<…> are not its own."""
-    inner, found, start, angles = brackets[1:-1], [], 0, 0
+    """Returns the items of a list in parentheses. Commas inside nested parentheses and MAP<…> do not separate items."""
+    inner, items, start, angles = brackets[1:-1], [], 0, 0
     for token in tokens(inner):
         angles += token.matches("<") - token.matches(">")
         if token.matches(",") and not token.depth and not angles:
-            found.append(inner[start : token.start].strip())
+            items.append(inner[start : token.start].strip())
             start = token.end
-    return [part for part in (*found, inner[start:].strip()) if part]
+    return [part for part in (*items, inner[start:].strip()) if part]
 
 
 def _comment_end(text: str, position: int) -> int:

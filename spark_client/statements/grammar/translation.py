@@ -1,4 +1,4 @@
-"""A statement in another engine's words, in Spark's; and what such engines' CREATE TABLE have in common. Pure."""
+"""Translations of other engines' statements to Spark's syntax, and what their CREATE TABLE statements share. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from spark_client.statements.grammar.tokens import tokens
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """`text` is the statement in Spark's words."""
+    """`text` is the statement in Spark's syntax."""
 
     text: str
 
 
 def columns_and_keys(columns: Sequence[str], keys: Sequence[str], clause: str) -> tuple[str, str]:
-    """Returns the data columns in brackets, and PARTITIONED BY, of all columns as they are defined.
+    """Splits column definitions into the data columns in parentheses and a PARTITIONED BY clause for `keys`.
 
-    Raises InvalidStatementError, with the name of the clause, where `keys` are not the last columns, in their order.
+    `clause` is the name of the engine's clause, for messages. Raises InvalidStatementError unless the keys are the last
+    columns, in their order.
     """
     defined = {next(tokens(column)).name: column for column in columns}
     names = [key.strip("`").lower() for key in keys]

@@ -1,7 +1,7 @@
-"""CREATE TABLE as Trino's Hive connector has it, in Spark's words. Pure.
+"""Translates CREATE TABLE of Trino's Hive connector to Spark's syntax. Pure.
 
 Grammar: Trino's CREATE TABLE … WITH (partitioned_by = ARRAY['ds'], bucketed_by = ARRAY['x'], bucket_count = 50, …),
-with the partition columns among the columns.
+with the partition columns as the last columns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spark_client.statements.grammar.translation import Translation, columns_and
 
 _CANDIDATE = re.compile(r"\bwith\s*\(", re.IGNORECASE)
 _KNOWN = ("format", "partitioned_by", "bucketed_by", "bucket_count", "sorted_by", "external_location")
-# Of types that Hive and Spark call otherwise.
+# Trino's types that have other names in Hive and Spark.
 _TYPES = {
     re.compile(r"\bvarchar\b(?!\s*\()", re.IGNORECASE): "STRING",
     re.compile(r"\bvarbinary\b", re.IGNORECASE): "BINARY",
@@ -25,7 +25,7 @@ _TYPES = {
 
 
 def parse(text: str) -> Translation | None:
-    """Returns the statement, or None where it is not Trino's. Raises InvalidStatementError for what is not there."""
+    """Returns the translation, or None for other syntax. Raises InvalidStatementError for unknown properties."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
@@ -42,13 +42,13 @@ def parse(text: str) -> Translation | None:
     properties = _properties(reader)
     reader.expect_end()
     data, keys = columns_and_keys(columns, _names(properties, "partitioned_by"), "partitioned_by")
-    external, place = "", ""
+    external, location_clause = "", ""
     if location := properties.get("external_location"):
-        external, place = " EXTERNAL", f" LOCATION {location[0]}"
+        external, location_clause = " EXTERNAL", f" LOCATION {location[0]}"
     format_ = properties.get("format")
     stored = f" STORED AS {_plain(format_[0]).upper()}" if format_ else ""
     return Translation(
-        f"CREATE{external} TABLE{condition} {name} {data}{comment}{keys}{_buckets(properties)}{stored}{place}"
+        f"CREATE{external} TABLE{condition} {name} {data}{comment}{keys}{_buckets(properties)}{stored}{location_clause}"
     )
 
 
@@ -66,26 +66,28 @@ def _buckets(properties: Mapping[str, list[str]]) -> str:
 
 
 def _properties(reader: Reader) -> dict[str, list[str]]:
-    """Returns what stands behind WITH: the literals of each property, of which only ARRAY has several."""
+    """Parses (name = value, …) after WITH. Returns the literals of each property; an ARRAY has any number."""
     reader.expect("(")
-    found: dict[str, list[str]] = {}
+    properties: dict[str, list[str]] = {}
     while not reader.take(")"):
         name = reader.identifier()
         if name not in _KNOWN:
-            raise InvalidStatementError(f"WITH ({name} = …): of Trino's properties there are {', '.join(_KNOWN)}")
+            raise InvalidStatementError(
+                f"WITH ({name} = …) is not supported; the supported properties of Trino are {', '.join(_KNOWN)}"
+            )
         reader.expect("=")
-        found[name] = _array(reader) if reader.take("ARRAY") else [reader.literal()]
+        properties[name] = _array(reader) if reader.take("ARRAY") else [reader.literal()]
         reader.take(",")
-    return found
+    return properties
 
 
 def _array(reader: Reader) -> list[str]:
     reader.expect("[")
-    found = []
+    literals = []
     while not reader.take("]"):
-        found.append(reader.literal())
+        literals.append(reader.literal())
         reader.take(",")
-    return found
+    return literals
 
 
 def _names(properties: Mapping[str, list[str]], name: str) -> list[str]:
@@ -97,7 +99,7 @@ def _plain(literal: str) -> str:
 
 
 def _typed(column: str) -> str:
-    """Returns a column with Hive's type for Trino's; its comment stays as it is."""
+    """Returns a column definition with Trino's type replaced by Hive's. The comment is unchanged."""
     words = list(tokens(column))
     end = next((word.start for word in words[1:] if word.matches("COMMENT")), len(column))
     type_ = column[words[0].end : end]

@@ -1,4 +1,4 @@
-"""UNDROP TABLE name [PARTITION (…)] [AS name] and UNDROP DATABASE name: text in, a frozen dataclass out. Pure."""
+"""Parses UNDROP TABLE name [PARTITION (…)] [AS name] and UNDROP DATABASE name. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CANDIDATE = re.compile(r"\bundrop\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Undrop:
-    """Names are as written, `partition` is the clause as written, with its brackets."""
+    """UNDROP. Names are as written; `partition` is the clause as written, with parentheses."""
 
     name: str
     is_database: bool = False
@@ -21,7 +21,7 @@ class Undrop:
 
 
 def parse(text: str) -> Undrop | None:
-    """Returns the statement, or None where it is Spark's to parse. Raises InvalidStatementError for a broken one."""
+    """Returns the statement, or None if it is Spark's. Raises InvalidStatementError for a syntax error."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)

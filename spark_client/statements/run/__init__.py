@@ -1,1 +1,1 @@
-"""Carries out what `grammar` has read, by the same nouns."""
+"""Executes the statements that `grammar` parses, by the same module names."""

@@ -200,4 +200,4 @@ def _rename(context: Context, table: Table, statement: TableStatement) -> None:
 
 def _behind_kind(statement: TableStatement) -> str:
     """Returns what comes after ALTER TABLE or ALTER VIEW: Spark's parser knows partitions of tables only."""
-    return statement.statement[statement.behind :]
+    return statement.statement[statement.name_start :]

@@ -77,7 +77,7 @@ def test_what_is_behind_the_kind() -> None:
     """Spark's parser gets it with another kind in front of it."""
     statement = parse("/* alter table x */ ALTER  TABLE\n`a b`.d RENAME TO e")
     assert isinstance(statement, TableStatement)
-    assert statement.statement[statement.behind :] == "\n`a b`.d RENAME TO e"
+    assert statement.statement[statement.name_start :] == "\n`a b`.d RENAME TO e"
 
 
 @pytest.mark.parametrize(

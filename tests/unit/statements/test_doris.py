@@ -69,7 +69,7 @@ def test_statements_in_sparks_words(text: str, expected: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "mend"),
     [
-        ("CREATE TABLE t (a INT NOT NULL) ENGINE=hive", "NOT NULL of a"),
+        ("CREATE TABLE t (a INT NOT NULL) ENGINE=hive", "a is NOT NULL"),
         ("CREATE TABLE t (p INT, a INT) ENGINE=hive PARTITION BY LIST (p) ()", "p must be the last columns"),
         ("CREATE TABLE t (a INT) ENGINE=hive PARTITION BY LIST (p) ()", "p is not among the columns"),
         ("CREATE TABLE t (p INT) ENGINE=hive PARTITION BY LIST (p) (PARTITION x VALUES IN (1))", "write \\(\\)"),

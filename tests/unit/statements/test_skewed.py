@@ -207,7 +207,7 @@ def test_what_is_not_surely_ours_is_left_to_spark(text: str) -> None:
         ("SKEWED BY (1) ON (1)", "expected a column name"),
         ("SKEWED BY (x) ON (1", "the end of the statement"),
         ("SKEWED BY (x) ON (-'a')", "expected a constant"),
-        ("SKEWED BY (x) ON (1) SKEWED BY (x) ON (1)", "twice"),
+        ("SKEWED BY (x) ON (1) SKEWED BY (x) ON (1)", "has two SKEWED BY clauses"),
     ],
 )
 def test_a_broken_clause_is_named_on_one_line(clause: str, message: str) -> None:

@@ -58,7 +58,7 @@ def test_statements_in_sparks_words(text: str, expected: str | None) -> None:
         ("CREATE TABLE t (p INT, a INT) WITH (partitioned_by = ARRAY['p'])", "p must be the last columns"),
         ("CREATE TABLE t (a INT) WITH (partitioned_by = ARRAY['p'])", "p is not among the columns"),
         ("CREATE TABLE t (a INT) WITH (bucketed_by = ARRAY['a'])", "needs bucket_count"),
-        ("CREATE TABLE t (a INT) WITH (transactional = true)", "of Trino's properties there are format"),
+        ("CREATE TABLE t (a INT) WITH (transactional = true)", "properties of Trino are format"),
     ],
 )
 def test_what_is_not_there_is_refused(text: str, mend: str) -> None:
