@@ -81,8 +81,9 @@ def test_mistakes_and_failures_are_one_line(
     assert "nope.t table not found" in failed("nope.t")
     for grace in ("-1", "inf", "nan", "1e300"):
         assert "--grace" in failed("--grace", grace, status=2)
-    publish(metastore_client, name, "q", retired=["gs://missing/y"])
-    assert "1 of 1 locations could not be removed: gs://missing/y" in failed(".".join(name), "--grace", "0")
+    publish(metastore_client, name, "q", day(root, "1", location="gs://missing/y"))
+    publish(metastore_client, name, "q", retired=["gs://missing/y/old"])
+    assert "1 of 1 locations could not be removed: gs://missing/y/old" in failed(".".join(name), "--grace", "0")
 
 
 def test_cleaning_in_memory(application: Application, database_url: str) -> None:

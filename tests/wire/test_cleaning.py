@@ -283,11 +283,12 @@ def test_errors_are_told_and_tried_again(
     metastore_client: Any, metastore_server: Server, written: Name, root: str
 ) -> None:
     gone = "gs://missing/t"
-    publish(metastore_client, written, "q", day(root, "7", location=f"{gone}/ds=7"), retired=[f"{gone}/old"])
+    publish(metastore_client, written, "q", day(root, "7", location=f"{gone}/ds=7"))
+    publish(metastore_client, written, "q", retired=[f"{gone}/ds=7/old"])
     overwrite(metastore_client, written, root)
     for _ in range(2):
         failed = [location for location in clean(metastore_client, written).locations if location.error]
-        assert [(location.location, location.files) for location in failed] == [(f"{gone}/old", 0)]
+        assert [(location.location, location.files) for location in failed] == [(f"{gone}/ds=7/old", 0)]
     assert not local(f"{root}/ds=1").exists()
 
 
@@ -385,8 +386,9 @@ def test_scopes(metastore_client: Any, written: Name, root: str, tmp_path: Path)
 
 def test_precious_directories_stay(metastore_client: Any, metastore_server: Server, written: Name) -> None:
     home = metastore_client.get_database(written[0]).locationUri
-    result = publish(metastore_client, written, "q", retired=[home, metastore_server.warehouse])
-    assert result.replaced == []
+    for location in (home, metastore_server.warehouse):
+        with pytest.raises(MetaException, match="is not a location of the table"):
+            publish(metastore_client, written, "q", retired=[location])
     with pytest.raises(MetaException, match="root"):
         publish(metastore_client, written, "q", retired=["file:/"])
     assert clean(metastore_client, written).locations == []

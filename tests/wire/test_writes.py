@@ -216,18 +216,16 @@ def test_locations_are_granted_once(metastore_client: Any, written: Name, root: 
             metastore_client.renew_write(RenewWriteRequest(one, [wrong]))
 
 
-def test_one_place_has_several_names(metastore_client: Any) -> None:
-    bucket = "s3a://bucket/one_place"
-    name = new_table(metastore_client, [("ds", "string")], sd=descriptor())
-    at = PublishPartition(["1"], PublishMode.CREATE, f"{bucket}/ds=1", [])
-    publish(metastore_client, name, "q", at)
-    one, other = begin(metastore_client, name), begin(metastore_client, name)
+def test_one_place_has_several_names(metastore_client: Any, written: Name, root: str) -> None:
+    publish(metastore_client, written, "q", day(root, "1"))
+    one, other = begin(metastore_client, written), begin(metastore_client, written)
+    host = root.replace("file:", "file://localhost")
 
     def claim(write: str, *places: str) -> list[bool]:
         return list(metastore_client.renew_write(RenewWriteRequest(write, list(places))).granted)
 
-    assert claim(one, "s3n://bucket/one_place/ds=1", "s3n://bucket/one_place/ds=2") == [False, True]
-    assert claim(other, f"{bucket}/ds=2/") == [False]
+    assert claim(one, f"{host}/ds=1", f"{host}/ds=2") == [False, True]
+    assert claim(other, f"{root}/ds=2/") == [False]
 
 
 def test_retired_locations_are_not_granted(metastore_client: Any, written: Name, root: str) -> None:

@@ -10,6 +10,7 @@ from metastore.domain.query_ids import names_write
 from metastore.errors import ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.open_writes import ended, root_of
+from metastore.services.files.own_locations import require_own
 from metastore.services.rules.lookup import get_table, required
 from metastore.services.service import Service
 from metastore.storage.repositories.locations import UNUSED
@@ -46,12 +47,14 @@ class WriteService(Service):
         Raises:
             NotFoundError: the write has ended or was aborted.
             ConflictError: another write is about to rename the same path.
-            InvalidInputError: a location is invalid, or neither path of a rename names the write.
+            InvalidInputError: a location is invalid or not the table's own; neither path of a rename names the write.
         """
         requested, others = ([_location(text) for text in texts] for texts in (locations, shared))
         renamed = [_rename(query_id, *rename) for rename in renames]
         with self._store.transaction() as work:
             write = required(work.writes.renew(query_id), ended(query_id))
+            ends = [text for rename in renamed for text in rename]
+            require_own(work, write.table_id, write.roots, query_id, [*requested, *others, *ends])
             if requested or renamed:
                 work.writes.one_claim_at_a_time()
             granted = _granted(work, query_id, requested, write.roots[0])
@@ -63,7 +66,7 @@ class WriteService(Service):
     def end(self, query_id: str) -> None:
         """Ends a write without publishing it. Raises NotFoundError if it has ended or was aborted."""
         with self._store.transaction() as work:
-            if not work.writes.close(query_id):
+            if work.writes.close(query_id) is None:
                 raise ended(query_id)
 
 

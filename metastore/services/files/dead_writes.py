@@ -10,10 +10,11 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from metastore.domain.query_ids import holds, names_write
-from metastore.errors import InvalidOperationError, MetastoreError
+from metastore.errors import ConflictError, InvalidOperationError, MetastoreError
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, cleaned, with_parents, with_subdirectories
 from metastore.services.files.operations import DROPPED
+from metastore.services.files.own_locations import foreign
 from metastore.services.files.planning import plan_cleaning
 from metastore.storage.repositories.dead_writes import DeadWrite
 from metastore.storage.repositories.file_operations import NewOperation
@@ -78,10 +79,20 @@ class DeadWriteCleaning(FileService):
         return _entries(dead, leftovers)
 
     def _read(self, query_id: str, grace: timedelta) -> DeadWrite | None:
-        """Returns a dead write that is due: not cleaned yet, or cleaned once and at the end of its grace time."""
+        """Returns a dead write that is due: not cleaned yet, or cleaned once and at the end of its grace time.
+
+        Without the locations that are not its table's (any more): cleaning acts with the rights of the server.
+        """
         with self._store.read() as work:
             dead = work.dead_writes.read(query_id, grace)
-        return None if dead is None or (dead.swept and dead.within_grace) else dead
+            if dead is None or (dead.swept and dead.within_grace):
+                return None
+            locations = {*dead.locations, *(text for rename in dead.renames for text in rename)}
+            rejected = foreign(work, dead.table_id, dead.roots, query_id, locations)
+        return dead._replace(
+            locations=[text for text in dead.locations if text not in rejected],
+            renames=[rename for rename in dead.renames if rejected.isdisjoint(rename)],
+        )
 
     def _leftovers(self, dead: DeadWrite) -> Leftovers:
         """Raises InvalidOperationError if a renamed directory exists again at its old location, with others' files."""
@@ -124,8 +135,12 @@ class DeadWriteCleaning(FileService):
             ),
             [NewOperation("remove", paths.canonical(directory), DROPPED) for directory in leftovers.directories],
         ]
+        named = [text for rename in leftovers.renamed for text in rename] + files
         with self._store.transaction(audited=False) as work:
             planned = plan_cleaning(work, steps, dead.table_id)
+            # Another object may have begun to use a location since it was read. From here to the commit, none does.
+            if foreign(work, dead.table_id, dead.roots, dead.query_id, named):
+                raise ConflictError(f"other objects use locations of the write {dead.query_id} now; clean it again")
         for ids in planned:
             self._carry_out_or_fail(ids)
 

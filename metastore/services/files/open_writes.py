@@ -14,13 +14,16 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 
 
-def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> None:
+def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> list[str]:
     """Ends a write in the transaction that publishes it. Ids of unregistered writes, of older clients, are accepted.
 
+    Returns the present directory of the table, then those that it had since the write began.
     Raises NotFoundError if the write has ended or was aborted, because its files may be deleted.
     """
-    if not work.writes.close(query_id, stored.ref.id) and is_registered_form(query_id):
+    roots = work.writes.close(query_id, stored.ref.id)
+    if roots is None and is_registered_form(query_id):
         raise ended(query_id, f" to {stored.ref.name}")
+    return list(dict.fromkeys([root_of(stored), *(roots or ())]))
 
 
 def move_registered(work: UnitOfWork, table_id: int, source: str, target: str) -> None:

@@ -75,6 +75,9 @@ _OTHERS = _query(
     ),
     ("skewed_locations", f" AND r.table_id <> :table_id{_TABLE_EXISTS}"),
 )
+_OWN = _query(
+    "own_locations", ("partitions", " AND r.table_id = :table_id"), ("skewed_locations", " AND r.table_id = :table_id")
+)
 _WRITTEN = _query("written", (_WRITTEN_BY, _OF_OTHERS))
 _RETIRED = _query("retired", ("file_operations", " AND r.kind = 'remove'"))
 
@@ -97,6 +100,11 @@ class Locations:
         pairs = [(name, spelling) for name in _canonical(locations) for spelling in paths.spellings(name)]
         own = number_array_literal(partition_ids or ())
         return self._read(_OTHERS, pairs, table_id=table_id, whole=partition_ids is None, own=own)
+
+    def own(self, locations: Iterable[str], table_id: int) -> Mapping[str, Use]:
+        """Finds uses by the partitions and skewed values of this table."""
+        pairs = [(name, spelling) for name in _canonical(locations) for spelling in paths.spellings(name)]
+        return self._read(_OWN, pairs, table_id=table_id)
 
     def written(self, locations: Iterable[str], query_id: str = "") -> Mapping[str, Use]:
         """Finds uses by open writes other than `query_id`, whether they own the location or share it."""

@@ -99,14 +99,17 @@ class Writes:
         row = self._connection.execute(_RENEW, {"query_id": query_id}).one_or_none()
         return OpenWrite(*row) if row else None
 
-    def close(self, query_id: str, table_id: int | None = None) -> bool:
-        """Deletes the record of a finished write, of this table if one is values; False where `renew` returns None."""
+    def close(self, query_id: str, table_id: int | None = None) -> list[str] | None:
+        """Deletes a finished write, if it is one of this table. Returns its roots; None where `renew` returns None."""
         statement = delete(open_writes).where(
             open_writes.c.query_id == query_id, open_writes.c.aborted_at.is_(None), open_writes.c.table_id.is_not(None)
         )
         if table_id is not None:
             statement = statement.where(open_writes.c.table_id == table_id)
-        return self._connection.execute(statement).rowcount == 1
+        roots: list[str] | None = self._connection.execute(
+            statement.returning(open_writes.c.roots)
+        ).scalar_one_or_none()
+        return roots
 
     def one_claim_at_a_time(self) -> None:
         """Serialises claims of locations until the transaction ends: of two for one location, the second sees the

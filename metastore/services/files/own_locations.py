@@ -1,0 +1,83 @@
+"""The locations that a write may name: those of its own table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from metastore.domain.query_ids import holds
+from metastore.errors import InvalidInputError
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
+
+
+def require_own(work: UnitOfWork, table_id: int, roots: Sequence[str], query_id: str, locations: Iterable[str]) -> None:
+    """Raises InvalidInputError for a location that is not the table's own (see `foreign`).
+
+    The error is the same whether or not another object uses the location.
+    """
+    rejected = foreign(work, table_id, roots, query_id, locations)
+    if rejected:
+        raise InvalidInputError(
+            f"{min(rejected)} is not a location of the table that the write {query_id} writes to: "
+            "name locations in the table's directory or in those of its partitions"
+        )
+
+
+def foreign(
+    work: UnitOfWork, table_id: int | None, roots: Sequence[str], query_id: str, locations: Iterable[str]
+) -> set[str]:
+    """Returns the canonical locations that do not belong to the table.
+
+    A table owns what is in its directory and in the directories of its partitions and skewed values, except what is in
+    the directory of another object. Next to a partition, it owns names that contain the query id: an overwrite in place
+    keeps the old files there.
+
+    `roots`: the present directory of the table, canonical, then its former ones.
+    """
+    wanted = set(map(paths.canonical, locations))
+    inside = {text for text in wanted if any(paths.is_within(text, root) for root in roots)}
+    outside = wanted - inside
+    return (outside - _in_partitions(work, table_id, query_id, outside)) | _of_others(work, table_id, roots, inside)
+
+
+def _in_partitions(work: UnitOfWork, table_id: int | None, query_id: str, locations: set[str]) -> set[str]:
+    """Returns the locations in partitions outside of the table's directory, or next to them with the write's name."""
+    if not locations or table_id is None:
+        return set()
+    above = {text: [text, *paths.ancestors(text)] for text in locations}
+    uses = work.locations.own({text for texts in above.values() for text in texts}, table_id)
+    return {
+        location
+        for location, texts in above.items()
+        if any(uses.get(text, UNUSED).itself for text in texts)
+        or (holds(paths.name(location), query_id) and uses.get(paths.parent(location), UNUSED).below)
+    }
+
+
+def _of_others(work: UnitOfWork, table_id: int | None, roots: Sequence[str], locations: set[str]) -> set[str]:
+    """Returns the locations in a directory of another object, unless the table has a location in that directory, too.
+
+    Only directories below the table's present root count, and those at or below a former root: Hive permits two tables
+    over the same files.
+    """
+    number = table_id or 0
+    uses = work.locations.others(roots, number, None) if locations else {}
+    if not any(use.below or (use.itself and root != roots[0]) for root, use in uses.items()):
+        return set()  # the usual case: no other object has a location there
+    above = {text: list(_within_roots(text, roots)) for text in locations}
+    asked = {each for texts in above.values() for each in texts}
+    others, own = work.locations.others(asked, number, None), work.locations.own(asked, number)
+    rejected = set()
+    for location, texts in above.items():
+        nearest = next((n for n, text in enumerate(texts) if others.get(text, UNUSED).itself), None)
+        if nearest is not None and not any(own.get(text, UNUSED).itself for text in texts[: nearest + 1]):
+            rejected.add(location)
+    return rejected
+
+
+def _within_roots(location: str, roots: Sequence[str]) -> Iterator[str]:
+    """Yields the location and those above it that are at or below a root, except the present root."""
+    for text in (location, *paths.ancestors(location)):
+        if text != roots[0] and any(paths.is_within(text, root) for root in roots):
+            yield text

@@ -1,0 +1,133 @@
+"""Calls of the write protocol cannot name locations outside of their table: the server would move files there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.fixtures.server import Server
+from tests.wire.authorization.conftest import ADMIN
+from tests.wire.authorization.granting import grant, on_table
+from tests.wire.builders import partition, table, unique
+from tests.wire.writing import begin, change, clean, day, files_below, let_die, local, publish, renew, write_file
+from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException
+from thrift_idl.gen.metastore.ttypes import PublishMode, Rename
+
+Clients = Callable[..., Any]
+NOT_OWN = "is not a location of the table"
+
+
+class Houses(NamedTuple):
+    """A table of bob, and a table of zowner that bob cannot see; names and directories."""
+
+    mine: tuple[str, str]
+    home: str
+    theirs: tuple[str, str]
+    hidden: str
+
+
+@pytest.fixture
+def houses(client_of: Clients) -> Houses:
+    root, mine, theirs = client_of(ADMIN), unique("mine"), unique("zsecret")
+    root.create_database(Database(name=mine, ownerName="bob"))
+    root.create_database(Database(name=theirs, ownerName="zowner"))
+    client_of("bob").create_table(table(mine, "t", [("ds", "string")]))
+    client_of("zowner").create_table(table(theirs, "t", [("ds", "string")]))
+    locations = [root.get_table(name, "t").sd.location for name in (mine, theirs)]
+    for location in locations:
+        write_file(f"{location}/ds=1/part-0", location)
+    return Houses((mine, "t"), locations[0], (theirs, "t"), locations[1])
+
+
+def test_a_write_cannot_name_locations_of_another_table(
+    client_of: Clients, guarded_server: Server, houses: Houses
+) -> None:
+    bob, home, hidden = client_of("bob"), houses.home, houses.hidden
+    write = begin(bob, houses.mine)
+    own = f"{home}/_versions/{write}/part-1"
+    write_file(own)
+    missing = f"{hidden}x"
+    for where in (hidden, missing, f"{home}/../../{houses.theirs[0]}.db/t", hidden.removeprefix("file:")):
+        for rename in (
+            Rename(f"{where}/part-1", own),
+            Rename(own, f"{where}/part-1"),
+            Rename(f"{where}/{write}", f"{where}/a"),
+        ):
+            with pytest.raises(MetaException, match=NOT_OWN):
+                renew(bob, write, renames=[rename])
+        for options in ({"shared": [where]}, {"shared": [f"{where}/_temp_{write}"]}):
+            with pytest.raises(MetaException, match=NOT_OWN):
+                renew(bob, write, **options)
+        with pytest.raises(MetaException, match=NOT_OWN):
+            renew(bob, write, f"{where}/ds=2")
+        with pytest.raises(MetaException, match=NOT_OWN):
+            publish(bob, houses.mine, write, retired=[where])
+    let_die(guarded_server.database_url, write)
+    clean(bob, houses.mine)
+    assert files_below(hidden) == {"ds=1/part-0"}
+
+
+def test_cleaning_checks_the_locations_of_a_write_again(
+    client_of: Clients, guarded_server: Server, houses: Houses
+) -> None:
+    """An earlier version may have stored the locations, or the partition that contained them was dropped."""
+    bob, url = client_of("bob"), guarded_server.database_url
+    write = begin(bob, houses.mine)
+    own = f"{houses.home}/_temp_{write}"
+    write_file(f"{own}/part-1")
+    write_file(f"{houses.hidden}/ds=1/part-{write}")
+    change(url, f"INSERT INTO open_write_renames VALUES ('{write}', 1, '{houses.hidden}/ds=9', '{own}')")
+    change(url, f"INSERT INTO open_write_locations VALUES ('{write}', '{houses.hidden}/ds=1', false)")
+    let_die(url, write)
+    assert [each.error for each in clean(bob, houses.mine).locations if each.error] == []
+    assert files_below(houses.hidden) == {"ds=1/part-0", f"ds=1/part-{write}"}
+    assert local(own).exists()
+
+
+def test_a_former_directory_that_is_another_tables_now_is_not_the_writes(
+    client_of: Clients, houses: Houses, tmp_path: Path
+) -> None:
+    root, bob = client_of(ADMIN), client_of("bob")
+    write = begin(bob, houses.mine)
+    renamed = bob.get_table(*houses.mine)
+    renamed.tableName = "renamed"
+    bob.alter_table(*houses.mine, renamed)
+    renew(bob, write, f"{houses.home}/ds=7")
+    new = table(houses.mine[0], "t", [("ds", "string")], owner="zowner")
+    root.create_table(new)
+    for location in (houses.home, f"{houses.home}/ds=1"):
+        with pytest.raises(MetaException, match=NOT_OWN):
+            renew(bob, write, renames=[Rename(location, f"{houses.home}/_temp_{write}")])
+
+
+def test_a_directory_of_another_table_below_the_own_one_is_not_the_writes(client_of: Clients, houses: Houses) -> None:
+    root, bob = client_of(ADMIN), client_of("bob")
+    inner = table(houses.theirs[0], "inner", [("ds", "string")], owner="zowner")
+    inner.sd.location = f"{houses.home}/inner"
+    root.create_table(inner)
+    write = begin(bob, houses.mine)
+    for location in (inner.sd.location, f"{inner.sd.location}/ds=1"):
+        with pytest.raises(MetaException, match=NOT_OWN):
+            renew(bob, write, renames=[Rename(location, f"{houses.home}/_temp_{write}")])
+    assert renew(bob, write, f"{houses.home}/ds=2") == [True]
+
+
+def test_partitions_elsewhere_belong_to_their_table(client_of: Clients, houses: Houses, tmp_path: Path) -> None:
+    root, bob, elsewhere = client_of(ADMIN), client_of("bob"), f"file:{tmp_path}/elsewhere/ds=5"
+    apart = partition(*houses.mine, ["5"])
+    apart.sd.location = elsewhere
+    root.add_partition(apart)
+    write = begin(bob, houses.mine)
+    renames = [
+        Rename(f"{elsewhere}/part-0", f"{elsewhere}/_temp_{write}/part-0"),
+        Rename(elsewhere, f"file:{tmp_path}/elsewhere/_temp_{write}_ds~5"),
+    ]
+    assert renew(bob, write, f"{elsewhere}/a=1", shared=[elsewhere], renames=renames) == [False]
+    with pytest.raises(MetaException, match=NOT_OWN):
+        renew(bob, write, renames=[Rename(f"file:{tmp_path}/elsewhere/ds=6", renames[1].target)])
+    grant(root, on_table(*houses.mine), "INSERT", "carol")
+    entry = day(houses.home, "5", PublishMode.APPEND, location=elsewhere)
+    publish(bob, houses.mine, write, entry, retired=[f"{elsewhere}/_temp_{write}"])
