@@ -69,7 +69,8 @@ def history(name: str, at: str | None, uri: str) -> None:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Repair problems where this cannot lose data: missing directories, empty directories without an owner.",
+    help="Repair problems where this cannot lose or hide the loss of data: missing directories of databases, empty "
+    "directories without an owner, unfinished file operations.",
 )
 @click.option(
     "--rows", is_flag=True, help="Also read all rows of a table with Spark, and check that each is in its bucket."

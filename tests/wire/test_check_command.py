@@ -115,15 +115,15 @@ def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Ser
             (home / place / "rows").write_text("rows")
         (home / "db.db/days/_staging").mkdir()
         problems = [
-            (".metastore_trash/77", "remains of a drop", "", "1", "4", "repairable"),
-            ("db.db/days/ds=2", "missing directory", "db.days", "0", "0", "repairable"),
+            (".metastore_trash/77", "remains of a drop", "", "1", "4", "not repaired"),
+            ("db.db/days/ds=2", "missing directory", "db.days", "0", "0", "not repaired"),
             ("db.db/days/ds=8", "directory without object", "db.days", "0", "0", "repairable"),
             ("db.db/days/ds=9", "directory without object", "db.days", "1", "4", "not repaired"),
             ("db.db/gone", "directory without object", "db", "1", "4", "not repaired"),
         ]
         for options, state, summary in (
-            ([], "repairable", "5 problems, --repair can repair 3\n"),
-            (["--repair"], "repaired", "5 problems, 3 repaired\n"),
+            ([], "repairable", "5 problems, --repair can repair 1\n"),
+            (["--repair"], "repaired", "5 problems, 1 repaired\n"),
         ):
             assert run(["check", *options, "--uri", server.uri]) == 1
             told = capsys.readouterr()
@@ -133,8 +133,9 @@ def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Ser
             ]
             assert told.err == summary
         assert run(["check", "db.days", "--uri", server.uri]) == 1
-        assert capsys.readouterr().err == "1 problems, --repair can repair 0\n"
-        assert (home / "db.db/days/ds=2").is_dir()
+        assert capsys.readouterr().err == "2 problems, --repair can repair 0\n"
+        assert not (home / "db.db/days/ds=2").exists()
+        assert (home / ".metastore_trash/77/rows").exists()
         assert not (home / "db.db/days/ds=8").exists()
         assert (home / "db.db/gone/rows").exists()
         assert run(["check", "nope", "--uri", server.uri]) == 1

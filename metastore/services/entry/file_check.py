@@ -35,14 +35,15 @@ class FileCheckService(FileService):
     def check(self, name: TableName, *, repair: bool) -> CheckFilesResult:
         """Checks one table, one database (no table) or everything (no database), within the roots.
 
-        `repair`: makes missing directories, removes empty unowned ones and leftovers of drops, and finishes file
-        operations. Raises NotFoundError.
+        `repair`: makes missing directories of databases, removes empty unowned ones, and finishes file operations. It
+        deletes no file, and makes no directory of a table or partition: an empty one would hide that its files are
+        lost. Raises NotFoundError.
         """
         problems: list[FileProblem] = []
         looked = 0
         if not name.database:
             problems += self._unfinished(repair)
-            problems += self._remains(repair)
+            problems += self._remains()
         for stored in self._tables(name):
             walk = _Walk(self._warehouse, stored, self._locations(stored))
             looked += walk.looked
@@ -52,7 +53,11 @@ class FileCheckService(FileService):
                 continue
             below = self._warehouse.children(location)[1]
             looked += len(below)
-            problems += self._missing(database, [location] if self._warehouse.is_missing(location) else [], repair)
+            missing = [location] if self._warehouse.is_missing(location) else []
+            if repair and missing:
+                with self._journal.transaction_with_directories(missing):
+                    pass
+            problems += [_problem(text, MISSING, database, mendable=True, mended=repair) for text in missing]
             problems += self._unowned(database, [text for text in below if is_visible(text)], repair)
         return CheckFilesResult(problems, looked)
 
@@ -90,19 +95,14 @@ class FileCheckService(FileService):
             tables = work.tables.find_ids([stored.ref.id])
         now = {paths.canonical(location) for location in self._locations(tables[0])} if tables else set()
         missing = self._still_missing([text for text in walk.missing if paths.canonical(text) in now])
-        return [*self._missing(walk.owner, missing, repair), *self._unowned(walk.owner, walk.unowned, repair)]
+        lost = [_problem(text, MISSING, walk.owner, mendable=False, mended=False) for text in missing]
+        return [*lost, *self._unowned(walk.owner, walk.unowned, repair)]
 
     def _still_missing(self, locations: Sequence[str]) -> list[str]:
         """Returns the directories that are missing and that no file operation is about to create."""
         with self._store.read() as work:
             settled = _settled(work, locations)
         return [text for text in settled if self._warehouse.is_missing(text)]
-
-    def _missing(self, owner: str, locations: Sequence[str], repair: bool) -> list[FileProblem]:
-        if repair and locations:
-            with self._journal.transaction_with_directories(locations):
-                pass
-        return [_problem(location, MISSING, owner, mendable=True, mended=repair) for location in locations]
 
     def _unowned(self, owner: str, locations: Sequence[str], repair: bool) -> list[FileProblem]:
         """Returns problems of the directories that no object, open write, retired location or operation uses."""
@@ -139,8 +139,12 @@ class FileCheckService(FileService):
             for operation in overdue
         ]
 
-    def _remains(self, repair: bool) -> list[FileProblem]:
-        """Reports directories in the trash that belong to no operation of the journal."""
+    def _remains(self) -> list[FileProblem]:
+        """Reports directories in the trash that belong to no operation of the journal.
+
+        They are never deleted here: after a restore of the database to an older moment they are the only copy of data
+        that was dropped later.
+        """
         trashed: list[str] = []
         problems: list[FileProblem] = []
         for root in self._warehouse.roots.all:
@@ -148,14 +152,12 @@ class FileCheckService(FileService):
                 trashed += self._warehouse.children(paths.join(root, paths.TRASH))[1]
             except UnavailableError as error:
                 problems.append(_problem(root, str(error), mendable=False, mended=False))
-        numbers = {int(paths.name(text)): text for text in trashed if paths.name(text).isdecimal()}
         with self._store.read() as work:
-            known = {numbers[operation.id] for operation in work.file_operations.read(list(numbers))}
-        for text in (directory for directory in trashed if directory not in known):
-            problems.append(_problem(text, REMAINS, "", self._warehouse.files(text), mendable=True, mended=repair))
-            if repair:
-                self._warehouse.delete_directory(text)
-        return problems
+            known = work.file_operations.known_in_trash([paths.name(text) for text in trashed])
+        unknown = [text for text in trashed if paths.name(text) not in known]
+        return problems + [
+            _problem(text, REMAINS, "", self._warehouse.files(text), mendable=False, mended=False) for text in unknown
+        ]
 
 
 class _Walk:

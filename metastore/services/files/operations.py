@@ -47,7 +47,7 @@ class OperationRunner:
             self._step("moved")
         if operation.kind == "move" or operation.origin or operation.reason == UNDONE:
             return location
-        trash = self._warehouse.trash_location(location, str(operation.id))
+        trash = self._warehouse.trash_location(location, operation.trash_name)
         if operation.reason == TRUNCATED:
             self._warehouse.move_each_to_trash(operation.paths, trash, copies=operation.is_restorable)
             with suppress(InvalidInputError):  # the directory cannot exist, for example because its name is too long

@@ -17,7 +17,7 @@ ASYNCHRONOUS_COMMIT: Final = "SELECT set_config('synchronous_commit', 'off', tru
 """The transaction does not wait for its commit record to reach the disk (docs/explanation/files.md)."""
 
 COLUMNS: Final = (
-    "id, kind, location, target, places, origin, table_id, root, reason, decided_at, drop_id, error, parked"
+    "id, kind, location, target, places, origin, table_id, root, reason, decided_at, drop_id, error, parked, token"
 )
 """The columns of a `FileOperation`, in the order of its fields."""
 
@@ -52,10 +52,11 @@ SCHEDULE: Final = Prepared(
     "schedule",
     text("""
     INSERT INTO file_operations AS known
-        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id)
+        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id, token)
     SELECT DISTINCT ON (new.kind, new.location)
         new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'), cast(:table_id AS bigint), :root,
-        now(), new.reason, '', now() + cast(:lease AS interval), cast(:drop_id AS bigint)
+        now(), new.reason, '', now() + cast(:lease AS interval), cast(:drop_id AS bigint),
+        gen_random_uuid()::text
     FROM unnest(
         (SELECT cast(:kinds AS text[])), (SELECT cast(:locations AS text[])), (SELECT cast(:targets AS text[])),
         (SELECT cast(:places AS text[])), (SELECT cast(:reasons AS text[]))
@@ -63,7 +64,8 @@ SCHEDULE: Final = Prepared(
     ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
         table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
         reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at,
-        drop_id = excluded.drop_id, error = NULL, failing_since = NULL, parked = false
+        drop_id = excluded.drop_id, error = NULL, failing_since = NULL, parked = false,
+        token = coalesce(known.token, excluded.token)
     RETURNING id
     """),
 )
@@ -144,6 +146,10 @@ CLAIM: Final = Prepared(
 TRASHED: Final = text(
     f"SELECT {COLUMNS} FROM file_operations WHERE drop_id = :drop_id AND kind = 'remove' ORDER BY id FOR UPDATE"  # noqa: S608 - constants
 )
+KNOWN_IN_TRASH: Final = text("""
+    SELECT coalesce(token, id::text) FROM file_operations
+    WHERE token = ANY (cast(:names AS text[])) OR token IS NULL AND id::text = ANY (cast(:names AS text[]))
+""")
 MOVE_BACK: Final = text("""
     UPDATE file_operations AS known SET kind = 'move', target = restored.target, reason = 'taken back', origin = NULL,
         places = '{}', drop_id = NULL, root = '', decided_at = now(), lease_ends_at = now() + :lease, error = NULL,

@@ -44,6 +44,12 @@ class FileOperation(NamedTuple):
     drop_id: int | None
     error: str | None
     parked: bool
+    token: str | None
+
+    @property
+    def trash_name(self) -> str:
+        """The name of its directory in the trash: random, unless a server of an earlier version planned it."""
+        return self.token or str(self.id)
 
     @property
     def is_restorable(self) -> bool:
@@ -247,6 +253,10 @@ class FileOperations:
         old = _COLUMNS.kind == "moved", _COLUMNS.decided_at < now() - age
         needed = select(drops.c.id).where(drops.c.table_id == _COLUMNS.table_id).exists()
         self._connection.execute(delete(file_operations).where(*old, ~needed))
+
+    def known_in_trash(self, names: Sequence[str]) -> set[str]:
+        """Returns the names of directories in the trash, among these, that belong to operations of the journal."""
+        return set(self._connection.execute(statements.KNOWN_IN_TRASH, {"names": list(names)}).scalars())
 
     def read(self, ids: Sequence[int]) -> list[FileOperation]:
         """Returns the operations of these ids that are in the journal."""

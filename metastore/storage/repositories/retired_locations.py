@@ -62,7 +62,8 @@ _MOVE = text("""
 """)
 _SCHEDULE = text("""
     UPDATE file_operations AS known SET reason = new.reason, places = string_to_array(new.places, E'\\x01'), root = '',
-        drop_id = NULL, decided_at = now(), lease_ends_at = now() + :lease
+        drop_id = NULL, decided_at = now(), lease_ends_at = now() + :lease,
+        token = coalesce(known.token, gen_random_uuid()::text)
     FROM unnest(
         cast(:locations AS text[]), cast(:moments AS timestamptz[]), cast(:reasons AS text[]), cast(:places AS text[])
     ) AS new(location, moment, reason, places)

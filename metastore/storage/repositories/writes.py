@@ -25,11 +25,14 @@ class OpenWrite(NamedTuple):
     roots: list[str]
 
 
-# The counter's row stays locked until the commit: a reader that sees a number sees all smaller ones, too.
+# The counter's row stays locked until the commit: a reader that sees a number sees all smaller ones, too. After a
+# restore of the database to an older moment, numbers start at `writes.floor` (`repositories.lineage`), because the
+# files of lost writes keep their names.
 _BEGIN = text("""
     WITH counter AS (
-        INSERT INTO write_counters AS known (table_id, last_number) VALUES (:table_id, 1)
-        ON CONFLICT (table_id) DO UPDATE SET last_number = known.last_number + 1
+        INSERT INTO write_counters AS known (table_id, last_number)
+        SELECT :table_id, coalesce((SELECT value::bigint FROM metastore_properties WHERE name = 'writes.floor'), 1)
+        ON CONFLICT (table_id) DO UPDATE SET last_number = greatest(known.last_number + 1, excluded.last_number)
         RETURNING known.last_number
     )
     INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept)

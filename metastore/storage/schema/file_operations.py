@@ -34,6 +34,8 @@ file_operations = Table(
     Column("drop_id", BigInteger, ForeignKey("drops.id", ondelete="SET NULL"), index=True),
     time_column("failing_since"),
     Column("parked", Boolean, nullable=False, server_default=text("false")),  # not retried until an operator acts
+    # The name in the trash: random, because ids recur after a restore. Null in rows of earlier versions: it is the id.
+    Column("token", Text),
     Index("file_operations_in_the_way_idx", "id", postgresql_where=text(BLOCKING)),
     # Few rows next to those of the trash; every call that creates directories or refers to locations reads them.
     Index("file_operations_underway_idx", "kind", postgresql_where=text("kind IN ('make', 'move', 'moved')")),
