@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import mkdocs_gen_files
+from prometheus_client.parser import text_string_to_metric_families
 
-from metastore.protocol.methods import served
+from metastore.handlers.registry import served
+from metastore.monitoring.exposition import render
+from metastore.monitoring.gauges import DATABASE_GAUGES
+from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.protocol.unsupported import REFUSED
 
 _API = {
@@ -18,7 +22,7 @@ _API = {
 }
 
 
-def _write(path: str, lines: Iterator[str]) -> None:
+def _write(path: str, lines: Iterable[str]) -> None:
     with mkdocs_gen_files.open(f"reference/{path}", "w") as page:
         page.write("\n".join(lines) + "\n")
 
@@ -27,23 +31,18 @@ def _wire_methods() -> Iterator[str]:
     """Yields the page of wire methods: those served, by handler, and those rejected, with the reason."""
     by_domain: dict[str, list[str]] = {}
     for method in served().values():
-        fields = ", ".join(method.fields)
-        by_domain.setdefault(method.domain, []).append(f"| `{method.name}` | {fields} |")
-    yield "# Wire methods"
-    yield ""
+        change = "yes" if method.operation.is_change else ""
+        row = f"| `{method.name}` | {', '.join(method.fields)} | {change} |"
+        by_domain.setdefault(method.domain, []).append(row)
+    yield from ("# Wire methods", "")
     yield (
         "The server implements these methods of the Hive Metastore service (Hive 2.3 to 4.x) and of its own service, "
-        "`Metastore` (`thrift_idl/metastore.thrift`), on one port."
+        "`Metastore` (`thrift_idl/metastore.thrift`), on one port. Changes are audited, and rejected by a read-only "
+        "server."
     )
     for domain, rows in sorted(by_domain.items()):
-        yield from (
-            "",
-            f"## {domain.replace('_', ' ').capitalize()}",
-            "",
-            "| method | arguments |",
-            "| --- | --- |",
-            *rows,
-        )
+        yield from ("", f"## {domain.replace('_', ' ').capitalize()}", "")
+        yield from ("| method | arguments | change |", "| --- | --- | --- |", *rows)
     yield from ("", "## Rejected methods", "")
     yield "The server answers these methods with `UNKNOWN_METHOD`. The connection stays usable."
     yield from ("", "| methods | reason |", "| --- | --- |")
@@ -52,21 +51,26 @@ def _wire_methods() -> Iterator[str]:
         yield f"| {names} | {rejected.reason} |"
 
 
+def _metrics() -> Iterator[str]:
+    """Yields the page of metrics, read from the exposition of a server that has not received a call."""
+    gauges = {name: {"": 0.0} for name in DATABASE_GAUGES}
+    text = render(SharedMetrics(["get_table"], 1), gauges, database_up=True, hive_names=False).decode()
+    yield from ("# Metrics", "")
+    yield "The HTTP listener serves these metrics at `/metrics`, in Prometheus' text format."
+    yield from ("", "| metric | type | meaning |", "| --- | --- | --- |")
+    for family in text_string_to_metric_families(text):
+        suffix = "_total" if family.type == "counter" else ""
+        yield f"| `{family.name}{suffix}` | {family.type} | {family.documentation} |"
+
+
 def _python_api() -> Iterator[str]:
     """Yields the page of the Python API. mkdocstrings renders the docstrings."""
     yield "# Python API"
     for module, summary in _API.items():
-        yield from (
-            "",
-            f"## {module}",
-            "",
-            summary,
-            "",
-            f"::: {module}",
-            "    options:",
-            "      show_root_heading: false",
-        )
+        yield from ("", f"## {module}", "", summary, "", f"::: {module}")
+        yield from ("    options:", "      show_root_heading: false")
 
 
 _write("wire-methods.md", _wire_methods())
+_write("metrics.md", _metrics())
 _write("python-api.md", _python_api())
