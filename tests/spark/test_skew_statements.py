@@ -210,7 +210,7 @@ def test_create_table_like_copies_the_skew(
         ("ALTER TABLE {}_plain SET SKEWED LOCATION (1 = 'file:/x')", r"\[Error 10196\].*default.{}_plain"),
         (
             "ALTER TABLE {} PARTITION (z = 1) SET SKEWED LOCATION ((1, 'a') = 'file:/x')",
-            "z is no partition column of default.{}",
+            "z is not a partition column of default.{}",
         ),
         ("ALTER TABLE {} PARTITION (p = 1) SET SKEWED LOCATION ((1, 'a') = 'file:/x')", "is not there"),
     ],

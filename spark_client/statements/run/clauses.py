@@ -1,4 +1,4 @@
-"""What Spark's own parser makes of the names, constants and PARTITION clauses of statements that it does not know."""
+"""Resolves the names and PARTITION clauses of parsed statements, with Spark's parser for their parts."""
 
 from __future__ import annotations
 
@@ -14,71 +14,71 @@ from spark_client.write.rows import normalise_static
 
 
 def resolve(context: Context, name: str) -> tuple[str, str]:
-    """Database and table of a name as written. Raises NoSuchTableError for a name of another catalog."""
+    """Returns the database and table of a name as written. Raises NoSuchTableError for a name of another catalog."""
     return _table_of(context, name, identifier(context, name))
 
 
 def resolve_unless_temporary(context: Context, name: str) -> tuple[str, str] | None:
-    """Resolves, as `resolve`; None where a temporary view has the name."""
+    """Resolves a name as `resolve`, or returns None if it is the name of a temporary view."""
     words = identifier(context, name)
     return None if is_temporary(context, words) else _table_of(context, name, words)
 
 
 def resolve_table(context: Context, name: str) -> tuple[str, str]:
-    """Resolves, as `resolve`, a table that is there. Raises NoSuchTableError where a temporary view has the name, too.
+    """Resolves a name as `resolve`. Raises NoSuchTableError also for the name of a temporary view.
 
-    For Spark takes a name for the view then; the table can be named with its database.
+    Spark resolves such a name to the view; the user can qualify the table with its database.
     """
-    found = resolve_unless_temporary(context, name)
-    if found is None:
-        raise NoSuchTableError(f"{name} is a temporary view here; name the table with its database")
-    return found
+    resolved = resolve_unless_temporary(context, name)
+    if resolved is None:
+        raise NoSuchTableError(f"{name} is a temporary view in this session; qualify the table with its database")
+    return resolved
 
 
 def _table_of(context: Context, name: str, words: Sequence[str]) -> tuple[str, str]:
     if len(words) == 3 and words[0] in ("spark_catalog", catalog_name(context)):
         words = words[1:]
     if len(words) > 2:
-        raise NoSuchTableError(f"{name}: this works on tables of the session's own catalog only")
+        raise NoSuchTableError(f"{name} is in another catalog; this statement needs a table of the session catalog")
     return (words[0] if len(words) == 2 else context.spark.catalog.currentDatabase()), words[-1]
 
 
 def partition_values(context: Context, table: Table, spec: PartitionValues) -> list[str]:
-    """Returns the values of a partition specification in the table's order, "" for those that are not given.
+    """Returns the values of a partition specification in the table's order, or "" for columns without a value.
 
-    They are as their types are written: `03` on INT is `3`. Raises InvalidInsertError for one that is none of its type.
+    Values are as the catalog writes them: `03` of an INT is `3`. Raises InvalidStatementError for unknown columns, and
+    InvalidInsertError for a value that is not of its column's type.
     """
-    given = {key.lower(): value for key, value in spec.items()}
+    values = {key.lower(): value for key, value in spec.items()}
     names = [column.name for column in table.partition_columns]
-    unknown = sorted(given.keys() - set(names))
+    unknown = sorted(values.keys() - set(names))
     if unknown:
         raise InvalidStatementError(
-            f"{unknown[0]} is no partition column of {table.full_name}; these are {', '.join(names)}"
+            f"{unknown[0]} is not a partition column of {table.full_name}; its partition columns are {', '.join(names)}"
         )
-    static = {name: given[name] or DEFAULT_PARTITION for name in names if name in given}
+    static = {name: values[name] or DEFAULT_PARTITION for name in names if name in values}
     typed = normalise_static(context.spark, table, PartitionSpec(static, ()))
     return [typed.get(name, "") for name in names]
 
 
-def whole_values(context: Context, table: Table, spec: PartitionValues) -> Sequence[str]:
-    """Returns them as `partition_values`. Raises InvalidStatementError where one is not given."""
+def full_values(context: Context, table: Table, spec: PartitionValues) -> Sequence[str]:
+    """Returns the values as `partition_values`. Raises InvalidStatementError if a column has no value."""
     values = partition_values(context, table, spec)
     missing = [column.name for column, value in zip(table.partition_columns, values, strict=True) if not value]
     if missing:
-        raise InvalidStatementError(f"a partition of {table.full_name} needs a value of {', '.join(missing)}")
+        raise InvalidStatementError(f"the partition of {table.full_name} needs a value for {', '.join(missing)}")
     return values
 
 
 def typed_values(context: Context, table: Table, name: str, partition: str) -> tuple[str, ...]:
-    """Returns the values of the one partition that a PARTITION clause names, as texts of their types: `03` on INT is
-    `3`.
+    """Returns the values of the partition that a PARTITION clause names, as the catalog writes them.
 
-    Raises InvalidStatementError, and InvalidInsertError where a value is none of its type.
+    Raises InvalidStatementError, and InvalidInsertError for a value that is not of its column's type.
     """
-    return tuple(whole_values(context, table, clause(context, name, partition)[0]))
+    return tuple(full_values(context, table, clause(context, name, partition)[0]))
 
 
 def no_such_partition(table: Table, spec: PartitionValues) -> NoSuchPartitionError:
-    """Returns the error for a specification that no partition has."""
-    shown = ", ".join(f"{key}={value}" for key, value in spec.items())
-    return NoSuchPartitionError(f"{table.full_name} has no partition ({shown})")
+    """Returns the error for a partition that does not exist."""
+    partition = ", ".join(f"{key}={value}" for key, value in spec.items())
+    return NoSuchPartitionError(f"{table.full_name} has no partition ({partition})")

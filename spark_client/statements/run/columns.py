@@ -1,7 +1,7 @@
-"""Carries out ALTER TABLE … DROP and RENAME COLUMN, where what the files say is enough to know what is in them.
+"""Executes ALTER TABLE … DROP COLUMN and RENAME COLUMN where existing files remain readable.
 
-Parquet and ORC files know columns by their names: one that is dropped is no more looked for, but another of its name
-would have its values, and under another name there would be none. Lines of text know them by their order.
+Readers find columns of Parquet and ORC files by name. A dropped column is ignored, but a new column of the same name
+would get its old values, and a renamed column would be empty. Readers find columns of text files by position.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BY_NAME, _BY_ORDER = ("MapredParquetInputFormat", "OrcInputFormat"), ("TextInpu
 
 
 def check(context: Context, statement: ColumnStatement) -> bool:
-    """Tells whether it is ours. Raises InvalidStatementError for a new column that would have values of an old one."""
+    """Returns False for ADD COLUMN. Raises InvalidStatementError if a new column has the name of a dropped one."""
     if not isinstance(statement, AddColumns):
         return True
     with suppress(NoSuchTableError):
@@ -40,24 +40,24 @@ def check(context: Context, statement: ColumnStatement) -> bool:
 def _check_new(table: Table, statement: AddColumns) -> None:
     if again := _dropped(table) & set(statement.names):
         raise InvalidStatementError(
-            f"{table.full_name} has had a column {min(again)}, and its files may still have it: give the new one "
-            "another name, or make the table anew with CREATE TABLE … AS SELECT"
+            f"{table.full_name} had a column {min(again)}, and its files may still contain it: use another name, "
+            "or create a new table with CREATE TABLE … AS SELECT"
         )
 
 
 def columns(context: Context, statement: ColumnStatement) -> str | None:
-    """Returns none, for there are no rows; None for a table that is left to Spark."""
+    """Returns no columns, or None for a table that is left to Spark."""
     if isinstance(statement, AddColumns):
         return None
     try:
         table = _table(context, statement)
     except NoSuchTableError:
         return None
-    return "" if _is_of(table, _BY_NAME) or _is_of(table, _BY_ORDER) else None
+    return "" if _has_format(table, _BY_NAME) or _has_format(table, _BY_ORDER) else None
 
 
 def execute(context: Context, statement: ColumnStatement, _: str) -> DataFrame:
-    """Changes the table's columns; its files stay as they are. Raises InvalidStatementError."""
+    """Changes the columns in the catalog. Files are unchanged. Raises InvalidStatementError."""
     table = _table(context, statement)
     if isinstance(statement, RenameColumn):
         _rename(context, table, statement)
@@ -71,18 +71,18 @@ def _table(context: Context, statement: ColumnStatement) -> Table:
     return with_spark_schema(context.metastore.get_table(*resolve_table(context, statement.table)))
 
 
-def _is_of(table: Table, formats: tuple[str, ...]) -> bool:
-    """Tells whether it is a table of these input formats, or of Spark's own kind, which Parquet and ORC are alone."""
+def _has_format(table: Table, formats: tuple[str, ...]) -> bool:
+    """Tells whether a table has one of these input formats. Datasource tables have those of `_BY_NAME`."""
     if PROVIDER in table.parameters:
         return datasource_format(table) is not None and formats == _BY_NAME
     return table.storage.input_format.endswith(formats)
 
 
 def _drop(context: Context, table: Table, statement: DropColumns) -> None:
-    if _is_of(table, _BY_ORDER):
+    if _has_format(table, _BY_ORDER):
         raise InvalidStatementError(
-            f"{table.full_name}: its files know columns by their order, so none can be dropped; make the table anew "
-            "with CREATE TABLE … AS SELECT"
+            f"{table.full_name}: no column can be dropped, as its text files have columns by position; create a "
+            "new table with CREATE TABLE … AS SELECT"
         )
     known = {column.name.lower() for column in table.columns}
     names = [name for name in dict.fromkeys(statement.names) if name in known or not statement.if_exists]
@@ -91,22 +91,22 @@ def _drop(context: Context, table: Table, statement: DropColumns) -> None:
     if not known - set(names):
         raise InvalidStatementError(f"{table.full_name} would have no column left: DROP TABLE it")
     if names:
-        # First: whoever finds a column dropped finds it told.
-        there = context.metastore.get_table(table.database, table.name)
+        # Recorded before the column disappears, so that no client can add a column of that name in between.
+        stored = context.metastore.get_table(table.database, table.name)
         dropped = ",".join(sorted({*_dropped(table), *names}))
-        context.metastore.alter_table(replace(there, parameters={**there.parameters, DROPPED: dropped}))
+        context.metastore.alter_table(replace(stored, parameters={**stored.parameters, DROPPED: dropped}))
         change_columns(context, table, dict.fromkeys(names))
 
 
 def _rename(context: Context, table: Table, statement: RenameColumn) -> None:
-    if _is_of(table, _BY_NAME):
+    if _has_format(table, _BY_NAME):
         raise InvalidStatementError(
-            f"{table.full_name}: its files know columns by their names, so {statement.new} would have no values; make "
-            "the table anew with CREATE TABLE … AS SELECT, or a view with the other name"
+            f"{table.full_name}: its files have columns by name, so {statement.new} would be empty; create a new table "
+            "with CREATE TABLE … AS SELECT, or a view with the new name"
         )
     known = {column.name.lower() for column in (*table.columns, *table.partition_columns)}
     if statement.new.lower() in known:
-        raise InvalidStatementError(f"{table.full_name} has a column {statement.new} already")
+        raise InvalidStatementError(f"{table.full_name} already has a column {statement.new}")
     _check_free(context, table, statement.old, known)
     change_columns(context, table, {statement.old: statement.new})
 
@@ -116,16 +116,17 @@ def _dropped(table: Table) -> set[str]:
 
 
 def _check_free(context: Context, table: Table, name: str, known: set[str]) -> None:
-    """Raises InvalidStatementError where there is no such data column, or the table needs its name."""
+    """Raises InvalidStatementError if the table has no such data column, or needs it."""
     if name in {column.name for column in table.partition_columns}:
-        raise InvalidStatementError(f"{name} is a partition column of {table.full_name}: it stays")
+        raise InvalidStatementError(f"{name} is a partition column of {table.full_name} and cannot be changed")
     if name not in known:
         raise InvalidStatementError(f"{table.full_name} has no column {name}; it has {', '.join(sorted(known))}")
     if use := next(_uses(context, table, name), None):
-        raise InvalidStatementError(f"{table.full_name} {use}, so column {name} stays as it is")
+        raise InvalidStatementError(f"{table.full_name} {use}, so column {name} cannot be changed")
 
 
 def _uses(context: Context, table: Table, name: str) -> Iterator[str]:
+    """Yields each reason why the table needs a column."""
     if name in table.skew.columns:
         yield f"is SKEWED BY ({', '.join(table.skew.columns)})"
     if name in table.buckets.columns or name in {column for column, _ in table.buckets.order}:

@@ -1,4 +1,4 @@
-"""What SHOW PARTITIONS, DESCRIBE EXTENDED and SHOW CREATE TABLE say of a dependent table."""
+"""The rows of SHOW PARTITIONS, DESCRIBE EXTENDED and SHOW CREATE TABLE for a dependent table."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from spark_client.statements.run.clauses import no_such_partition, partition_val
 
 NAMES, STATEMENT = "partition string", "createtab_stmt string"
 DESCRIPTION = "col_name string, data_type string, comment string"
-# What is not the user's own among a table's properties.
+# Table properties that the user has not set.
 _INTERNAL = re.compile(r"dependent\.(?:table|on)|comment|transient_lastDdlTime|spark\.sql\..*|view\..*")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def show_partitions(context: Context, table: Table, statement: TableStatement) -> DataFrame:
-    """Names, ascending; of a part of the values where the statement has one."""
-    given = shown_partitions(context, statement.statement)
-    values = [] if given is None else partition_values(context, table, given)
+    """Returns partition names in ascending order, limited to the statement's PARTITION clause."""
+    spec = shown_partitions(context, statement.statement)
+    values = [] if spec is None else partition_values(context, table, spec)
     names = context.metastore.get_partition_names(table.database, table.name, values)
     return context.spark.createDataFrame([(name,) for name in names], NAMES)
 
 
 def show_create(context: Context, table: Table) -> DataFrame:
-    """Returns the statement that makes the table anew, without its partitions. New ones depend on the last base."""
-    found = context.metastore.get_dependencies(table.database, table.name, transitive=False)
-    base = next(dependency.base for dependency in found.tables if dependency.current)
+    """Returns the statement that creates the table without its partitions, on the base of new partitions."""
+    dependencies = context.metastore.get_dependencies(table.database, table.name, transitive=False)
+    base = next(dependency.base for dependency in dependencies.tables if dependency.current)
     keys = ", ".join(f"{_name(column.name)} {column.type.upper()}" for column in table.partition_columns)
     comment = table.parameters.get("comment")
     own = {key: value for key, value in table.parameters.items() if not _INTERNAL.fullmatch(key)}
@@ -49,7 +49,7 @@ def show_create(context: Context, table: Table) -> DataFrame:
 
 
 def describe(context: Context, table: Table, statement: TableStatement) -> DataFrame:
-    """Returns what Spark says of the view, and every base partition that a partition depends on."""
+    """Returns Spark's description of the view, then the base tables and the base partitions of each partition."""
     values: list[str] = []
     if statement.partition is not None:
         (spec,) = clause(context, statement.table, statement.partition)
@@ -63,16 +63,16 @@ def describe(context: Context, table: Table, statement: TableStatement) -> DataF
 
 
 def _dependency_rows(context: Context, table: Table, values: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Returns the bases of the table; behind them, a line for each base partition."""
+    """Yields a row for each base table, then one for each base partition."""
     first = list(takewhile(bool, values))
-    found = context.metastore.get_dependencies(table.database, table.name, first, transitive=False)
+    dependencies = context.metastore.get_dependencies(table.database, table.name, first, transitive=False)
     yield "", "", ""
     yield "# Dependencies", "", ""
-    for base in found.tables:
+    for base in dependencies.tables:
         yield base.base, f"{base.partitions} partitions", "and new partitions" if base.current else ""
     yield "", "", ""
     yield "# Partition Dependencies", "", ""
-    for partition in found.partitions:
+    for partition in dependencies.partitions:
         if not all(value in ("", own) for value, own in zip_longest(values, partition.values, fillvalue="")):
             continue
         state = "fresh" if partition.fresh else "stale"

@@ -1,4 +1,4 @@
-"""Carries out the statements about dependent tables. Queries need nothing: to Spark such a table is a view."""
+"""Executes statements about dependent tables. Queries need no support: Spark sees such a table as a view."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from spark_client.statements.grammar.dependent_tables import (
     TableStatement,
 )
 from spark_client.statements.run.clauses import (
+    full_values,
     no_such_partition,
     partition_values,
     resolve,
     resolve_unless_temporary,
-    whole_values,
 )
 from spark_client.statements.run.dependent_rows import (
     DESCRIPTION,
@@ -43,37 +43,39 @@ from spark_client.table.dependent import BASES, has_no_data, is_dependent
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
-_REFUSED = ("WRITE", "VIEW")
+_REJECTED = ("WRITE", "VIEW")
 
 
 def check(context: Context, statement: Statement) -> bool:
-    """Tells whether it may be ours. Raises InvalidStatementError where it writes to a dependent table, or makes it a
-    view of something else."""
-    if not isinstance(statement, TableStatement) or statement.kind not in _REFUSED:
+    """Tells whether the statement may be executed here.
+
+    Raises InvalidStatementError if it writes to a dependent table or changes its view text.
+    """
+    if not isinstance(statement, TableStatement) or statement.kind not in _REJECTED:
         return True
     if table := _dependent(context, statement.table):
         raise InvalidStatementError(
             has_no_data(table)
             if statement.kind == "WRITE"
-            else f"{table.full_name} is a dependent table, whose text is that of its partitions: point them at other "
-            "tables with ALTER TABLE … DEPENDS ON TABLE, or DROP TABLE it first"
+            else f"{table.full_name} is a dependent table, whose view text follows from its partitions: change "
+            "their base with ALTER TABLE … DEPENDS ON TABLE, or DROP TABLE it first"
         )
     return False
 
 
 def columns(context: Context, statement: Statement) -> str | None:
-    """Returns the columns of its rows, or None where it is about a table that is not dependent, and so Spark's."""
+    """Returns the columns of the statement's rows, or None if its table is not dependent and so left to Spark."""
     if not isinstance(statement, TableStatement):
         return ""
-    if statement.kind in _REFUSED or _dependent(context, statement.table) is None:
+    if statement.kind in _REJECTED or _dependent(context, statement.table) is None:
         return None
     return {"SHOW": NAMES, "SHOW CREATE": STATEMENT, "DESCRIBE": DESCRIPTION}.get(statement.kind, "")
 
 
 def execute(context: Context, statement: Statement, _: str) -> DataFrame:
-    """Returns the statement's rows.
+    """Runs the statement and returns its rows.
 
-    Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
+    Raises InvalidStatementError if it does not fit its table, and errors of the metastore.
     """
     if isinstance(statement, CreateDependentTable):
         _create(context, statement)
@@ -82,7 +84,7 @@ def execute(context: Context, statement: Statement, _: str) -> DataFrame:
     elif isinstance(statement, DropCascade):
         _drop_cascade(context, statement)
     else:
-        return _of_table(context, statement)
+        return _run_table_statement(context, statement)
     return empty_frame(context.spark)
 
 
@@ -107,28 +109,28 @@ def _depend(context: Context, statement: DependsOn) -> None:
     if statement.partition is not None:
         table = context.metastore.get_table(*dependent)
         partitions = [
-            whole_values(context, table, spec) for spec in clause(context, statement.table, statement.partition)
+            full_values(context, table, spec) for spec in clause(context, statement.table, statement.partition)
         ]
     context.metastore.set_dependency(dependent, base, partitions)
     refresh(context.spark, *dependent)
 
 
 def _drop_cascade(context: Context, statement: DropCascade) -> None:
-    """Drops a table and all that depends on it, in one transaction of the metastore."""
+    """Drops a table and all tables that depend on it, in one transaction of the metastore."""
     try:
         table = resolve_unless_temporary(context, statement.table)
         if table is None:
             raise InvalidStatementError(
-                f"nothing depends on the temporary view {statement.table}: drop it without CASCADE"
+                f"{statement.table} is a temporary view, on which no table can depend: drop it without CASCADE"
             )
-        found = context.metastore.get_dependents(*table)
+        dependents = context.metastore.get_dependents(*table)
     except NoSuchTableError:
         if statement.if_exists:
             return
         raise
     names = [
         ".".join(f"`{part}`" for part in table),
-        *dict.fromkeys(dependency.dependent for dependency in found.tables),
+        *dict.fromkeys(dependency.dependent for dependency in dependents.tables),
     ]
     for name in names:
         if context.spark.catalog.isCached(name):
@@ -139,14 +141,14 @@ def _drop_cascade(context: Context, statement: DropCascade) -> None:
 def _dependent(context: Context, name: str) -> Table | None:
     """Returns the table of a name as written, if it is dependent."""
     try:
-        known = resolve_unless_temporary(context, name)
-        table = context.metastore.get_table(*known) if known else None
+        resolved = resolve_unless_temporary(context, name)
+        table = context.metastore.get_table(*resolved) if resolved else None
     except NoSuchTableError:
         return None
     return table if table and is_dependent(table) else None
 
 
-def _of_table(context: Context, statement: TableStatement) -> DataFrame:
+def _run_table_statement(context: Context, statement: TableStatement) -> DataFrame:
     table = context.metastore.get_table(*resolve(context, statement.table))
     match statement.kind:
         case "SHOW":
@@ -156,8 +158,8 @@ def _of_table(context: Context, statement: TableStatement) -> DataFrame:
         case "DESCRIBE":
             return describe(context, table, statement)
         case "ALTER":
-            # Spark wants views to be called so; before 4.2 also where one is dropped.
-            return spark_sql(context, f"ALTER VIEW {_behind_kind(statement)}")
+            # Spark rejects ALTER TABLE of a view, and before 4.2 also DROP TABLE of one.
+            return spark_sql(context, f"ALTER VIEW {_after_kind(statement)}")
         case "DROP TABLE":
             return spark_sql(context, f"DROP VIEW {statement.table}")
     change = {"ADD": _add, "DROP": _drop, "RENAME": _rename}[statement.kind]
@@ -167,37 +169,36 @@ def _of_table(context: Context, statement: TableStatement) -> DataFrame:
 
 
 def _add(context: Context, table: Table, statement: TableStatement) -> None:
-    said = add_partitions(context, f"ALTER TABLE {_behind_kind(statement)}")
-    if said.has_location:
+    parsed = add_partitions(context, f"ALTER TABLE {_after_kind(statement)}")
+    if parsed.has_location:
         raise InvalidStatementError(
-            f"{table.full_name} is a dependent table: its partitions have no LOCATION, "
-            f"they read {table.parameters[BASES]}"
+            f"{table.full_name} is a dependent table: omit LOCATION, its partitions read {table.parameters[BASES]}"
         )
-    values = [whole_values(context, table, given) for given in said.partitions]
-    context.metastore.add_partitions(table.database, table.name, values, if_not_exists=said.if_not_exists)
+    values = [full_values(context, table, spec) for spec in parsed.partitions]
+    context.metastore.add_partitions(table.database, table.name, values, if_not_exists=parsed.if_not_exists)
 
 
 def _drop(context: Context, table: Table, statement: TableStatement) -> None:
-    said = drop_partitions(context, f"ALTER TABLE {_behind_kind(statement)}")
+    parsed = drop_partitions(context, f"ALTER TABLE {_after_kind(statement)}")
     names: dict[str, None] = {}
-    for given in said.partitions:
-        found = context.metastore.get_partition_names(
-            table.database, table.name, partition_values(context, table, given)
+    for spec in parsed.partitions:
+        matches = context.metastore.get_partition_names(
+            table.database, table.name, partition_values(context, table, spec)
         )
-        if not found and not said.if_exists:
-            raise no_such_partition(table, given)
-        names |= dict.fromkeys(found)
-    context.metastore.drop_partitions(table.database, table.name, list(names), if_exists=said.if_exists)
+        if not matches and not parsed.if_exists:
+            raise no_such_partition(table, spec)
+        names |= dict.fromkeys(matches)
+    context.metastore.drop_partitions(table.database, table.name, list(names), if_exists=parsed.if_exists)
 
 
 def _rename(context: Context, table: Table, statement: TableStatement) -> None:
-    said = rename_partition(context, f"ALTER TABLE {_behind_kind(statement)}")
-    old, new = whole_values(context, table, said.old), whole_values(context, table, said.new)
+    parsed = rename_partition(context, f"ALTER TABLE {_after_kind(statement)}")
+    old, new = full_values(context, table, parsed.old), full_values(context, table, parsed.new)
     if not context.metastore.get_partition_names(table.database, table.name, old):
-        raise no_such_partition(table, said.old)
+        raise no_such_partition(table, parsed.old)
     context.metastore.rename_partition(table.database, table.name, old, new)
 
 
-def _behind_kind(statement: TableStatement) -> str:
-    """Returns what comes after ALTER TABLE or ALTER VIEW: Spark's parser knows partitions of tables only."""
+def _after_kind(statement: TableStatement) -> str:
+    """Returns the text after ALTER TABLE or ALTER VIEW. Callers prepend the kind that Spark accepts."""
     return statement.statement[statement.name_start :]

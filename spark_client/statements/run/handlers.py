@@ -1,4 +1,4 @@
-"""Handles the requests of the JVM's parser: which texts are statements of ours, what columns they have, their rows."""
+"""Handles the requests of the JVM's parser: which texts are statements of this library, their columns, their rows."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from spark_client.jvm.requests import (
 )
 from spark_client.statements.grammar.parameters import PARAMETER, pieces
 from spark_client.statements.grammar.scripts import is_script, statements
-from spark_client.statements.run.registry import columns_of, may_be_ours, run
+from spark_client.statements.run.registry import columns_of, is_candidate, run
 
-# The last errors of statements of ours: Java brings back no more than their texts.
+# The last errors of statements. The JVM passes on only their texts; `own_errors` finds the exception by the text.
 _raised: deque[SparkClientError | PySparkException] = deque(maxlen=64)
 
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Raises what a statement of ours has raised, where Spark would raise another error with the same text."""
+    """Replaces an error of Spark by the exception of this library that caused it."""
     try:
         yield
     except PySparkException as error:
@@ -47,7 +47,8 @@ def own_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
+def _recorded() -> Iterator[None]:
+    """Records the error of a request, for `own_errors`."""
     try:
         yield
     except (SparkClientError, PySparkException) as error:
@@ -56,50 +57,54 @@ def _kept() -> Iterator[None]:
 
 
 class StatementHandlers:
-    """Each is about the session of the JVM's that comes with the request."""
+    """Handlers of the requests about statements. The JVM sends the session of the statement with each request."""
 
     def __init__(self, metastore: MetastoreClient, session: Callable[[Any], SparkSession]) -> None:
-        """`session` makes PySpark's session of the JVM's."""
+        """`session` wraps a session of the JVM as PySpark's."""
         self._metastore = metastore
         self._session = session
 
     def handlers(self) -> Handlers:
-        """Returns them by the kinds of requests about statements."""
+        """Returns the handler of each class of request."""
         return {ReadStatement: self._read, ResolveStatement: self._columns, RunStatement: self._run}
 
     def _read(self, request: ReadStatement, session: Any) -> ParsedStatement | ParsedScript | None:
         context = self._context(session)
-        with _kept():
+        with _recorded():
             if is_script(request.text):
                 return _script(context, request.text)
-            return _own(context, request.text)
+            return _parsed(context, request.text)
 
     def _columns(self, request: ResolveStatement, session: Any) -> StatementColumns | None:
-        with _kept():
+        with _recorded():
             columns = columns_of(self._context(session), request.text)
         return None if columns is None else StatementColumns(columns)
 
     def _run(self, request: RunStatement, objects: Any) -> None:
-        with _kept():
+        with _recorded():
             objects.append(java_frame(run(self._context(objects[0]), request.text)))
 
     def _context(self, session: Any) -> Context:
         return Context(self._session(session), self._metastore)
 
 
-def _own(context: Context, text: str) -> ParsedStatement | None:
+def _parsed(context: Context, text: str) -> ParsedStatement | None:
+    """Returns the statement around its parameter markers, or None if it is Spark's."""
     between, names = pieces(text)
-    return ParsedStatement(between, names) if may_be_ours(context, PARAMETER.join(between)) else None
+    return ParsedStatement(between, names) if is_candidate(context, PARAMETER.join(between)) else None
 
 
 def _script(context: Context, text: str) -> ParsedScript | None:
-    """Returns the script with names in the places of our statements; None where it has none."""
+    """Returns the script with each statement of this library replaced by a name, or None if it has none.
+
+    The replacement is a statement that Spark can parse, so that Spark parses the rest of the script.
+    """
     script, end, named = "", 0, dict[str, ParsedStatement]()
     for start, stop in statements(text):
         statement = text[start:stop]
-        if own := _own(context, statement):
+        if parsed := _parsed(context, statement):
             name = f"spark_client_statement_{len(named)}"
-            named[name] = own
+            named[name] = parsed
             script += f"{text[end:start]}SHOW TABLES LIKE '{name}'"
             end = stop
     return ParsedScript(script + text[end:], named) if named else None

@@ -1,4 +1,4 @@
-"""The statements of this library: each noun with its grammar, and with what carries it out."""
+"""The kinds of statements of this library. Each has a parser and the functions that execute it."""
 
 from __future__ import annotations
 
@@ -45,30 +45,34 @@ def _always(_: Context, __: Any) -> bool:
     return True
 
 
-def _nothing(_: Context, __: Any) -> None:
+def _no_columns(_: Context, __: Any) -> None:
     return None
 
 
-def _nobody(_: Context, __: Any, ___: str) -> DataFrame:
+def _not_executed(_: Context, __: Any, ___: str) -> DataFrame:
     raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class StatementKind:
-    """What some statements are about: `parse` takes the text of one, or leaves it to others (None).
+    """A kind of statement. All functions may raise SparkClientError.
 
-    `check`: whether it may be ours, asked when it is parsed; `columns`: those of its rows, as in a CREATE TABLE, or
-    None where it is not ours, asked when it is analyzed; `execute` answers with its rows. All raise SparkClientError.
+    Attributes:
+        parse: Returns the parsed statement, or None if the text is of another kind.
+        columns: Called when Spark analyzes the statement. Returns the columns of its rows, as in CREATE TABLE, or None
+            if the statement is Spark's.
+        execute: Runs the statement and returns its rows.
+        check: Called when Spark parses the text. Tells whether the statement may belong to this library.
     """
 
     parse: Callable[[str], Any | None]
-    columns: Callable[[Context, Any], str | None] = _nothing
-    execute: Callable[[Context, Any, str], DataFrame] = _nobody
+    columns: Callable[[Context, Any], str | None] = _no_columns
+    execute: Callable[[Context, Any, str], DataFrame] = _not_executed
     check: Callable[[Context, Any], bool] = _always
 
 
-# In this order: what is in others' words comes again in Spark's; properties are looked at first; what
-# is a dependent table's is nobody else's.
+# The order matters. Translations come first; their results are parsed again. Properties are checked before a statement
+# is executed. Dependent tables come before the statements that all tables share.
 STATEMENT_KINDS = (
     StatementKind(read_doris.parse, translation.columns, translation.execute),
     StatementKind(read_trino.parse, translation.columns, translation.execute),
@@ -89,28 +93,28 @@ STATEMENT_KINDS = (
 )
 
 
-def may_be_ours(context: Context, text: str) -> bool:
-    """Tells whether a text may be a statement of ours. Raises SparkClientError for one that is, but is broken."""
-    return any([noun.check(context, statement) for noun, statement in _parsed(text)])  # noqa: C419 - each is asked
+def is_candidate(context: Context, text: str) -> bool:
+    """Tells whether a text may be a statement of this library. Raises SparkClientError if it is an invalid one."""
+    return any([kind.check(context, statement) for kind, statement in _parsed(text)])  # noqa: C419 - every check must run, as it may raise
 
 
 def columns_of(context: Context, text: str) -> str | None:
-    """Returns the columns of the rows of a statement, as in a CREATE TABLE; None where it is Spark's."""
-    return next((found for found, _, __ in _ours(context, text)), None)
+    """Returns the columns of a statement's rows, as in CREATE TABLE, or None if the statement is Spark's."""
+    return next((columns for columns, _, __ in _matching(context, text)), None)
 
 
 def run(context: Context, text: str) -> DataFrame:
-    """Runs a statement of ours, and returns its rows. Raises SparkClientError."""
-    for _, noun, statement in _ours(context, text):
-        return noun.execute(context, statement, text)
-    raise InvalidStatementError(f"the tables of this statement have changed since it was read; run it again: {text}")
+    """Runs a statement of this library and returns its rows. Raises SparkClientError."""
+    for _, kind, statement in _matching(context, text):
+        return kind.execute(context, statement, text)
+    raise InvalidStatementError(f"the tables of this statement changed while it was analyzed; run it again: {text}")
 
 
-def _ours(context: Context, text: str) -> Iterator[tuple[str, StatementKind, Any]]:
-    for noun, statement in _parsed(text):
-        if (columns := noun.columns(context, statement)) is not None:
-            yield columns, noun, statement
+def _matching(context: Context, text: str) -> Iterator[tuple[str, StatementKind, Any]]:
+    for kind, statement in _parsed(text):
+        if (columns := kind.columns(context, statement)) is not None:
+            yield columns, kind, statement
 
 
 def _parsed(text: str) -> Iterator[tuple[StatementKind, Any]]:
-    return ((noun, statement) for noun in STATEMENT_KINDS if (statement := noun.parse(text)) is not None)
+    return ((kind, statement) for kind in STATEMENT_KINDS if (statement := kind.parse(text)) is not None)
