@@ -15,7 +15,7 @@ from openlineage.client.generated.base_subset_dataset import (
 )
 from openlineage.client.serde import Serde
 
-from metastore.cli.dependency_formats import FORMATS, Asked
+from metastore.cli.dependency_formats import FORMATS, Query
 from tests.wire.dependencies.requests import UP, add, add_to_dependent, asked, create
 
 
@@ -61,7 +61,7 @@ def test_events_are_openlineage_s(client: Any, database: str) -> None:
     for name in ("tdep", "second"):
         add_to_dependent(client, database, name, ["1"], ["2"])
     found = asked(client, database, "second", UP)
-    name = Asked(f"{database}.second", f"{database}.second", None, True, "thrift://one:9083,thrift://two:9083")
+    name = Query(f"{database}.second", f"{database}.second", None, True, "thrift://one:9083,thrift://two:9083")
     events = [json.loads(line) for line in FORMATS["openlineage"](name, found).splitlines()]
     assert len(events) == 4
     for event in events:
