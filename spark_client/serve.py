@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from spark_client.context import MetastoreSession
 from spark_client.errors import SessionError
-from spark_client.jvm import servers
+from spark_client.jvm import server_settings, servers, sessions
 from spark_client.session import Session, session
 
 # Clients of Spark Connect get the message of an error, without the server's stack trace.
 _SETTINGS = {"spark.sql.connect.serverStacktrace.enabled": "false"}
+# The web interface has no authentication.
+_SETTINGS_OF_DRIVER = {"spark.ui.enabled": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ def serve(
     connect: int | None = None,
     thrift: int | None = None,
     host: str = "127.0.0.1",
+    connect_token: str | None = None,
     app_name: str = "spark_client",
     master: str | None = None,
     warehouse: str | None = None,
@@ -48,12 +52,16 @@ def serve(
     """Starts Spark with its own servers: Spark Connect on port `connect`, and the Thrift server for JDBC on port
     `thrift`.
 
-    `host` is the address on which both listen. They do not authenticate: every client has the rights of this process.
-    `session` describes the other parameters.
+    `host` is the address on which both listen. Without authentication, it must be a loopback address. Spark Connect
+    rejects clients that do not present `connect_token`. Every client has the rights of this process, in Spark and at
+    the metastore. `session` describes the other parameters.
+
+    Spark's RPC and block manager ports require a secret; in local mode, they listen on the loopback address. If Spark
+    already runs, it keeps its settings.
 
     Raises:
-        SessionError: No port is given, the host is not an address of this machine, a port is taken, or this Spark lacks
-            the server.
+        SessionError: No port is given, the host is not an address of this machine, a port is taken, this Spark lacks
+            the server, or other hosts could connect without authentication.
         MetastoreUnavailableError, UnsupportedSparkError: See `session`.
     """
     if connect is None and thrift is None:
@@ -63,12 +71,15 @@ def serve(
     for port in (connect, thrift):
         if port is not None:
             _check_free(host, port)
-    settings = {**_SETTINGS, **(conf or {})}
-    spark = session(uris, app_name=app_name, master=master, warehouse=warehouse, conf=settings)
+    texts = {name: str(value) for name, value in (conf or {}).items()}
+    serving = {"connect": connect is not None, "thrift": thrift is not None}
+    settings = {**_settings(master, texts, host, connect_token, **serving), **(conf or {})}
+    with server_settings.web_interface_address(settings.get("spark.driver.bindAddress")):
+        spark = session(uris, app_name=app_name, master=master, warehouse=warehouse, conf=settings)
     started = Servers(spark)
     try:
         if connect is not None:
-            servers.start_connect(spark, host, connect)
+            servers.start_connect(spark, host, connect, connect_token)
             started = replace(started, connect=f"sc://{host}:{connect}")
         if thrift is not None:
             server = servers.start_thrift(spark, host, thrift)
@@ -77,6 +88,19 @@ def serve(
         started.stop()
         raise
     return started
+
+
+def _settings(
+    master: str | None, conf: Mapping[str, str], host: str, token: str | None, *, connect: bool, thrift: bool
+) -> dict[str, str]:
+    """Returns this library's settings for a driver that serves clients. Raises SessionError (see `serve`)."""
+    token = conf.get(server_settings.CONNECT_TOKEN) if token is None else token
+    server_settings.check_exposed(host, connect=connect, thrift=thrift, token=token, conf=conf)
+    settings = {**_SETTINGS, **(server_settings.thrift_settings(conf) if thrift else {})}
+    running = MetastoreSession.started
+    if running is None or not sessions.is_running(running.sparkContext):
+        settings |= _SETTINGS_OF_DRIVER | server_settings.network_settings(master, conf)
+    return settings
 
 
 def _check_free(host: str, port: int) -> None:

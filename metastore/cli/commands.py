@@ -244,7 +244,13 @@ def spark() -> None:
 @click.option("--connect", type=click.IntRange(1, 65535), help="Port for Spark Connect, usually 15002.")
 @click.option("--thrift", type=click.IntRange(1, 65535), help="Port for JDBC (Spark's Thrift server), usually 10000.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Clients are not authenticated."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Other addresses than loopback require authentication.",
+)
+@click.option(
+    "--connect-token-file", help="File with the token that clients of Spark Connect must present. Spark 4.0 or newer."
 )
 @click.option("--master", help="Spark's master. Default: Spark's own configuration, or local mode.")
 @click.option("--warehouse", help="Directory for new databases. Default: the location of the database `default`.")

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from spark_client.errors import SessionError
 from spark_client.jvm import versions
 from spark_client.jvm.objects import java_class
+from spark_client.jvm.server_settings import CONNECT_TOKEN
 
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
@@ -23,8 +24,11 @@ _CANNOT_BIND = ("BindException", "bind(..) failed")  # messages of Java's socket
 OTHER_PORT, OTHER_HOST = "choose another port", "use a name or address of this machine as host"
 
 
-def start_connect(spark: SparkSession, host: str, port: int) -> None:
-    """Starts Spark Connect. Raises SessionError if its classes are missing or the port is taken."""
+def start_connect(spark: SparkSession, host: str, port: int, token: str | None = None) -> None:
+    """Starts Spark Connect. Clients must present `token`, if there is one.
+
+    Raises SessionError if its classes are missing or the port is taken.
+    """
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     artifact = f"org.apache.spark:spark-connect_{_scala(java)}:{spark.version}"
     service = _companion(java, _CONNECT, f"Spark Connect needs conf={{'spark.jars.packages': '{artifact}'}}")
@@ -33,9 +37,22 @@ def start_connect(spark: SparkSession, host: str, port: int) -> None:
         if versions.CONNECT_TAKES_ADDRESS:
             context.conf().set("spark.connect.grpc.binding.address", host)
             context.conf().set("spark.connect.grpc.binding.port", str(port))
-            service.start(context)
+            with _setting(context.conf(), CONNECT_TOKEN, token):
+                service.start(context)
         else:
             _start_connect_at(java, service, context, java_class(java, "java.net.InetSocketAddress")(host, port))
+
+
+@contextmanager
+def _setting(conf: Any, name: str, value: str | None) -> Iterator[None]:
+    """Sets a secret within the block only: the settings of the driver can be read in every session."""
+    if value is not None:
+        conf.set(name, value)
+    try:
+        yield
+    finally:
+        if value is not None:
+            conf.remove(name)
 
 
 def _start_connect_at(java: Any, service: Any, context: Any, address: Any) -> None:

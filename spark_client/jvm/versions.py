@@ -49,6 +49,8 @@ _IS_BEFORE_4 = _release(pyspark.__version__) < (4, 0)
 RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
 # Whether the listen address of Spark Connect is configurable. Otherwise it listens on all addresses.
 CONNECT_TAKES_ADDRESS = _release(pyspark.__version__) >= (4, 0)
+# Whether Spark Connect can require a token of its clients.
+CONNECT_TAKES_TOKEN = _release(pyspark.__version__) >= (4, 0)
 # Whether a foreachBatch function of a Spark Connect client runs in its query's session, instead of the client's.
 BATCHES_HAVE_SESSIONS = _release(pyspark.__version__) >= (4, 3)
 # Whether the Thrift server can raise an error if it does not start, instead of ending the driver.

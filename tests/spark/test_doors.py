@@ -42,13 +42,57 @@ def test_it_says_where_it_serves(doors: Servers, metastore_server: Server) -> No
     assert doors.line == f"spark is ready on {doors.connect}, {doors.thrift}, metastore {metastore_server.uri}\n"
 
 
+TOKEN = "0123456789abcdef0123456789abcdef"
+# Prints the answer, or the status of the error. Then it ends at once: clients without access retry while they close.
+ASKING = """
+import os, sys
+from pyspark.sql import SparkSession
+
+try:
+    spark = SparkSession.builder.remote(sys.argv[1]).create()
+    print(spark.sql("SELECT 7").collect()[0][0], spark.conf.get("spark.connect.authenticate.token", "hidden"))
+except Exception as error:
+    print("UNAUTHENTICATED" if "UNAUTHENTICATED" in str(error) else error)
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@since("4.0", "tokens of Spark Connect")
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_spark_connect_asks_for_the_token(metastore_server: Server, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.touch(mode=0o600)
+    token.write_text(TOKEN + "\n")
+    with serving(metastore_server.uri, tmp_path, options=["--connect-token-file", str(token)]) as doors:
+        address = doors.connect.replace("127.0.0.1", "localhost")
+        environment = {**os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+
+        def answer(remote: str) -> str:
+            command = [python_of_client(), "-P", "-c", ASKING, remote]
+            ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+            return ran.stdout.strip() or ran.stderr[-2000:]
+
+        assert answer(address) == "UNAUTHENTICATED"
+        assert answer(f"{address}/;token=wrong") == "UNAUTHENTICATED"
+        assert answer(f"{address}/;token={TOKEN}") == "7 hidden"
+
+
+@pytest.mark.slow
+def test_spark_has_a_secret_and_does_not_impersonate(doors: Servers) -> None:
+    rows, said = beeline(doors, "SET spark.authenticate", "SET hive.server2.enable.doAs")
+    assert rows == [["spark.authenticate", "true"], ["hive.server2.enable.doAs", "false"]], said
+
+
 def test_nobody_comes_in_from_another_machine(doors: Servers) -> None:
     every = psutil.Process(doors.process.pid).children(recursive=True)
     open_ = {
         each.laddr.port: each.laddr.ip for process in every for each in process.net_connections() if not each.raddr
     }
-    ports = [int(address.rpartition(":")[2]) for address in (doors.connect, doors.thrift)]
-    assert [open_[port].removeprefix("::ffff:") for port in ports] == ["127.0.0.1", "127.0.0.1"]
+    ports = {int(address.rpartition(":")[2]) for address in (doors.connect, doors.thrift)}
+    assert ports < open_.keys()  # RPC and block manager listen, too
+    assert {address.removeprefix("::ffff:") for address in open_.values()} == {"127.0.0.1"}
 
 
 @pytest.mark.slow
