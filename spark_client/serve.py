@@ -54,10 +54,8 @@ def serve(
 
     `host` is the address on which both listen. Without authentication, it must be a loopback address. Spark Connect
     rejects clients that do not present `connect_token`. Every client has the rights of this process, in Spark and at
-    the metastore. `session` describes the other parameters.
-
-    Spark's RPC and block manager ports require a secret; in local mode, they listen on the loopback address. If Spark
-    already runs, it keeps its settings.
+    the metastore. Spark's RPC and block manager ports require a secret; in local mode, they listen on the loopback
+    address. If Spark already runs, it keeps its settings. `session` describes the other parameters.
 
     Raises:
         SessionError: No port is given, the host is not an address of this machine, a port is taken, this Spark lacks
