@@ -36,7 +36,7 @@ class DependencyHandlers:
 
     @change(
         _REQUESTED_TABLE,
-        from_fields(dependent_table, TARGET, _BASE),
+        from_fields(dependent_table, TARGET, _BASE, "request"),
         assignments=from_fields(set_dependent_owner, "request"),
         audit_detail=from_fields(parameters, "request.parameters"),
     )

@@ -16,6 +16,7 @@ from metastore.domain.permissions import (
 )
 from metastore.domain.privileges import CatalogName, Right
 from metastore.domain.renaming import replaces
+from metastore.operations.locations import locations_in
 from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatistics,
     CreateDatabaseRequest,
@@ -32,9 +33,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     SQLNotNullConstraint,
     SQLPrimaryKey,
     SQLUniqueConstraint,
-    StorageDescriptor,
     Table,
 )
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
 Requirements: TypeAlias = Iterator[Requirement]
 Constraint: TypeAlias = (
@@ -50,7 +51,7 @@ def new_database(database: Database | CreateDatabaseRequest) -> Requirements:
     text = database.databaseName if isinstance(database, CreateDatabaseRequest) else database.name
     name = database_name(text, database.catalogName)
     yield RequiredPrivilege(CatalogName(name.catalog), (Right.CREATE,))
-    yield LocationPrivilege(name, None, _set(database.locationUri, database.managedLocationUri))
+    yield LocationPrivilege(name, None, locations_in(database))
 
 
 def altered_database(name: str | None, new: Database | None) -> Requirements:
@@ -61,7 +62,7 @@ def altered_database(name: str | None, new: Database | None) -> Requirements:
     database = database_name(name, new.catalogName)
     owner = (new.ownerName, new.ownerType) if new.ownerName else None
     yield RequiredPrivilege(database, (Right.ALTER,), owner, replacement=new)
-    yield LocationPrivilege(database, None, _set(new.locationUri, new.managedLocationUri))
+    yield LocationPrivilege(database, None, locations_in(new))
 
 
 # Tables
@@ -73,7 +74,7 @@ def new_table(table: Table | None) -> Requirements:
         return
     database = database_name(table.dbName, table.catName)
     yield RequiredPrivilege(database, (Right.CREATE,))
-    yield LocationPrivilege(database, database.table(fold(table.tableName)), _locations([table.sd]))
+    yield LocationPrivilege(database, database.table(fold(table.tableName)), locations_in(table))
     yield from materialized_view_sources(table.creationMetadata, database)
 
 
@@ -85,7 +86,7 @@ def altered_table(name: TableName, new: Table | None) -> Requirements:
     yield RequiredPrivilege(name, (Right.ALTER,), owner, replacement=new)
     if new is None:
         return
-    yield LocationPrivilege(name.parent, name, _locations([new.sd]))
+    yield LocationPrivilege(name.parent, name, locations_in(new))
     database = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
     if database != name.parent:
         yield RequiredPrivilege(name, (Right.OWNERSHIP,))
@@ -158,17 +159,20 @@ def referenced_tables(keys: Iterable[SQLForeignKey | None] | None) -> Requiremen
 
 
 def new_index(index: Index | None) -> Requirements:
-    """ALTER on the table of the index."""
+    """ALTER on the table of the index, and the right to its locations."""
     if index is not None:
-        yield RequiredPrivilege(table_name(index.dbName, index.origTableName), (Right.ALTER,))
+        table = table_name(index.dbName, index.origTableName)
+        yield RequiredPrivilege(table, (Right.ALTER,))
+        yield LocationPrivilege(table.parent, table, locations_in(index))
 
 
 def altered_index(table: TableName, new: Index | None) -> Requirements:
-    """ALTER on the table, and visibility of the tables that the new index names: otherwise the answer would tell
-    whether they exist.
+    """ALTER on the table, the right to new locations, and visibility of the tables that the new index names: otherwise
+    the answer would tell whether they exist.
     """
     yield RequiredPrivilege(table, (Right.ALTER,))
     if new is not None:
+        yield LocationPrivilege(table.parent, table, locations_in(new))
         yield RequiredPrivilege(table_name(new.dbName, new.origTableName))
         yield RequiredPrivilege(full_name(new.indexTableName, new.dbName))
 
@@ -183,7 +187,7 @@ def partition_location(table: TableName, partition: Partition | None) -> Require
 
 def partition_locations(table: TableName, partitions: Iterable[Partition | None] | None) -> Requirements:
     """The right to the locations of new or altered partitions."""
-    if locations := _locations(partition.sd for partition in partitions or () if partition is not None):
+    if locations := locations_in(*(partitions or ())):
         yield LocationPrivilege(table.parent, table, locations)
 
 
@@ -204,15 +208,12 @@ def partition_specs(specs: Iterable[PartitionSpec] | None) -> Requirements:
     """INSERT on the tables of partition specs, and the right to their locations."""
     for spec in specs or ():
         table = table_name(spec.dbName, spec.tableName, spec.catName)
-        locations = [spec.rootPath]
+        relative = []
         if (shared := spec.sharedSDPartitionSpec) is not None:
-            root = shared.sd.location if shared.sd else ""
-            relative = [partition.relativePath for partition in shared.partitions or ()]
-            locations += [root, *(f"{root or ''}{path or ''}" for path in relative)]
-        listed = (spec.partitionList.partitions or ()) if spec.partitionList is not None else ()
+            root = (shared.sd.location if shared.sd else "") or ""
+            relative = [f"{root}{partition.relativePath or ''}" for partition in shared.partitions or ()]
         yield RequiredPrivilege(table, (Right.INSERT,))
-        descriptors = _locations(partition.sd for partition in listed)
-        yield LocationPrivilege(table.parent, table, _set(*locations, *descriptors))
+        yield LocationPrivilege(table.parent, table, (*locations_in(spec), *filter(None, relative)))
 
 
 def exchanged_partitions(source: TableName, target: TableName) -> Requirements:
@@ -244,7 +245,7 @@ def new_function(function: Function) -> Requirements:
     """CREATE on the database, and the right to the locations of the function's resources."""
     database = database_name(function.dbName, function.catName)
     yield RequiredPrivilege(database, (Right.CREATE,))
-    yield LocationPrivilege(database, None, _resources(function))
+    yield LocationPrivilege(database, None, locations_in(function))
 
 
 def altered_function(database: str | None, name: str | None, new: Function | None) -> Requirements:
@@ -254,7 +255,7 @@ def altered_function(database: str | None, name: str | None, new: Function | Non
     yield FunctionPrivilege(home, fold(name), (Right.ALTER,), owner)
     if new is not None:
         target = DatabaseName(home.catalog, database_name(new.dbName or database).name)
-        yield LocationPrivilege(target, None, _resources(new))
+        yield LocationPrivilege(target, None, locations_in(new))
         if target != home:
             yield FunctionPrivilege(home, fold(name), (Right.DROP,))
             yield RequiredPrivilege(target, (Right.CREATE,))
@@ -298,10 +299,10 @@ def undropped(table: TableName, new_name: str | None) -> Requirements:
 # Dependent tables
 
 
-def dependent_table(table: TableName, base: TableName) -> Requirements:
+def dependent_table(table: TableName, base: TableName, request: CreateDependentTableRequest) -> Requirements:
     """CREATE on the database of a new dependent table, and SELECT on its base."""
     yield RequiredPrivilege(table.parent, (Right.CREATE,))
-    yield LocationPrivilege(table.parent, table, ())
+    yield LocationPrivilege(table.parent, table, locations_in(request))
     yield RequiredPrivilege(base, (Right.SELECT,))
 
 
@@ -309,21 +310,3 @@ def changed_dependency(table: TableName, base: TableName) -> Requirements:
     """ALTER on the dependent table, and SELECT on its new base."""
     yield RequiredPrivilege(table, (Right.ALTER,))
     yield RequiredPrivilege(base, (Right.SELECT,))
-
-
-def _resources(function: Function) -> tuple[str, ...]:
-    return _set(*(resource.uri for resource in function.resourceUris or () if resource is not None))
-
-
-def _locations(descriptors: Iterable[StorageDescriptor | None]) -> tuple[str, ...]:
-    locations: list[str | None] = []
-    for descriptor in descriptors:
-        if descriptor is not None:
-            locations.append(descriptor.location)
-            if descriptor.skewedInfo:
-                locations += (descriptor.skewedInfo.skewedColValueLocationMaps or {}).values()
-    return _set(*locations)
-
-
-def _set(*texts: str | None) -> tuple[str, ...]:
-    return tuple(text for text in texts if text)

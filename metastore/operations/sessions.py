@@ -20,6 +20,7 @@ from metastore.domain.permissions import (
 )
 from metastore.domain.privileges import WHOLE_METASTORE, Right, WholeMetastore
 from metastore.domain.transactions import Operation, TransactionType
+from metastore.operations.locations import locations_in
 from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectRef,
     HiveObjectType,
@@ -113,10 +114,7 @@ def publication(request: PublishRequest) -> Requirements:
     yield RequiredPrivilege(name, (Right.INSERT,))
     if any(partition.mode == PublishMode.OVERWRITE for partition in partitions):
         yield RequiredPrivilege(name, (Right.DELETE,))
-    locations = [partition.location for partition in partitions]
-    for partition in partitions:
-        locations += [skewed.location for skewed in partition.skewedLocations or () if skewed is not None]
-    yield LocationPrivilege(name.parent, name, tuple(location for location in locations if location))
+    yield LocationPrivilege(name.parent, name, locations_in(*partitions))
 
 
 def publications(requests: Iterable[PublishRequest] | None) -> Requirements:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from metastore.domain.location_properties import named_locations
 from metastore.domain.names import DatabaseName
 from metastore.domain.permissions import LocationPrivilege
 from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right, denied
@@ -20,9 +21,9 @@ def check_locations(
 ) -> None:
     """Raises PermissionDeniedError for a location that the caller may not register.
 
-    A caller may register a location below one on which LOCATION is granted, the locations of the table and of its
-    partitions, and a location below the database's that no other object uses. The owner of a database may register any
-    location below it.
+    A caller may register a location below one on which LOCATION is granted, the locations of the table, of its
+    partitions and in its properties, and a location below the database's that no other object uses. The owner of a
+    database may register any location below it.
     """
     if ANY_LOCATION in grants.locations:
         return
@@ -36,6 +37,8 @@ def check_locations(
     own_locations = roots.canonical(own).values()
     left = {location: text for location, text in left.items() if not _is_in(location, own_locations)}
     kept = work.access.used_locations(table_id, list(left.values())) if table_id is not None and left else set()
+    if table_id is not None and len(left) > len(kept):
+        kept |= _named(work, table_id)
     left = {location: text for location, text in left.items() if text not in kept}
     database = roots.canonical(_of_database(work, required.database)).values() if required.table is not None else []
     if owns_database and required.database.name != DEFAULT_DATABASE:  # all other databases are below its location
@@ -45,6 +48,7 @@ def check_locations(
             if not any(paths.is_below(location, above) for above in database)
         }
     unused = _unused(work, left, database, table_id)
+    unused -= _default_of_others(work, unused, database, required)
     rejected = next((text for location, text in left.items() if location not in unused), None)
     if rejected is not None:
         raise PermissionDeniedError(denied(grants.user, Right.LOCATION, rejected))
@@ -64,6 +68,15 @@ def _own(work: UnitOfWork, required: LocationPrivilege) -> tuple[list[str], int 
     if reference is None:
         return [], None
     return [reference.location] if reference.location else [], reference.id
+
+
+def _named(work: UnitOfWork, table_id: int) -> set[str]:
+    """Returns the locations that the table's stored properties name."""
+    tables = [stored.encoded.decode() for stored in work.tables.find_ids([table_id])]
+    properties = [
+        held for table in tables for held in (table.parameters, table.sd.parameters, table.sd.serdeInfo.parameters)
+    ]
+    return {text for held in properties for text in named_locations(held or {})}
 
 
 def _of_database(work: UnitOfWork, database: DatabaseName) -> list[str]:
@@ -89,6 +102,23 @@ def _unused(work: UnitOfWork, locations: Iterable[str], database: Collection[str
         if uses.get(paths.canonical(location), UNUSED) == UNUSED
         and not any(uses.get(paths.canonical(text), UNUSED).itself for text in ancestors)
     }
+
+
+def _default_of_others(
+    work: UnitOfWork, locations: Iterable[str], database: Collection[str], required: LocationPrivilege
+) -> set[str]:
+    """Returns the locations in the default directories of other tables of the database.
+
+    Spark stores the data of some tables there although it registers another location.
+    """
+    found = set()
+    for location in locations:
+        for above in database:
+            first = paths.parse(location).path[len(paths.parse(above).path.rstrip("/")) + 1 :].split("/")[0]
+            name = required.database.table(first.lower())
+            if paths.is_below(location, above) and name != required.table and work.tables.reference(name):
+                found.add(location)
+    return found
 
 
 def _between(location: str, above: str) -> list[str]:

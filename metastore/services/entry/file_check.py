@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from metastore.domain.location_properties import unknown_locations
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
@@ -27,6 +28,7 @@ MISSING, UNOWNED, REMAINS, UNFINISHED = (
     "remains of a drop",
     "unfinished",
 )
+UNKNOWN_PROPERTY = "location in property {}, which authorization does not check"
 
 
 class FileCheckService(FileService):
@@ -48,6 +50,7 @@ class FileCheckService(FileService):
             walk = _Walk(self._warehouse, stored, self._locations(stored))
             looked += walk.looked
             problems += self._confirmed(walk, stored, repair=repair)
+            problems += _unknown_locations(stored)
         for database, location in [] if name.name else self._databases(name):
             if not self._warehouse.roots.within([location]):
                 continue
@@ -158,6 +161,14 @@ class FileCheckService(FileService):
         return problems + [
             _problem(text, REMAINS, "", self._warehouse.files(text), mendable=False, mended=False) for text in unknown
         ]
+
+
+def _unknown_locations(stored: StoredTable) -> Iterator[FileProblem]:
+    """Yields the properties of a table that name a location, but that are not in `domain.location_properties`."""
+    table = stored.encoded.decode()
+    for held in (table.parameters, table.sd.parameters, table.sd.serdeInfo.parameters if table.sd.serdeInfo else None):
+        for name, value in unknown_locations(held or {}):
+            yield _problem(value, UNKNOWN_PROPERTY.format(name), str(stored.ref.name), mendable=False, mended=False)
 
 
 class _Walk:

@@ -278,3 +278,56 @@ def test_a_function_with_the_name_of_a_hidden_table_does_not_exist(client_of: Cl
     for ask in (bob.get_function, bob.drop_function):
         assert told(lambda: ask(theirs, "t")) == told(lambda: ask(theirs, "u")).replace(".u ", ".t ")  # noqa: B023
         assert "(hidden)" not in told(lambda: ask(theirs, "t"))  # noqa: B023 - called at once
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("path", "serde"),
+        ("PATH", "serde"),
+        ("metadata_location", "table"),
+        ("avro.schema.url", "table"),
+        ("path", "sd"),
+    ],
+)
+def test_properties_do_not_lead_to_the_data_of_others(
+    client_of: Clients, homes: tuple[str, str], name: str, where: str
+) -> None:
+    """Spark reads a data source table at the serde's `path`, Iceberg one at the table's `metadata_location`."""
+    root, bob, (theirs, mine) = client_of(ADMIN), client_of("bob"), homes
+    hidden = root.get_table(theirs, "t").sd.location
+
+    def with_property(new: Any, value: str) -> Any:
+        held = {"serde": new.sd.serdeInfo, "sd": new.sd, "table": new}[where]
+        held.parameters = {**(held.parameters or {}), name: value}
+        return new
+
+    denied = "does not have [LOCATION] privilege"
+    for value in (hidden, f"{hidden}/ds=1", hidden.removeprefix("file:"), f"file://localhost{hidden[5:]}/../t/x"):
+        assert denied in told(lambda: bob.create_table(with_property(table(mine, "a"), value)))  # noqa: B023
+    bob.create_table(table(mine, "a", [("ds", "string")]))
+    assert denied in told(lambda: bob.alter_table(mine, "a", with_property(bob.get_table(mine, "a"), hidden)))
+    if where != "table":
+        assert denied in told(lambda: bob.add_partition(with_property(partition(mine, "a", ["1"]), hidden)))
+    own = with_property(bob.get_table(mine, "a"), f"{bob.get_table(mine, 'a').sd.location}/metadata")
+    bob.alter_table(mine, "a", own)
+    set_by_root = with_property(root.get_table(mine, "a"), hidden)
+    root.alter_table(mine, "a", set_by_root)
+    kept = bob.get_table(mine, "a")
+    kept.parameters["comment"] = "changed"
+    bob.alter_table(mine, "a", kept)  # a location that an administrator has set stays
+
+
+def test_the_default_directory_of_another_table_is_taken(client_of: Clients) -> None:
+    """Spark stores managed data source tables there, and registers a placeholder."""
+    root, bob, shared = client_of(ADMIN), client_of("bob"), unique("shared")
+    root.create_database(Database(name=shared, ownerName="zowner"))
+    grant(root, on_database(shared), "CREATE", "bob")
+    home = root.get_database(shared).locationUri
+    placeholder = table(shared, "t", owner="zowner", sd=descriptor(f"{home}/t-__PLACEHOLDER__"))
+    placeholder.sd.serdeInfo.parameters["path"] = f"{home}/t"
+    root.create_table(placeholder)
+    for location in (f"{home}/t", f"{home}/t/part"):
+        answer = told(lambda: bob.create_table(table(shared, "u", sd=descriptor(location))))  # noqa: B023
+        assert "does not have [LOCATION] privilege" in answer
+    bob.create_table(table(shared, "u", sd=descriptor(f"{home}/u")))

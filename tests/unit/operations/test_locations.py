@@ -1,0 +1,106 @@
+"""Every location that a call can carry is checked: all fields and properties, in every struct of every method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from thrift.Thrift import TType
+
+from metastore.domain.location_properties import READERS, named_locations, unknown_locations
+from metastore.domain.permissions import Administrator, LocationPrivilege, WriteAccess
+from metastore.handlers.registry import served
+from metastore.operations.locations import locations_in
+from thrift_idl.gen.hive_metastore.ttypes import (
+    CreationMetadata,
+    EnvironmentContext,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
+
+FOREIGN = "s3a://bucket/foreign"
+# Written out again: the test would not notice a field that disappears from the list in the code.
+FIELDS = ("location", "locationUri", "managedLocationUri", "rootPath", "uri", "skewedColValueLocationMaps")
+NO_LOCATIONS = {
+    "compact": "its properties are settings of the compactor",
+    "compact2": "its properties are settings of the compactor",
+    "fire_listener_event": "its map goes into the event's message",
+    "markPartitionForEvent": "its map holds partition values",
+    "update_creation_metadata": "only the names of its source tables are stored",
+}
+
+
+def struct_with(struct: Any, holder: str, depth: int = 0) -> Iterator[Any]:
+    """Yields structs in which one field has a foreign location; all other texts are ordinary names."""
+    specs = [spec for spec in struct.thrift_spec if spec is not None]
+    for spec in specs:
+        for value in values_with(spec, depth):
+            filled = {other[2]: plain(other, depth) for other in specs}
+            yield struct(**filled | {spec[2]: value})
+
+
+def values_with(spec: Any, depth: int) -> Iterator[Any]:
+    _, kind, name, details, *_ = spec
+    if kind == TType.STRING and name in FIELDS:
+        yield FOREIGN
+    elif kind == TType.MAP and name == "skewedColValueLocationMaps":
+        yield {("1",): FOREIGN}
+    elif kind == TType.MAP and (details[0], details[2]) == (TType.STRING, TType.STRING) and name != "partitionSpecs":
+        yield {"Path": FOREIGN}
+    elif kind == TType.STRUCT and details[0] not in (EnvironmentContext, CreationMetadata) and depth < 6:
+        yield from struct_with(details[0], name, depth + 1)
+    elif kind == TType.LIST and details[0] == TType.STRUCT and depth < 6:
+        yield from ([inner] for inner in struct_with(details[1][0], name, depth + 1))
+
+
+def plain(spec: Any, depth: int) -> Any:
+    """Returns a value without a location, so that the requirements of the call can be computed."""
+    _, kind, name, details, *_ = spec
+    if kind == TType.STRING:
+        return None if name in FIELDS or name == "relativePath" or "cat" in name.lower() else "a"
+    if kind == TType.STRUCT and depth < 4 and details[0] is not EnvironmentContext:
+        inner = [other for other in details[0].thrift_spec if other is not None]
+        return details[0](**{other[2]: plain(other, depth + 1) for other in inner})
+    return None
+
+
+CHANGES = [name for name, method in served().items() if method.operation.is_change and name not in NO_LOCATIONS]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_location_of_a_change_is_checked(name: str) -> None:
+    method = served()[name]
+    for arguments in struct_with(method.arguments, name):
+        requirements = method.requirements(arguments)
+        if any(isinstance(required, Administrator) for required in requirements):
+            continue
+        checked = [text for each in requirements if isinstance(each, LocationPrivilege) for text in each.locations]
+        assert FOREIGN in checked, f"{name}: {arguments}"
+
+
+def test_the_methods_that_check_their_locations_themselves_are_bound_to_a_write() -> None:
+    method = served()["renew_write"]
+    arguments = method.arguments()
+    arguments.request = type("Request", (), {"queryId": "q"})()
+    assert [type(required) for required in method.requirements(arguments)] == [WriteAccess]
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_known_properties_are_found_wherever_a_table_keeps_them(name: str) -> None:
+    for spelling in (name, name.upper()):
+        held = {spelling: FOREIGN}
+        for new in (
+            Table(parameters=held),
+            Table(sd=StorageDescriptor(parameters=held)),
+            Table(sd=StorageDescriptor(serdeInfo=SerDeInfo(parameters=held))),
+        ):
+            assert locations_in(new) == (FOREIGN,)
+
+
+def test_other_properties_with_a_uri_are_unknown_locations() -> None:
+    held = {"custom.root": "s3a://b/x", "a": "text", "jdbc.url": "jdbc:postgresql://h/d", "site": "https://x/y"}
+    assert list(unknown_locations(held)) == [("custom.root", "s3a://b/x")]
+    assert list(unknown_locations({"path": "s3a://b/x"})) == []
+    assert list(named_locations({"avro.schema.url": "https://registry/schema"})) == []
