@@ -8,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from metastore.app import Application
 from metastore.cli.commands import run
 from metastore.storage.schema import metadata
 from tests.fixtures.application import called
+from tests.fixtures.database import execute, reachable_folder
+from tests.fixtures.installed_postgres import installed_postgres
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -87,3 +90,25 @@ def test_what_is_no_backup_changes_nothing(
 
 def test_everything_but_who_is_running_is_in_it() -> None:
     assert {name for name in metadata.tables if name.startswith("server")} == {"servers"}
+
+
+def test_backup_and_restore_over_required_tls(tmp_path_factory: pytest.TempPathFactory, capsys: Capture) -> None:
+    with reachable_folder() as folder, installed_postgres(folder, tls=True) as url:
+        execute(url, "CREATE DATABASE copy")
+        copy = make_url(url).set(database="copy").render_as_string(hide_password=False)
+        assert run(["db", "upgrade", "--database-url", url]) == 0
+        file = tmp_path_factory.mktemp("backup") / "backup"
+        assert db("backup", file, url) == 0
+        assert db("restore", file, f"{copy}?sslmode=require") == 0, capsys.readouterr().err
+        assert run(["db", "verify", "--database-url", copy]) == 0
+
+
+def test_restore_reports_the_error_of_psql(
+    database_url: str, empty_database_url: str, tmp_path: Path, fails: OneLine
+) -> None:
+    file = tmp_path / "backup"
+    assert db("backup", file, database_url) == 0
+    execute(empty_database_url, "CREATE TABLE tables (id int)")
+    message = fails("restore", file, empty_database_url)
+    assert 'relation "tables" already exists' in message
+    assert "status" not in message

@@ -1,22 +1,21 @@
-"""Backup of the whole database to one file, by PostgreSQL's programs: from the wheel, or newer ones on PATH."""
+"""Backup of the whole database to one file, by PostgreSQL's client programs."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
+import signal
 import subprocess
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.engine import make_url
 
 from metastore.errors import ConfigurationError, UnavailableError
-from metastore.storage.postgres.embedded import programs
+from metastore.storage.postgres.client_programs import Need, client_program, need_of
 
 _HEAD: Final = 100  # lines of the script that are searched for settings
 _ONLY_NEW: Final = b"SET transaction_timeout"  # unknown to PostgreSQL before version 17
@@ -34,11 +33,12 @@ def back_up(url: str, file: Path) -> None:
         raise ConfigurationError(f"{file} already exists: name another file, or delete it")
     part = file.with_name(file.name + ".part")
     address, environment = _address(url)
+    program = client_program("pg_dump", need_of(_parameters(url)))
     options = ["--format=custom", "--no-owner", "--no-privileges", f"--exclude-table-data={_EXCLUDED}"]
     try:
         part.unlink(missing_ok=True)
         part.touch(mode=0o600, exist_ok=False)  # the dump contains delegation tokens
-        _run([_program("pg_dump"), *options, f"--file={part}", f"--dbname={address}"], environment)
+        _run([program, *options, f"--file={part}", f"--dbname={address}"], environment)
         part.rename(file)
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be written: {error.strerror}") from error
@@ -54,9 +54,10 @@ def restore(url: str, file: Path) -> None:
     if not file.is_file():
         raise ConfigurationError(f"the backup {file} does not exist or is not a file")
     address, environment = _address(url)
-    script = [_program("pg_restore"), "--no-owner", "--no-privileges", "--file=-", str(file)]
+    need = need_of(_parameters(url))
+    script = [client_program("pg_restore", Need()), "--no-owner", "--no-privileges", "--file=-", str(file)]
     load = [
-        _program("psql"),
+        client_program("psql", Need(tls=need.tls)),
         "--no-psqlrc",
         "--quiet",
         "--output=/dev/null",
@@ -69,9 +70,11 @@ def restore(url: str, file: Path) -> None:
             subprocess.Popen(load, env=environment, stdin=subprocess.PIPE, stderr=load_errors) as loading,
         ):
             _pipe(reading, loading)
-        for command, process, messages in ((script, reading, restore_errors), (load, loading, load_errors)):
-            messages.seek(0)
-            _raise_for(command, process.returncode, messages.read())
+        restore_errors.seek(0)
+        load_errors.seek(0)
+        if reading.returncode != -signal.SIGPIPE:  # SIGPIPE: psql has failed first
+            _raise_for(script, reading.returncode, restore_errors.read())
+        _raise_for(load, loading.returncode, load_errors.read())
 
 
 def _pipe(reading: subprocess.Popen[bytes], loading: subprocess.Popen[bytes]) -> None:
@@ -95,35 +98,21 @@ def _pipe(reading: subprocess.Popen[bytes], loading: subprocess.Popen[bytes]) ->
 
 def _address(url: str) -> tuple[str, dict[str, str]]:
     """Returns libpq's connection string without passwords, and the environment that holds them."""
-    _, parameters = PGDialect_psycopg2().create_connect_args(make_url(url))  # type: ignore[no-untyped-call]
-    options: Mapping[str, object] = {
-        "dbname" if name == "database" else name: value for name, value in parameters.items()
-    }
+    options = _parameters(url)
     public = {name: value for name, value in options.items() if name not in _PASSWORDS}
     secret = {_PASSWORDS[name]: str(value) for name, value in options.items() if _PASSWORDS.get(name)}
     return " ".join(f"{name}={_quoted(str(value))}" for name, value in public.items()), {**os.environ, **secret}
 
 
+def _parameters(url: str) -> dict[str, Any]:
+    """Returns the parameters of libpq in a database URL."""
+    _, parameters = PGDialect_psycopg2().create_connect_args(make_url(url))  # type: ignore[no-untyped-call]
+    return {_NAMES.get(name, name): value for name, value in parameters.items()}
+
+
 def _quoted(value: str) -> str:
     escaped = value.replace("\\", r"\\").replace("'", r"\'")
     return f"'{escaped}'"
-
-
-def _program(name: str) -> str:
-    """Returns the newest installed version of a program: it can dump all older versions of PostgreSQL.
-
-    Raises ConfigurationError.
-    """
-    candidates = [path for path in (shutil.which(name), shutil.which(name, path=str(programs()))) if path]
-    if not candidates:
-        raise ConfigurationError(f"PostgreSQL's program {name} is not installed: install PostgreSQL's client programs")
-    return max(candidates, key=_version)
-
-
-def _version(program: str) -> int:
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    number = re.search(r"\d+", version)
-    return int(number[0]) if number else 0
 
 
 def _run(command: list[str], environment: dict[str, str]) -> None:

@@ -1,0 +1,115 @@
+"""Chooses among the installed PostgreSQL client programs one that can do what a database URL requires.
+
+Several versions may be installed: on PATH, in the directories of Debian's and Red Hat's packages, and in the wheel of
+the embedded PostgreSQL. The programs of the wheel are often the newest ones, but they are built without TLS.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg2  # type: ignore[import-untyped] # it has no types
+
+from metastore.errors import ConfigurationError, UnavailableError
+from metastore.storage.postgres.embedded import programs
+
+_ENCRYPTED: Final = ("require", "verify-ca", "verify-full")  # values of sslmode that require TLS
+_TIMEOUT: Final = 10  # seconds to connect, or for a program to report its version
+_PACKAGE_DIRECTORIES: Final = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin", "usr/libexec/postgresql*")
+_PROBE: Final = "sslmode=require host=/nonexistent connect_timeout=1"
+
+
+@dataclass(frozen=True)
+class Need:
+    """Requirements of a database on client programs.
+
+    Attributes:
+        tls: whether the connection is encrypted.
+        version: major version of the server: pg_dump rejects servers that are newer than itself.
+    """
+
+    tls: bool = False
+    version: int = 0
+
+
+def need_of(parameters: Mapping[str, Any]) -> Need:
+    """Connects once with parameters of libpq, and returns what the connection requires. Raises UnavailableError."""
+    try:
+        connection = psycopg2.connect(**{"connect_timeout": _TIMEOUT, **parameters})
+    except psycopg2.Error as error:
+        raise UnavailableError(f"cannot connect to the database ({' '.join(str(error).split())})") from error
+    try:
+        encrypted = bool(connection.info.ssl_in_use) or parameters.get("sslmode") in _ENCRYPTED
+        return Need(encrypted, connection.server_version // 10_000)
+    finally:
+        connection.close()
+
+
+def client_program(name: str, need: Need) -> str:
+    """Returns the path of the newest installed program that meets a need.
+
+    Raises ConfigurationError, with the package to install, if there is none.
+    """
+    installed = sorted(((_version(path), path) for path in _candidates(name)), reverse=True)
+    for version, path in installed:
+        if version >= need.version and (not need.tls or has_tls(path)):
+            return path
+    package = f"postgresql-client-{need.version}" if need.version else "postgresql-client"
+    kind = f"version {need.version} or newer" if need.version else "any version"
+    tls = ", built with TLS" if need.tls else ""
+    found = ", ".join(f"{path} ({version or 'unknown version'})" for version, path in installed) or "none"
+    raise ConfigurationError(
+        f"The database needs PostgreSQL's program {name}, {kind}{tls}. Installed: {found}. "
+        f"Install the package {package} (Debian, Ubuntu) or {package.replace('-client-', '')} (Red Hat)"
+    )
+
+
+def has_tls(program: str) -> bool:
+    """Tells whether psql or pg_dump can encrypt connections. It is asked to do so, for an address that does not exist.
+
+    A libpq without TLS rejects the parameter sslmode before it looks at the address.
+    """
+    command = [program, "--no-password", f"--dbname={_PROBE}"]
+    result = _output(command)
+    return result is not None and "SSL support is not compiled in" not in result.stderr
+
+
+def _candidates(name: str) -> Iterator[str]:
+    """Yields the installed programs of this name, each once."""
+    directories = [*os.environ.get("PATH", os.defpath).split(os.pathsep), str(programs())]
+    for pattern in _PACKAGE_DIRECTORIES:
+        directories += map(str, Path("/").glob(pattern))
+    paths = (shutil.which(name, path=directory) for directory in directories if directory)
+    yield from dict.fromkeys(path for path in paths if path)
+
+
+def _version(program: str) -> int:
+    """Returns the major version of a program, 0 if it does not start."""
+    result = _output([program, "--version"])
+    number = re.search(r"\d+", result.stdout) if result else None
+    return int(number[0]) if number else 0
+
+
+def _output(command: list[str]) -> subprocess.CompletedProcess[str] | None:
+    """Runs a program with English messages. Returns None if it cannot run, or does not end in time."""
+    # Without PG*: PGHOSTADDR would replace the address of the probe.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
