@@ -55,12 +55,14 @@ def test_its_statements_about_catalogs(spark: SparkSession, metastore: Metastore
     session.sql(f"""CREATE CATALOG IF NOT EXISTS lake PROPERTIES (
         "type"="hms", "hive.metastore.uris" = "{uris}", "hadoop.username" = "hadoop", );""")
     session.sql("SWITCH lake;")
-    with pytest.raises(InvalidStatementError, match="there is no catalog hive; the session's own is lake"):
+    with pytest.raises(InvalidStatementError, match="catalog hive does not exist; the catalog of this session is lake"):
         session.sql("SWITCH hive")
     session.sql(f"CREATE TABLE lake.{database}.t (a INT) ENGINE=hive")
     session.sql(f"INSERT INTO lake.{database}.t VALUES (1)")
     session.sql("DROP CATALOG IF EXISTS lake")
-    with pytest.raises(InvalidStatementError, match="there is no catalog lake; the session's own is without a name"):
+    with pytest.raises(
+        InvalidStatementError, match="catalog lake does not exist; the catalog of this session is unnamed"
+    ):
         session.sql("DROP CATALOG lake")
     assert spark.table(f"{database}.t").count() == 1
 

@@ -109,7 +109,7 @@ def test_other_statements_do_not_come_to_python(spark: Session, monkeypatch: pyt
     def refuse(*_: object) -> bool:
         raise InvalidStatementError("it was asked")
 
-    monkeypatch.setattr(handlers, "may_be_ours", refuse)
+    monkeypatch.setattr(handlers, "is_candidate", refuse)
     for text in ("SELECT 1", "-- ALTER\n/* DROP */ WITH t AS (SELECT 1) SELECT * FROM t", "SET a = 1", "VALUES (1)"):
         spark.sql(text)
     with pytest.raises(InvalidStatementError, match="it was asked"):

@@ -75,9 +75,9 @@ def test_values_are_those_of_the_column_s_type(
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("(x INT) SKEWED BY (x) ON ('a') STORED AS PARQUET", "'a' is no value of type int"),
-        ("(x INT) SKEWED BY (x) ON (1.5) STORED AS PARQUET", "1.5 is no value of type int"),
-        ("(x DATE) SKEWED BY (x) ON ('2020-02-30') STORED AS PARQUET", "'2020-02-30' is no value of type date"),
+        ("(x INT) SKEWED BY (x) ON ('a') STORED AS PARQUET", "'a' is not a value of type int"),
+        ("(x INT) SKEWED BY (x) ON (1.5) STORED AS PARQUET", "1.5 is not a value of type int"),
+        ("(x DATE) SKEWED BY (x) ON ('2020-02-30') STORED AS PARQUET", "'2020-02-30' is not a value of type date"),
         ("(x INT) SKEWED BY (y) ON (1) STORED AS PARQUET", r"\[Error 10203\]: Invalid skewed column name: y"),
         (
             "(x INT) PARTITIONED BY (p INT) SKEWED BY (p) ON (1) STORED AS PARQUET",

@@ -215,7 +215,7 @@ def _alter(text: str, reader: Reader) -> Statement | None:
 
 
 def _describe(text: str, reader: Reader) -> TableStatement | None:
-    """Parses DESCRIBE EXTENDED of a table or partition. Those of columns, and AS JSON, are left to Spark."""
+    """Parses DESCRIBE EXTENDED of a table or partition. DESCRIBE of a column or AS JSON is left to Spark."""
     reader.take("TABLE")
     if not (reader.take("EXTENDED") or reader.take("FORMATTED")):
         return None

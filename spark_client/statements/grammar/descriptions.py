@@ -26,7 +26,7 @@ class ShowCreateTable:
 
 
 def parse(text: str) -> DescribeTable | ShowCreateTable | None:
-    """Returns the statement, or None if it is Spark's. Those of columns, and AS JSON, are."""
+    """Returns the statement, or None if it is Spark's. DESCRIBE of a column or AS JSON is."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)

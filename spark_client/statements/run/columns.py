@@ -72,7 +72,7 @@ def _table(context: Context, statement: ColumnStatement) -> Table:
 
 
 def _has_format(table: Table, formats: tuple[str, ...]) -> bool:
-    """Tells whether a table has one of these input formats. Datasource tables have those of `_BY_NAME`."""
+    """Tells whether a table has one of these input formats. A datasource table counts as `_BY_NAME`."""
     if PROVIDER in table.parameters:
         return datasource_format(table) is not None and formats == _BY_NAME
     return table.storage.input_format.endswith(formats)

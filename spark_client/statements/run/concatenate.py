@@ -1,7 +1,7 @@
-"""Carries out ALTER TABLE … CONCATENATE: the small files of each directory become few, and readers see all at once.
+"""Executes ALTER TABLE … CONCATENATE: merges the small files of each directory, in one atomic overwrite.
 
-Each directory is read and written anew by as many tasks as it is to have files, without a shuffle, so rows that were
-near each other stay so. Hive: AlterTableConcatenateAnalyzer, and hive.merge.size.per.task for the size of files.
+Each directory is read and rewritten by as many tasks as it will have files, without a shuffle, so neighbouring rows
+stay together. Hive: AlterTableConcatenateAnalyzer, and hive.merge.size.per.task for the size of files.
 """
 
 from __future__ import annotations
@@ -41,61 +41,61 @@ _REPORT = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """The files of one directory. `number`: of its skewed value, 0 for the default one."""
+class _DirectoryFiles:
+    """The files of one directory. `number` is 0 for the default skew directory; `size` is in bytes."""
 
     number: int
     files: tuple[str, ...]
     size: int
 
-    def wanted(self, file_size: int) -> int:
-        """Tells how many files there are to be, at most."""
+    def target_count(self, file_size: int) -> int:
+        """Returns the number of files after merging to `file_size` bytes each."""
         return max(1, math.ceil(self.size / file_size))
 
 
 def columns(_: Context, __: Concatenate) -> str:
-    """Returns the columns of its rows."""
+    """Returns the columns of the statement's rows."""
     return _REPORT
 
 
 def execute(context: Context, statement: Concatenate, _: str) -> DataFrame:
-    """Merges; returns files and bytes of each directory, before and after.
+    """Merges the files. Returns the number of files and the bytes of each directory, before and after.
 
     Raises:
-        InvalidStatementError: the table is of a kind that Hive refuses, with Hive's code.
-        NoSuchTableError, NoSuchPartitionError: it is not there.
-        PublishConflictError: somebody else wrote to the partition meanwhile; run it again.
-        WriteFailedError: the job or the file system failed.
+        InvalidStatementError: Hive does not allow CONCATENATE for the table; with Hive's error code.
+        NoSuchTableError, NoSuchPartitionError: The table or partition does not exist.
+        PublishConflictError: Another writer changed the partition during the statement. Run it again.
+        WriteFailedError: The Spark job or the file system failed.
     """
     table = context.metastore.get_table(*resolve_table(context, statement.table))
     _check(context, table)
     values = _values(context, table, statement)
     name = value_path([column.name for column in table.partition_columns], values)
     static = dict(zip((column.name for column in table.partition_columns), values, strict=True))
-    # Before the files are looked at: whoever writes to the partition after that makes it another version.
+    # Read before the files are listed: a write in between changes the version, and publishing meets a conflict.
     existing = take_snapshot(context.metastore, table, static, with_skew=True)
     if values not in existing:
         raise NoSuchPartitionError(f"{table.full_name} has no partition {name}")
     if existing[values].parameters.get("is_archived", "").lower() == "true":
-        raise _refusal(30032, "can not be performed on archived partitions", f"{table.full_name} {name}")
+        raise _rejection(30032, "can not be performed on archived partitions", f"{table.full_name} {name}")
     if file_format(existing[values].storage, name) != file_format(table.storage, table.full_name):
         raise InvalidStatementError(f"{table.full_name} {name} has another format than the table; INSERT OVERWRITE it")
     file_size = int(context.spark.conf.get(FILE_SIZE, None) or _DEFAULT_FILE_SIZE)
-    before = _places(context, table, values, existing[values].skew)
+    before = _directories(context, table, values, existing[values].skew)
     after: Sequence[StagedFile] | None = None
-    if any(len(place.files) > place.wanted(file_size) for place in before):
+    if any(len(directory.files) > directory.target_count(file_size) for directory in before):
         after = _merge(context, Write(table, static, overwrite=True), existing[values], before, file_size)
     return _report(context, name, existing[values].skew, before, after)
 
 
 def _check(context: Context, table: Table) -> None:
-    """Hive's refusals, in its order, with its codes and words (ErrorMsg)."""
+    """Raises InvalidStatementError as Hive does, in its order and with its messages (ErrorMsg)."""
     parameters = {key: value.lower() for key, value in table.parameters.items()}
     provider = parameters.get("spark.sql.sources.provider", "hive")
     external_too = context.spark.conf.get(EXTERNAL_TOO, None) == "true"
     is_managed = table.table_type == "MANAGED_TABLE" or (external_too and table.table_type == "EXTERNAL_TABLE")
     formats = ("parquet", "orc")
-    refusals = (
+    rejections = (
         ("storage_handler" in parameters or provider != "hive", 30033, "can not be performed on non-native tables"),
         (not is_managed, 30034, "can only be performed on managed tables"),
         (parameters.get("transactional") == "true", 30035, "can not be performed on transactional tables"),
@@ -106,12 +106,12 @@ def _check(context: Context, table: Table) -> None:
             "only supported for Parquet and ORCFile formats",
         ),
     )
-    for is_refused, code, text in refusals:
-        if is_refused:
-            raise _refusal(code, text, table.full_name)
+    for is_rejected, code, text in rejections:
+        if is_rejected:
+            raise _rejection(code, text, table.full_name)
 
 
-def _refusal(code: int, text: str, name: str) -> InvalidStatementError:
+def _rejection(code: int, text: str, name: str) -> InvalidStatementError:
     return InvalidStatementError(f"[Error {code}]: Concatenate/Merge {text}: {name}")
 
 
@@ -125,25 +125,25 @@ def _values(context: Context, table: Table, statement: Concatenate) -> Values:
     return typed_values(context, table, statement.table, statement.partition)
 
 
-def _places(context: Context, table: Table, values: Values, skew: Skew) -> list[_Place]:
-    """Returns the directories of a partition that have files, with those that readers see."""
-    numbers = {_plain(skew.locations.get(tuple(value), "")): n for n, value in enumerate(skew.values, 1)}
+def _directories(context: Context, table: Table, values: Values, skew: Skew) -> list[_DirectoryFiles]:
+    """Returns the directories of a partition, with the files that readers see."""
+    numbers = {_normalized(skew.locations.get(tuple(value), "")): n for n, value in enumerate(skew.values, 1)}
     prefixes = {prefix: n for n, prefix in enumerate(flat_prefixes(skew.columns, skew.values))}
-    found: dict[str, list[tuple[str, int]]] = {}
+    by_directory: dict[str, list[tuple[str, int]]] = {}
     for location, size in _visible_files(context, table, values):
-        found.setdefault(_place(location), []).append((location, size))
+        by_directory.setdefault(_directory(location), []).append((location, size))
     return [
-        _Place(
-            numbers.get(_plain(place)) or prefixes.get(name_of(place), 0),
+        _DirectoryFiles(
+            numbers.get(_normalized(directory)) or prefixes.get(name_of(directory), 0),
             tuple(name for name, _ in files),
             sum(size for _, size in files),
         )
-        for place, files in sorted(found.items())
+        for directory, files in sorted(by_directory.items())
     ]
 
 
 def _visible_files(context: Context, table: Table, values: Values) -> Iterator[tuple[str, int]]:
-    """Yields them as a query of the partition would read them."""
+    """Yields location and size of each file that a query of the partition reads."""
     rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}")
     for column, text in zip(table.partition_columns, values, strict=True):
         value = F.lit(None if text == DEFAULT_PARTITION else text).cast(column.type)
@@ -152,14 +152,16 @@ def _visible_files(context: Context, table: Table, values: Values) -> Iterator[t
 
 
 def _merge(
-    context: Context, write: Write, existing: PartitionState, places: Sequence[_Place], file_size: int
+    context: Context, write: Write, existing: PartitionState, directories: Sequence[_DirectoryFiles], file_size: int
 ) -> Sequence[StagedFile]:
     table = write.table
     number = directory_number_by_partition(existing.skew, [], table)
     values = write.static_partition or ()
     with failures_as_one_line(f"CONCATENATE of {table.full_name}"), Commit(context, write) as commit:
-        rows = reduce(DataFrame.unionAll, [_rows(context, table, place, file_size) for place in places])
-        rows = rows.coalesce(sum(place.wanted(file_size) for place in places))  # as they are: so they are to stay
+        rows = reduce(DataFrame.unionAll, [_rows(context, table, directory, file_size) for directory in directories])
+        rows = rows.coalesce(
+            sum(directory.target_count(file_size) for directory in directories)
+        )  # keeps neighbouring rows together
         for column, text in zip(table.partition_columns, values, strict=True):
             rows = rows.withColumn(column.name, F.lit(None if text == DEFAULT_PARTITION else text).cast("string"))
         context.on_step("planned")
@@ -171,27 +173,29 @@ def _merge(
     return staged
 
 
-def _rows(context: Context, table: Table, place: _Place, file_size: int) -> DataFrame:
-    """Returns the rows of a directory, in as many tasks as it is to have files."""
+def _rows(context: Context, table: Table, directory: _DirectoryFiles, file_size: int) -> DataFrame:
+    """Returns the rows of a directory, in as many tasks as it will have files."""
     whole = context.spark.table(f"{quote(table.database)}.{quote(table.name)}")
     data = whole.select(*(quote(column.name) for column in table.columns))
     reader = context.spark.read.format(file_format(table.storage, table.full_name)).schema(data.schema)
-    # A location is a name, not a pattern.
-    return reader.option("__globPaths__", "false").load(list(place.files)).coalesce(place.wanted(file_size))
+    # Spark would take special characters of a location for a pattern.
+    return (
+        reader.option("__globPaths__", "false").load(list(directory.files)).coalesce(directory.target_count(file_size))
+    )
 
 
 def _report(
-    context: Context, name: str, skew: Skew, before: Iterable[_Place], after: Sequence[StagedFile] | None
+    context: Context, name: str, skew: Skew, before: Iterable[_DirectoryFiles], after: Sequence[StagedFile] | None
 ) -> DataFrame:
     names = skew_directories(skew.columns, skew.values) if skew.is_list_bucketed else ("",)
     old: dict[int, tuple[int, int]] = {}
-    for place in before:
-        files, size = old.get(place.number, (0, 0))
-        old[place.number] = files + len(place.files), size + place.size
+    for directory in before:
+        files, size = old.get(directory.number, (0, 0))
+        old[directory.number] = files + len(directory.files), size + directory.size
     new = old
     if after is not None:
         sizes = {number: [file.size for file in after if file.directory == number] for number in range(len(names))}
-        new = {number: (len(found), sum(found)) for number, found in sizes.items() if found}
+        new = {number: (len(listed), sum(listed)) for number, listed in sizes.items() if listed}
     rows = [
         (name, names[number], *old.get(number, (0, 0)), *new.get(number, (0, 0)))
         for number in sorted(old.keys() | new.keys())
@@ -199,13 +203,13 @@ def _report(
     return context.spark.createDataFrame(rows, _REPORT)
 
 
-def _place(location: str) -> str:
-    """Returns the directory of a file; in the flat layout with the beginning of its name, which tells the value."""
+def _directory(location: str) -> str:
+    """Returns the directory of a file, in the flat layout with the prefix of its name that identifies the value."""
     name = name_of(location)
     prefix, is_flat, _ = name.rpartition("=")
     return f"{parent(location)}/{prefix}=" if is_flat else parent(location)
 
 
-def _plain(location: str) -> str:
-    """Hadoop writes one slash where others write three."""
+def _normalized(location: str) -> str:
+    """Returns a location in Hadoop's spelling (file:/a instead of file:///a), without a slash at the end."""
     return location.replace(":///", ":/", 1).rstrip("/")

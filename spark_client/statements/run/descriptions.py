@@ -1,7 +1,7 @@
-"""What DESCRIBE EXTENDED says of a skewed table, and SHOW CREATE TABLE of one in Hive's layout: Spark's words, and
-Hive's for the skew. Spark itself shows USING, which would make a table of its own kind.
+"""Executes DESCRIBE EXTENDED of skewed tables, and SHOW CREATE TABLE.
 
-Hive: TextDescTableFormatter and DDLPlanUtils.
+DESCRIBE adds Hive's rows about the skew to Spark's. Spark's SHOW CREATE TABLE has USING, which would create a
+datasource table. Hive: TextDescTableFormatter and DDLPlanUtils.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from spark_client.write.placement import QUERY_ID, table_root
 _DESCRIPTION = "col_name string, data_type string, comment string"
 _STATEMENT = "createtab_stmt string"
 _LAST_OF_STORAGE = "Storage Properties"
-# What Spark and the metastore themselves write into a table's parameters.
-_OWN = re.compile(
+# Table parameters that Spark, the metastore and this library set.
+_INTERNAL = re.compile(
     rf"spark\.sql\..*|transient_lastDdlTime|last_modified_.*|EXTERNAL|COLUMN_STATS_ACCURATE|comment|{QUERY_ID}|{MARK}"
     rf"|{re.escape(PREFIX)}.*|{re.escape(DROPPED)}"
     "|bucketing_version|(?:num|totalS|rawDataS).*"
 )
-_OWN_SERDE = ("serialization.format", READ_BELOW)
+_INTERNAL_SERDE = ("serialization.format", READ_BELOW)
 _BY_INPUT_FORMAT = {"MapredParquetInputFormat": "PARQUET", "OrcInputFormat": "ORC"}
 
 
 def columns(context: Context, statement: DescribeTable | ShowCreateTable) -> str | None:
-    """Returns the columns of its rows, or None where the statement is Spark's."""
+    """Returns the columns of the statement's rows, or None if the statement is left to Spark."""
     try:
         table = context.metastore.get_table(*resolve_table(context, statement.table))
     except NoSuchTableError:
@@ -54,15 +54,17 @@ def columns(context: Context, statement: DescribeTable | ShowCreateTable) -> str
 
 
 def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: str) -> DataFrame:
-    """Returns the rows."""
+    """Returns the statement's rows."""
     database, name = resolve_table(context, statement.table)
     table = context.metastore.get_table(database, name)
     if isinstance(statement, ShowCreateTable):
         if not _is_hive(table):
-            return _without_own(context, text)
+            return _without_internal(context, text)
         kind = "EXTERNAL TABLE" if table.table_type == "EXTERNAL_TABLE" else "TABLE"
         head = f"CREATE {kind} {quote(database)}.{quote(name)}"
-        shown = create_statement(context, head, table, "\n".join([format_clause(table), *_place(table)]))
+        shown = create_statement(
+            context, head, table, "\n".join([format_clause(table), *_location_and_properties(table)])
+        )
         return context.spark.createDataFrame([(shown,)], _STATEMENT)
     rows = [tuple(row) for row in spark_sql(context, text).collect()]
     skew = _skew(context, statement, table)
@@ -70,7 +72,7 @@ def execute(context: Context, statement: DescribeTable | ShowCreateTable, text: 
 
 
 def _skew(context: Context, statement: DescribeTable, table: Table) -> Skew:
-    """Returns that of the table, or of the partition that the statement names."""
+    """Returns the skew of the partition that the statement names, or of the table."""
     if statement.partition is None or not table.partition_columns:
         return table.skew
     values = typed_values(context, table, statement.table, statement.partition)
@@ -78,8 +80,8 @@ def _skew(context: Context, statement: DescribeTable, table: Table) -> Skew:
     return partition.skew if partition else Skew()
 
 
-def _without_own(context: Context, text: str) -> DataFrame:
-    """Returns what Spark says of a table of its own kind, without what writes leave in its properties."""
+def _without_internal(context: Context, text: str) -> DataFrame:
+    """Returns Spark's statement for a datasource table, without the properties that writes have added."""
     (shown,) = spark_sql(context, text).first() or ("",)
     shown = re.sub(
         rf"\n  '(?:{QUERY_ID}|{re.escape(DROPPED)}|{re.escape(PREFIX)}[^']*)' = '[^']*'(?:,|(?=\)))", "", shown
@@ -89,7 +91,7 @@ def _without_own(context: Context, text: str) -> DataFrame:
 
 
 def _is_hive(table: Table) -> bool:
-    """Tells whether it is a table in Hive's layout, of which Spark would say USING."""
+    """Tells whether a table is in Hive's format. Spark's statement would have USING."""
     is_iceberg = table.parameters.get("table_type", "").lower() == "iceberg"
     return (
         table.table_type in ("MANAGED_TABLE", "EXTERNAL_TABLE") and PROVIDER not in table.parameters and not is_iceberg
@@ -97,10 +99,10 @@ def _is_hive(table: Table) -> bool:
 
 
 def _inserted(rows: list[tuple[str, ...]], more: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Behind what is said of the storage."""
-    places = [number for number, row in enumerate(rows) if row[0] == _LAST_OF_STORAGE]
-    place = places[-1] + 1 if places else len(rows)
-    return [*rows[:place], *more, *rows[place:]]
+    """Inserts rows after the last one about the storage."""
+    positions = [number for number, row in enumerate(rows) if row[0] == _LAST_OF_STORAGE]
+    position = positions[-1] + 1 if positions else len(rows)
+    return [*rows[:position], *more, *rows[position:]]
 
 
 def _skew_rows(skew: Skew, warehouse: str) -> Iterator[tuple[str, str, str]]:
@@ -109,14 +111,14 @@ def _skew_rows(skew: Skew, warehouse: str) -> Iterator[tuple[str, str, str]]:
     yield "Skewed Columns", _list(sorted(skew.columns)), ""
     yield "Skewed Values", _list(map(_list, sorted(skew.values))), ""
     if skew.locations:
-        places = {_list(value): place for value, place in sorted(skew.locations.items())}
-        yield "Skewed Value to Path", _map(places), ""
-        shortened = {value: place.removeprefix(warehouse) for value, place in places.items()}
+        locations = {_list(value): location for value, location in sorted(skew.locations.items())}
+        yield "Skewed Value to Path", _map(locations), ""
+        shortened = {value: location.removeprefix(warehouse) for value, location in locations.items()}
         yield "Skewed Value to Truncated Path", _map(shortened), ""
 
 
 def _warehouse(context: Context) -> str:
-    """Returns what Hive leaves out of a path."""
+    """Returns the warehouse directory, which Hive omits in truncated paths."""
     return context.metastore.get_database("default").location.rstrip("/")
 
 
@@ -129,8 +131,9 @@ def _map(entries: Mapping[str, str]) -> str:
 
 
 def create_statement(context: Context, head: str, table: Table, options: str) -> str:
-    """Returns a statement that makes a table like this one, skew included. `head` is CREATE TABLE and the name;
-    `options`: format, place and properties.
+    """Returns a CREATE TABLE statement with the columns, buckets and skew of a table.
+
+    `head` is CREATE TABLE with the name. `options` has the format, location and properties.
     """
     keys = {column.name for column in table.partition_columns}
     fields = raw_columns(context, table)
@@ -161,9 +164,9 @@ def _skewed(skew: Skew) -> list[str]:
 
 
 def format_clause(table: Table) -> str:
-    """ROW FORMAT and STORED AS."""
+    """Returns ROW FORMAT and STORED AS."""
     storage = table.storage
-    serde = {key: value for key, value in storage.serde_parameters.items() if key not in _OWN_SERDE}
+    serde = {key: value for key, value in storage.serde_parameters.items() if key not in _INTERNAL_SERDE}
     known = _BY_INPUT_FORMAT.get(storage.input_format.rpartition(".")[2])
     if known and not serde:
         return f"STORED AS {known}"
@@ -174,11 +177,11 @@ def format_clause(table: Table) -> str:
     )
 
 
-def _place(table: Table) -> Iterator[str]:
+def _location_and_properties(table: Table) -> Iterator[str]:
     if table.table_type == "EXTERNAL_TABLE":
         yield f"LOCATION {_text(table_root(table.location or ''))}"
-    of_buckets = {VERSION} if table.buckets.count else set[str]()
-    own = {key: value for key, value in table.parameters.items() if key in of_buckets or not _OWN.fullmatch(key)}
+    kept = {VERSION} if table.buckets.count else set[str]()
+    own = {key: value for key, value in table.parameters.items() if key in kept or not _INTERNAL.fullmatch(key)}
     if own:
         yield f"TBLPROPERTIES ({_properties(own)})"
 
@@ -192,6 +195,6 @@ def _literal(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Writes it as a literal of Spark SQL."""
+    """Returns a text as a literal of Spark SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
     return f"'{escaped}'"

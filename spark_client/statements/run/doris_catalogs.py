@@ -1,4 +1,4 @@
-"""Carries out Doris' statements about catalogs: a session has one, that of its metastore, which may have a name."""
+"""Executes Doris' statements about catalogs. A session has one catalog, its metastore's, which they give a name."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _URIS, _TYPE = "hive.metastore.uris", "type"
 
 
 def columns(_: Context, statement: CatalogStatement) -> str:
-    """Returns the columns of its rows: those of Spark's SET, or none."""
+    """Returns the columns of Spark's SET, or none."""
     return "key string, value string" if isinstance(statement, SetGlobal) else ""
 
 
 def execute(context: Context, statement: CatalogStatement, _: str) -> DataFrame:
-    """Names the catalog, or checks its name; what is global in Doris is the session's here.
+    """Runs the statement. SET GLOBAL sets the setting for this session only.
 
     Raises InvalidStatementError for a catalog that is not the session's metastore.
     """
@@ -38,12 +38,12 @@ def execute(context: Context, statement: CatalogStatement, _: str) -> DataFrame:
 
 
 def _create(context: Context, statement: CreateCatalog) -> None:
-    """Properties but type and addresses, as `hadoop.username`, become settings of the session."""
+    """Sets the name of the catalog. Properties other than type and addresses become settings of the session."""
     properties = {name: literal_value(context, text) for name, text in statement.properties.items()}
     kind, uris = properties.pop(_TYPE, ""), properties.pop(_URIS, "")
     if kind.lower() != "hms":
         raise InvalidStatementError(
-            f"CREATE CATALOG {statement.name}: only catalogs of type 'hms' are known; for others, Spark has settings "
+            f"CREATE CATALOG {statement.name}: the type must be 'hms'; configure other catalogs with "
             f"spark.sql.catalog.{statement.name}"
         )
     own = ", ".join(map(str, context.metastore.addresses))
@@ -59,4 +59,6 @@ def _create(context: Context, statement: CreateCatalog) -> None:
 
 def _check_name(context: Context, name: str) -> None:
     if name != (known := catalog_name(context)):
-        raise InvalidStatementError(f"there is no catalog {name}; the session's own is {known or 'without a name'}")
+        raise InvalidStatementError(
+            f"catalog {name} does not exist; the catalog of this session is {known or 'unnamed'}"
+        )

@@ -1,4 +1,4 @@
-"""Carries out CREATE EXTERNAL TABLE without LOCATION: in Spark's words, in its database's directory."""
+"""Executes CREATE EXTERNAL TABLE without LOCATION, with the location of a managed table, as Hive does."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from spark_client.statements.run.clauses import resolve
 
 
 def columns(_: Context, __: CreateExternalTable) -> str:
-    """Returns none: there are no rows."""
+    """Returns no columns."""
     return ""
 
 
 def execute(context: Context, statement: CreateExternalTable, _: str) -> DataFrame:
-    """Returns no rows. Raises as the statement with a LOCATION does, and NoSuchDatabaseError."""
+    """Runs the statement with a LOCATION. Raises NoSuchDatabaseError, and what Spark raises."""
     database, name = resolve(context, statement.table)
-    place = f"{context.metastore.get_database(database).location.rstrip('/')}/{name}"
-    location = place.replace("\\", "\\\\").replace("'", "\\'")
+    path = f"{context.metastore.get_database(database).location.rstrip('/')}/{name}"
+    location = path.replace("\\", "\\\\").replace("'", "\\'")
     return context.spark.sql(f"{statement.text}\nLOCATION '{location}'")

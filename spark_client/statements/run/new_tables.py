@@ -1,4 +1,4 @@
-"""Carries out CREATE TABLE … AS SELECT with columns and types of its own."""
+"""Executes CREATE TABLE … AS SELECT with column types."""
 
 from __future__ import annotations
 
@@ -15,26 +15,23 @@ from spark_client.write.create_as_select import create_as_select
 
 
 def columns(_: Context, __: CreateTableAsSelect) -> str:
-    """It has no rows."""
+    """Returns no columns."""
     return ""
 
 
 def execute(context: Context, statement: CreateTableAsSelect, _: str) -> DataFrame:
-    """Makes the table with its rows. Returns no rows.
-
-    Raises InvalidStatementError, and what creating a table and an INSERT raise.
-    """
+    """Creates the table with the rows of the query. Raises InvalidStatementError, and as `create_as_select`."""
     data = context.spark.sql(statement.query)
     columns = data.schema.fields[: len(data.columns) - statement.keys]
-    given = ", ".join(f"{quote(column.name)} {column.dataType.simpleString()}" for column in columns)
-    text = statement.definition(f"({given})")
+    typed = ", ".join(f"{quote(column.name)} {column.dataType.simpleString()}" for column in columns)
+    text = statement.definition(f"({typed})")
     if not statement.has_format:
         text += f" {default_format(context)}"
     definition = parse_create_table(context, text)
     if definition is None:
         raise InvalidStatementError(
-            f"CREATE TABLE {statement.table} … AS SELECT with types of its own is for tables in Hive's layout; "
-            "leave the types out, or say STORED AS PARQUET or STORED AS ORC"
+            f"CREATE TABLE {statement.table} … AS SELECT with column types needs a table in Hive's format: "
+            "omit the types, or use STORED AS PARQUET or STORED AS ORC"
         )
     create_as_select(context, definition, data, if_not_exists=definition.if_not_exists)
     return empty_frame(context.spark)

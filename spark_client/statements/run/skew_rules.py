@@ -1,4 +1,4 @@
-"""What a skew must be to fit its table, in Hive's words where it has any; values as texts of their columns' types."""
+"""Checks a skew clause against its table, with Hive's messages, and converts its values to the column types."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from spark_client.table.directory_names import MAX_NAME
 from spark_client.table.skew_layout import layout_problem
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, check_count, max_values
 
-# Spark's own ALTER TABLE forgets what it does not know, a table's skew among it, but keeps parameters. Partitions keep
-# their skew directories in any case, so this says for ever: ask before you read (ResolveHiveTables.java).
+# Spark's ALTER TABLE drops the skew of a table but keeps parameters, and partitions keep their skew directories. So
+# this parameter tells ResolveHiveTables.java for ever that the table may have skew directories.
 MARK = "skewed.directories"
-# An option of Spark's readers among the serde's properties, for tables without partitions: with it, Spark alone reads
-# their directories, too; it has no such option for partitions (spark_client/jvm/files.py has another way).
+# A SerDe property of unpartitioned tables that Spark's readers take as an option: Spark without this library then
+# reads skew directories too. For partitioned tables there is no such option (see MARK in spark_client/jvm/files.py).
 READ_BELOW = "recursiveFileLookup"
-# What Hive's pruner calls the default directory: no column can have it as a heavy value.
+# The key of the default directory in Hive's pruner. It cannot be a heavy value.
 DEFAULT_KEY = "HIVE_DEFAULT_LIST_BUCKETING_KEY"
 
 _PROVIDER = "spark.sql.sources.provider"
@@ -35,7 +35,7 @@ _COMPLEX = re.compile(r"(array|map|struct|uniontype|binary|interval|void)\b")
 
 
 def with_skew(context: Context, table: Table, skewed_by: SkewedBy) -> Table:
-    """Returns the table with this skew. Raises InvalidStatementError where it does not fit."""
+    """Returns the table with this skew. Raises InvalidStatementError if the table cannot have it."""
     types = {column.name: column.type for column in table.columns}
     invalid = [name for name in skewed_by.columns if name not in types]
     if invalid:
@@ -59,33 +59,35 @@ def with_skew(context: Context, table: Table, skewed_by: SkewedBy) -> Table:
     values = typed(context, table.full_name, table.columns, skewed_by.columns, skewed_by.values)
     if any(DEFAULT_KEY in value for value in values):
         raise InvalidStatementError(
-            f"SKEWED BY of {table.full_name}: {DEFAULT_KEY} is Hive's name for all values that are not listed"
+            f"SKEWED BY of {table.full_name}: remove {DEFAULT_KEY}, which Hive reserves for values that are not listed"
         )
     distinct = tuple(dict.fromkeys(values))
     if skewed_by.directories:
         _check_names(table, skewed_by.columns, distinct)
     limit = max_values(table.parameters, context.spark.conf.get(MAX_VALUES_SETTING, None))
     check_count(f"{table.full_name}, skewed by {', '.join(skewed_by.columns)},", len(distinct), limit)
-    if len(distinct) > DEFAULT_MAX_VALUES:  # the metastore knows nothing of the session
+    if len(distinct) > DEFAULT_MAX_VALUES:  # the metastore does not see the session's limit
         parameters.setdefault(MAX_VALUES, str(limit))
     skew = Skew(skewed_by.columns, distinct, {}, skewed_by.directories)
     return replace(table, skew=skew, parameters=parameters)
 
 
 def check_own_format(table: Table) -> None:
-    """Views, and tables that Spark or others keep in a way of their own, have no skew."""
+    """Raises InvalidStatementError for tables that cannot have a skew: views, datasource tables, Iceberg."""
     provider = table.parameters.get(_PROVIDER, "hive")
     if table.table_type.endswith("VIEW"):
-        raise InvalidStatementError(f"{table.full_name} is a view: it has no skew")
+        raise InvalidStatementError(
+            f"{table.full_name} is a view and cannot have a skew: change the table that it reads"
+        )
     if provider != "hive" or table.parameters.get("table_type", "").upper() == "ICEBERG":
         raise InvalidStatementError(
-            f"{table.full_name} is a table USING {provider if provider != 'hive' else 'iceberg'}, which keeps no skew; "
-            "make one STORED AS PARQUET or STORED AS ORC"
+            f"{table.full_name} is a table USING {provider if provider != 'hive' else 'iceberg'}, which cannot have "
+            "a skew; create one STORED AS PARQUET or STORED AS ORC"
         )
 
 
 def _check_list_bucketing(table: Table, skewed_by: SkewedBy) -> None:
-    """Check the rules of Hive's "List Bucketing Validation" that apply here (docs/explanation/list-bucketing.md)."""
+    """Checks the rules of Hive's "List Bucketing Validation" that apply here (docs/explanation/list-bucketing.md)."""
     where = f"{table.full_name} (skewed by {', '.join(skewed_by.columns)})"
     if table.bucket_columns:
         raise InvalidStatementError(
@@ -100,29 +102,29 @@ def _check_list_bucketing(table: Table, skewed_by: SkewedBy) -> None:
 
 
 def _check_names(table: Table, columns: Sequence[str], values: Sequence[Sequence[str]]) -> None:
-    """Refuses a value too long for the name of a directory: it would make each INSERT of it fail."""
+    """Raises InvalidStatementError for a value too long for a directory name, as INSERTs of it would fail."""
     for value in values:
         longest = max(len(name.encode()) for name in value_path(columns, value).split("/"))
         if longest > MAX_NAME:
             raise InvalidStatementError(
                 f"{table.full_name}, skewed by {', '.join(columns)}: the directory of {', '.join(value)[:40]}… would "
-                f"have a name of {longest} bytes, and file systems take {MAX_NAME}"
+                f"have a name of {longest} bytes; the limit of file systems is {MAX_NAME}"
             )
 
 
 def typed(
     context: Context, table: str, columns: Sequence[Column], names: Sequence[str], values: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, ...], ...]:
-    """SQL literals as texts of the columns' types: 1, 01 and '1' are 1 on INT. NULL is Hive's name for it.
+    """Converts SQL literals to texts of their columns' types: 1, 01 and '1' of an INT are 1.
 
-    Raises InvalidStatementError where a literal is none of its column's type.
+    Raises InvalidStatementError if a literal is not of its column's type.
     """
     types = {column.name: column.type for column in columns}
     literals = dict.fromkeys((text, name) for value in values for text, name in zip(value, names, strict=True))
     texts = dict(zip(literals, _cast(context, [(text, types[name]) for text, name in literals]), strict=True))
     for (literal, name), text in texts.items():
         if text is None:
-            raise InvalidStatementError(f"{table}, skewed by {name}: {literal} is no value of type {types[name]}")
+            raise InvalidStatementError(f"{table}, skewed by {name}: {literal} is not a value of type {types[name]}")
     return tuple(tuple(str(texts[text, name]) for text, name in zip(value, names, strict=True)) for value in values)
 
 
@@ -140,11 +142,12 @@ def _cast(context: Context, literals: Sequence[tuple[str, str]]) -> list[str | N
 
 
 def _as_text(text: str, type_: str) -> str:
-    """Returns the expression that makes a text of any value the text of one of the type; null where it is none."""
-    found = _TEXT.match(type_)
-    if found is None:
+    """Returns SQL that converts a text to the text of a value of the type, or to null if it is not one."""
+    match = _TEXT.match(type_)
+    if match is None:
         return f"CAST(TRY_CAST({text} AS {type_}) AS STRING)"
-    if found[1] is None:
+    if match[1] is None:
         return text
-    cut = f"IF(LENGTH(RTRIM({text})) > {found[1]}, NULL, LEFT({text}, {found[1]}))"  # as Spark's writers cut blanks
+    # Spark's writers remove blanks that exceed the length.
+    cut = f"IF(LENGTH(RTRIM({text})) > {match[1]}, NULL, LEFT({text}, {match[1]}))"
     return f"RTRIM({cut})" if type_.startswith("char") else cut

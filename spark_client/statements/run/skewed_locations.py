@@ -1,7 +1,7 @@
-"""ALTER TABLE … [PARTITION (…)] SET SKEWED LOCATION: where the rows of heavy values lie. No file is moved.
+"""Executes ALTER TABLE … [PARTITION (…)] SET SKEWED LOCATION, which changes directories of heavy values. No file moves.
 
-Hive: AlterTableSetSkewedLocationAnalyzer. Beyond it: a value must be a declared one, and no two places may overlap,
-for rows would be read twice.
+Hive: AlterTableSetSkewedLocationAnalyzer. In addition, each value must be declared, and locations must not overlap,
+because rows would be read twice.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*", re.DOTALL)
 
 
 def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, str]:
-    """Returns the table (database, name) that was changed.
+    """Sets the locations. Returns the database and name of the table.
 
-    Raises InvalidStatementError, NoSuchPartitionError, and MetastoreRefusedError where a write has come in between.
+    Raises InvalidStatementError, NoSuchPartitionError, and MetastoreRefusedError if another write came in between.
     """
     database, name = resolve_table(context, statement.table)
     table = context.metastore.get_table(database, name)
@@ -45,89 +45,94 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
         context.metastore.alter_table(replace(table, skew=skew), expected_version=version)
         return database, name
     values = typed_values(context, table, statement.table, statement.partition)
-    what = f"{table.full_name} partition {list(values)}"
+    owner_name = f"{table.full_name} partition {list(values)}"
     own = dict(zip((column.name for column in table.partition_columns), values, strict=True))
     scanned = context.metastore.plan_scan(database, name, partition_predicate(own)).partitions
-    found = context.metastore.get_partition(database, name, values)
-    if found is None or not scanned:
-        raise NoSuchPartitionError(f"{what} is not there")
-    skew = _with_locations(context, what, found, found.location, statement)
-    changed = replace(found, skew=skew)
+    stored = context.metastore.get_partition(database, name, values)
+    if stored is None or not scanned:
+        raise NoSuchPartitionError(f"{owner_name} does not exist: create it first")
+    skew = _with_locations(context, owner_name, stored, stored.location, statement)
+    changed = replace(stored, skew=skew)
     context.metastore.alter_partition(database, name, changed, expected_version=scanned[0].version)
     return database, name
 
 
 def _with_locations(
-    context: Context, what: str, owner: Table | Partition, location: str, statement: SetSkewedLocation
+    context: Context, owner_name: str, owner: Table | Partition, location: str, statement: SetSkewedLocation
 ) -> Skew:
-    """Returns the owner's skew with the new places. `what` names the owner, `location` is its own place."""
+    """Returns the skew of a table or partition (`owner`) with the new locations. `location` is the owner's."""
     skew = owner.skew
     if not skew.is_list_bucketed:
         raise InvalidStatementError(
-            f"[Error 10196]: This operation is only valid on skewed table. {what} has no skew directories"
+            f"[Error 10196]: This operation is only valid on skewed table. {owner_name} has no skew directories"
         )
     if owner.parameters.get(LAYOUT) == FLAT and (isinstance(owner, Partition) or not owner.partition_columns):
         raise InvalidStatementError(
-            f"{what} has {LAYOUT}={FLAT}: the files of its skewed values lie in {location} and have no locations of "
-            "their own"
+            f"{owner_name} has {LAYOUT}={FLAT}: the files of its skewed values are in {location} and have no separate "
+            "locations"
         )
     uneven = next((value for value, _ in statement.locations if len(value) != len(skew.columns)), None)
     if uneven is not None:
         raise InvalidStatementError(
             "[Error 10206]: The number of skewed column names and the number of skewed column values are different: "
             f"{len(skew.columns)} : {len(uneven)} in ({', '.join(uneven)}) "
-            f"({what}, skewed by {', '.join(skew.columns)})"
+            f"({owner_name}, skewed by {', '.join(skew.columns)})"
         )
     default = f"{location}/{skew_directories(skew.columns, ())[0]}"
-    places = dict(with_existing_locations(Files(context.spark), location, skew).locations)
-    for literals, place in statement.locations:
-        address = literal_value(context, place)
+    locations = dict(with_existing_locations(Files(context.spark), location, skew).locations)
+    for literals, text in statement.locations:
+        address = literal_value(context, text)
         if not _ABSOLUTE.fullmatch(address):
             raise InvalidStatementError(
                 f"{address} is not absolute or has no scheme information. Please specify a complete absolute uri with "
-                f"scheme information. ({what}, skewed by {', '.join(skew.columns)})"
+                f"scheme information. ({owner_name}, skewed by {', '.join(skew.columns)})"
             )
         if is_flat(address):
-            raise InvalidStatementError(f"{what}: {address} cannot be a location, as it ends with =")
-        if [literal_value(context, text) for text in literals] == [DEFAULT_KEY] * len(literals):
-            _check_default(what, address, default)
+            raise InvalidStatementError(f"{owner_name}: {address} cannot be a location, as it ends with =")
+        if [literal_value(context, key) for key in literals] == [DEFAULT_KEY] * len(literals):
+            _check_default(owner_name, address, default)
         else:
-            places[_declared(context, what, owner, literals)] = address.rstrip("/")
-    _check_apart(what, {"all other values": default} | {", ".join(k): v for k, v in places.items()})
-    return replace(skew, locations=places)
+            locations[_declared(context, owner_name, owner, literals)] = address.rstrip("/")
+    _check_apart(owner_name, {"all other values": default} | {", ".join(k): v for k, v in locations.items()})
+    return replace(skew, locations=locations)
 
 
-def _declared(context: Context, what: str, owner: Table | Partition, literals: Sequence[str]) -> tuple[str, ...]:
-    """Returns the declared value that these literals are, as it is stored. A client may have stored 01 for 1."""
+def _declared(context: Context, owner_name: str, owner: Table | Partition, literals: Sequence[str]) -> tuple[str, ...]:
+    """Returns the declared value that equals the literals, as stored. A client may have stored 01 for 1."""
     skew = owner.skew
-    (wanted,) = typed(context, what, owner.columns, skew.columns, [literals])
+    (value,) = typed(context, owner_name, owner.columns, skew.columns, [literals])
     stored = [[stored_literal(text) for text in value] for value in skew.values]
-    known = dict(zip(typed(context, what, owner.columns, skew.columns, stored), skew.values, strict=True))
-    if wanted not in known:
+    known = dict(zip(typed(context, owner_name, owner.columns, skew.columns, stored), skew.values, strict=True))
+    if value not in known:
         raise InvalidStatementError(
-            f"{', '.join(literals)} is not among the values that {what} is SKEWED BY ({', '.join(skew.columns)}): "
-            + "; ".join(", ".join(value) for value in skew.values)
+            f"{', '.join(literals)} is not among the values that {owner_name} is SKEWED BY "
+            f"({', '.join(skew.columns)}): " + "; ".join(map(", ".join, skew.values))
         )
-    return known[wanted]
+    return known[value]
 
 
-def _check_default(what: str, place: str, default: str) -> None:
-    if _path(place) != _path(default):
+def _check_default(owner_name: str, location: str, default: str) -> None:
+    if _path(location) != _path(default):
         raise InvalidStatementError(
-            f"{what}: rows of all values that are not listed lie in {default}, which follows the location; "
-            f"SET LOCATION moves it, {DEFAULT_KEY} cannot"
+            f"{owner_name}: values that are not listed are stored in {default}, which {DEFAULT_KEY} cannot change; "
+            "use SET LOCATION"
         )
 
 
-def _check_apart(what: str, places: Mapping[str, str]) -> None:
-    """No place may be, hold or lie in another; whatever holds the owner's own place holds that of all other values."""
-    paths = sorted((_path(place), value) for value, place in places.items())
+def _check_apart(owner_name: str, locations: Mapping[str, str]) -> None:
+    """Raises InvalidStatementError if one location contains another.
+
+    The default directory stands for the owner's location: one that contains the owner's contains the default.
+    """
+    paths = sorted((_path(location), value) for value, location in locations.items())
     for (above, first), (below, second) in itertools.pairwise(paths):
         if is_below(below, above):
-            raise InvalidStatementError(f"{what}: the locations of {first} and {second} overlap: {above}, {below}")
+            raise InvalidStatementError(
+                f"{owner_name}: the locations of {first} and {second} overlap: {above}, {below}"
+            )
 
 
-def _path(place: str) -> str:
-    """Returns that of a place, to be compared: file:/a, file:///a and /a are one."""
-    scheme, _, path = place.rpartition(":") if place.startswith("file:") else ("", "", place)
-    return f"/{path.strip('/')}/" if scheme or place.startswith("/") else f"{place.rstrip('/')}/"
+def _path(location: str) -> str:
+    """Returns a location in a form that can be compared: file:/a, file:///a and /a are equal."""
+    scheme, _, path = location.rpartition(":") if location.startswith("file:") else ("", "", location)
+    return f"/{path.strip('/')}/" if scheme or location.startswith("/") else f"{location.rstrip('/')}/"

@@ -1,4 +1,4 @@
-"""Carries out the statements that make a skewed table or change its skew; each is one call to the metastore."""
+"""Executes statements that create skewed tables or change a skew. Each is one call of the metastore."""
 
 from __future__ import annotations
 
@@ -36,20 +36,21 @@ from spark_client.statements.run.descriptions import create_statement, format_cl
 from spark_client.statements.run.skew_rules import check_own_format, with_skew
 from spark_client.statements.run.skewed_locations import set_locations
 
-_OF_SKEW = "skew."  # properties that belong to the skew: its layout, who chooses it
+# The prefix of table properties about the skew, such as skew.layout and skew.auto.
+_SKEW_PROPERTIES = "skew."
 
 
 def columns(context: Context, statement: Statement) -> str | None:
-    """It has no rows; None where the statement is Spark's after all: LIKE a table that is not skewed, or not Hive's."""
+    """Returns no columns, or None if the statement is left to Spark: LIKE without any skew."""
     if not isinstance(statement, CreateTableLike):
         return ""
     return None if _source_of(context, statement) is None else ""
 
 
 def execute(context: Context, statement: Statement, _: str) -> DataFrame:
-    """Returns no rows.
+    """Runs the statement.
 
-    Raises InvalidStatementError where it does not fit its table, and what the metastore raises.
+    Raises InvalidStatementError if it does not fit its table, and errors of the metastore.
     """
     if isinstance(statement, CreateSkewedTable):
         create(context, statement)
@@ -63,15 +64,15 @@ def execute(context: Context, statement: Statement, _: str) -> DataFrame:
 
 
 def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Creates the table as Spark understands the rest, with its skew, in one call: never one without it.
+    """Creates a skewed table in one call, so that it never exists without its skew.
 
-    `inherited`: properties that it has unless the statement says others.
+    Spark parses the statement without the skew. `inherited` are properties that the statement may override.
     """
     definition = parse_create_table(context, _with_format(context, statement.statement))
     if definition is None:
         raise InvalidStatementError(
-            f"{statement.table} cannot be SKEWED BY {', '.join(statement.skewed_by.columns)}: that is for CREATE TABLE "
-            "with columns and STORED AS PARQUET or STORED AS ORC, not for USING"
+            f"{statement.table} cannot be SKEWED BY {', '.join(statement.skewed_by.columns)}: use CREATE TABLE "
+            "with columns and STORED AS PARQUET or STORED AS ORC, without USING"
         )
     if table_exists(context, definition):
         if definition.if_not_exists:
@@ -79,7 +80,9 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
         raise TableExistsError(f"Table or view {definition.name} already exists")
     table = to_hive_table(context, definition)
     if (unknown := column_unknown_to_hive(table)) is not None:
-        raise InvalidStatementError(f"{definition.name}: column {unknown} has a type that Hive's tables do not have")
+        raise InvalidStatementError(
+            f"{definition.name}: column {unknown} has a type that Hive tables do not support; use another type"
+        )
     table = replace(table, parameters={**inherited, **table.parameters})
     table = with_skew(context, table, statement.skewed_by)
     check_location(context, definition)
@@ -91,12 +94,12 @@ def create(context: Context, statement: CreateSkewedTable, inherited: Mapping[st
 
 
 def _with_format(context: Context, text: str) -> str:
-    """Adds a format where there is neither STORED AS nor USING: Spark would take a data source, which has no skew."""
+    """Adds a format if there is no STORED AS or USING: Spark's default is a datasource table, which has no skew."""
     return text if names_format(context, text) else f"{text}\n{default_format(context)}"
 
 
 def _source_of(context: Context, statement: CreateTableLike) -> Table | None:
-    """Returns the table that it is like, unless that is Spark's matter."""
+    """Returns the table after LIKE, or None if the statement is left to Spark."""
     try:
         source = context.metastore.get_table(*resolve_table(context, statement.source))
     except NoSuchTableError:
@@ -107,20 +110,24 @@ def _source_of(context: Context, statement: CreateTableLike) -> Table | None:
 
 
 def _create_like(context: Context, statement: CreateTableLike) -> None:
-    """Hive's LIKE copies the skew; that of a table of another engine's is left to Spark."""
+    """Creates a table like another, with its skew (as in Hive) or with that of the statement."""
     source = context.metastore.get_table(*resolve_table(context, statement.source))
     skewed_by = statement.skewed_by
     check_own_format(source)
     options = statement.rest if statement.has_format else f"{format_clause(source)} {statement.rest}"
     own = source if skewed_by is None else replace(source, skew=NOT_SKEWED)
     text = create_statement(context, statement.head, own, options)
-    made = parse(text) if skewed_by is None else CreateSkewedTable(statement.table, text, skewed_by)
-    if isinstance(made, CreateSkewedTable):
-        create(context, made, {key: value for key, value in source.parameters.items() if key.startswith(_OF_SKEW)})
+    parsed = parse(text) if skewed_by is None else CreateSkewedTable(statement.table, text, skewed_by)
+    if isinstance(parsed, CreateSkewedTable):
+        create(
+            context,
+            parsed,
+            {key: value for key, value in source.parameters.items() if key.startswith(_SKEW_PROPERTIES)},
+        )
 
 
 def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -> None:
-    """Changes the skew of a table; its partitions keep theirs."""
+    """Changes the skew of a table. Existing partitions keep theirs."""
     database, name = resolve_table(context, statement.table)
     before = context.metastore.get_table(database, name)
     check_own_format(before)
@@ -138,11 +145,11 @@ def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -
 
 
 def _check_layout(context: Context, before: Table, after: Table) -> None:
-    """Refuses another layout where the rows of a table without partitions lie where its own skew says."""
+    """Raises InvalidStatementError if rows of an unpartitioned table would have to move."""
     if before.partition_columns or not (before.skew.directories or after.skew.directories):
         return
     if context.spark.table(f"{quote(before.database)}.{quote(before.name)}").limit(1).count():
         raise InvalidStatementError(
-            f"{before.full_name} is not partitioned and its rows lie in the directories of its present skew; "
+            f"{before.full_name} is not partitioned and its rows are in the directories of its present skew; "
             "TRUNCATE it first, or INSERT its rows into another table"
         )

@@ -1,4 +1,4 @@
-"""Carries out SHOW SKEW, SHOW SCANS and SHOW BUCKET PROBLEMS: what the functions of this library tell, as rows."""
+"""Executes SHOW SKEW, SHOW SCANS and SHOW BUCKET PROBLEMS with the functions of the Python API."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _COLUMNS = {
 
 
 def columns(_: Context, statement: Statement) -> str:
-    """Returns the columns of its rows."""
+    """Returns the columns of the statement's rows."""
     return _COLUMNS[type(statement)]
 
 
 def execute(context: Context, statement: Statement, _: str) -> DataFrame:
-    """Returns the rows. Raises what the functions raise."""
+    """Returns the statement's rows. Raises the errors of the functions."""
     return context.spark.createDataFrame(list(_rows(context, statement)), _COLUMNS[type(statement)])
 
 
@@ -42,7 +42,7 @@ def _rows(context: Context, statement: Statement) -> Iterable[tuple[object, ...]
     else:
         suggestions = [*survey_skew(statement.table, spark=context.spark)]
     return [
-        (", ".join(found.columns), ", ".join(value.values), value.rows, value.share, found.clause)
-        for found in suggestions
-        for value in found.values
+        (", ".join(suggestion.columns), ", ".join(value.values), value.rows, value.share, suggestion.clause)
+        for suggestion in suggestions
+        for value in suggestion.values
     ]

@@ -1,4 +1,4 @@
-"""Looks at the properties that a statement gives a table; it is Spark, or another noun, that carries it out."""
+"""Checks the table properties that a statement sets. Spark or another module executes the statement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_client.table.properties import AUTO, auto_problem, problem_of
 
 
 def check(context: Context, statement: TableProperties) -> bool:
-    """Returns False. Raises InvalidStatementError for a property of ours that is misspelt or has a wrong value."""
+    """Returns False. Raises InvalidStatementError for a misspelt property of this library or an invalid value."""
     known = {name: value for name, value in statement.properties.items() if value != PARAMETER.strip("'")}
     if problem := problem_of(known):
         raise InvalidStatementError(f"{statement.table} cannot have these TBLPROPERTIES: {problem}")
@@ -25,7 +25,7 @@ def _auto_problem(context: Context, statement: TableProperties) -> str:
         return auto_problem(statement.table, partitioned="PARTITIONED" in clauses, bucketed="CLUSTERED" in clauses)
     try:
         table = context.metastore.get_table(*resolve(context, statement.table))
-    except NoSuchTableError:  # Spark says so; what is LIKE another is looked at when it is written
+    except NoSuchTableError:  # Spark reports it; CREATE TABLE LIKE is checked at the first write
         return ""
     keys, buckets = table.partition_columns, table.buckets.count
     return auto_problem(table.full_name, partitioned=bool(keys), bucketed=bool(buckets))

@@ -1,4 +1,4 @@
-"""Carries out statements in other engines' words: in Spark's."""
+"""Executes statements of other engines, translated to Spark's syntax."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from spark_client.statements.grammar.translation import Translation
 
 
 def columns(_: Context, __: Translation) -> str:
-    """Returns none: there are no rows."""
+    """Returns no columns."""
     return ""
 
 
 def execute(context: Context, statement: Translation, _: str) -> DataFrame:
-    """Returns no rows. Raises as the statement in Spark's words does."""
+    """Runs the translation. Raises what Spark raises."""
     return context.spark.sql(statement.text)

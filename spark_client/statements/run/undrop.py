@@ -1,4 +1,4 @@
-"""Carries out UNDROP: what was dropped, truncated or overwritten is as it was."""
+"""Executes UNDROP, which restores dropped, truncated or overwritten tables, partitions and databases."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ _REPORT = "kind string, name string, partitions bigint"
 
 
 def columns(_: Context, __: Undrop) -> str:
-    """Returns the columns of its rows."""
+    """Returns the columns of the statement's rows."""
     return _REPORT
 
 
 def execute(context: Context, statement: Undrop, _: str) -> DataFrame:
-    """Returns one row: what was taken back, how it is called now, and how many partitions came back to their table.
+    """Restores the object. Returns one row: its kind, its present name, and the number of restored partitions.
 
-    Raises NoSuchTableError where nothing can be taken back, TableExistsError where its name is taken.
+    Raises NoSuchTableError if nothing can be restored, TableExistsError if the name is in use.
     """
     if statement.is_database:
-        back = context.metastore.undrop(identifier(context, statement.name)[-1])
+        restored = context.metastore.undrop(identifier(context, statement.name)[-1])
     else:
         database, table = resolve(context, statement.name)
         partition = _partition(context, database, table, statement) if statement.partition else None
-        back = context.metastore.undrop(database, table, partition=partition, new_name=statement.new_name)
-    return context.spark.createDataFrame([back], _REPORT)
+        restored = context.metastore.undrop(database, table, partition=partition, new_name=statement.new_name)
+    return context.spark.createDataFrame([restored], _REPORT)
 
 
 def _partition(context: Context, database: str, name: str, statement: Undrop) -> str:
-    """Returns the beginning of the names of the partitions that the clause means. Raises InvalidStatementError."""
+    """Returns the prefix of the names of the selected partitions. Raises InvalidStatementError."""
     table = context.metastore.get_table(database, name)
     values = partition_values(context, table, clause(context, statement.name, statement.partition or "")[0])
     columns = [column.name for column in table.partition_columns]
-    given = values[: values.index("")] if "" in values else values
-    if not given or any(values[len(given) :]):
+    leading = values[: values.index("")] if "" in values else values
+    if not leading or any(values[len(leading) :]):
         raise InvalidStatementError(f"UNDROP needs values of the first partition columns of {table.full_name}")
-    return value_path(columns[: len(given)], given)
+    return value_path(columns[: len(leading)], leading)
