@@ -112,7 +112,10 @@ class Roots:
                 f"location {location} is in {paths.TRASH}, where the server keeps dropped data; choose another"
             )
         if managed and not self._is_within(resolved):
-            raise InvalidInputError(f"{self._outside(location)}: managed data must be below these roots")
+            raise InvalidInputError(
+                f"{self._outside(location)}: managed data must be below these roots; to allow another one, "
+                f"add it to {SETTING}"
+            )
         return normal
 
     def _is_within(self, resolved: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fixtures.server import Server
+from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_database, new_table, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -180,3 +181,30 @@ def test_a_folder_that_cannot_be_made_leaves_no_database(hive_client: Any, tmp_p
         hive_client.get_database(name)
     with pytest.raises(InvalidObjectException, match="root"):
         hive_client.create_database(Database(name=name, locationUri="file:/"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "file:/home/u/spark-warehouse/shop.db",
+        "file:///home/u/spark-warehouse/shop.db/",
+        "file:/home/u/./spark-warehouse//shop.db",
+        "/home/u/spark-warehouse/shop.db",
+    ],
+)
+def test_the_default_location_of_spark_becomes_the_default_of_the_server(
+    text: str, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    server = start_metastore(database_url, "--allowed-locations", "")
+    with connected(server) as client:
+        client.create_database(Database(name="Shop", locationUri=text))
+        assert client.get_database("shop").locationUri == f"{server.warehouse}/shop.db"
+        client.create_database_req(CreateDatabaseRequest(databaseName="two", locationUri=text.replace("shop", "two")))
+        assert client.get_database("two").locationUri == f"{server.warehouse}/two.db"
+        for other in (
+            text.replace("shop", "other"),
+            "file:/home/u/warehouse/three.db",
+            "s3a://b/spark-warehouse/three.db",
+        ):
+            with pytest.raises(InvalidObjectException, match=r"outside of .*add it to METASTORE_ALLOWED_LOCATIONS"):
+                client.create_database(Database(name="three", locationUri=other))

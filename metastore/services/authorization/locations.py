@@ -9,7 +9,7 @@ from metastore.domain.names import DatabaseName
 from metastore.domain.permissions import LocationPrivilege
 from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right, denied
 from metastore.errors import PermissionDeniedError
-from metastore.services.rules.databases import DEFAULT_DATABASE
+from metastore.services.rules.databases import DEFAULT_DATABASE, is_client_default
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
@@ -27,7 +27,10 @@ def check_locations(
     """
     if ANY_LOCATION in grants.locations:
         return
-    asked = roots.canonical(paths.absolute(required.locations))
+    locations = list(required.locations)
+    if required.table is None:  # the server replaces Spark's default location of a database by its own
+        locations = [text for text in locations if not is_client_default(roots, required.database.name, text)]
+    asked = roots.canonical(paths.absolute(locations))
     granted = roots.canonical(grants.locations).values()
     # The canonical location → the location as it was sent.
     left = {location: text for text, location in asked.items() if not _is_in(location, granted)}

@@ -13,7 +13,7 @@ from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import ChangingService, drop_table
 from metastore.services.files.planning import plan_removal
-from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
+from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database, is_client_default
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_catalog, get_database, missing_database, required, taken
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, locations_of_table, spared
@@ -46,12 +46,14 @@ class DatabaseService(ChangingService):
                 self._warehouse.roots.add_outside(work.databases.locations())
 
     def create(self, catalog: str, database: Database) -> None:
-        """Creates a database and its directory.
+        """Creates a database and its directory. Replaces a location that Spark sent by default by the server's default.
 
         Raises AlreadyExistsError, InvalidObjectError, NotFoundError (the catalog does not exist).
         """
         database.name = fold(database.name)
         check_object_name("database", database.name)
+        if is_client_default(self._warehouse.roots, database.name, database.locationUri):
+            database.locationUri = None
         with self._store.read() as work:
             database = self._completed(work, catalog, database)
         with taken(AlreadyExistsError(f"Database {database.name} already exists")):

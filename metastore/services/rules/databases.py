@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from metastore.domain.names import fold
 from metastore.errors import InvalidInputError, InvalidObjectError
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType
 
 DEFAULT_DATABASE = "default"
+# Spark's default of `spark.sql.warehouse.dir`: this directory in the working directory of the driver.
+SPARK_WAREHOUSE: Final = "spark-warehouse"
 
 
 def complete_database(database: Database, catalog: str, home: str, now: int, roots: Roots) -> Database:
@@ -24,3 +29,16 @@ def complete_database(database: Database, catalog: str, home: str, now: int, roo
     except InvalidInputError as error:
         raise InvalidObjectError(str(error)) from None
     return database
+
+
+def is_client_default(roots: Roots, name: str | None, location: str | None) -> bool:
+    """Tells whether Spark sent this location because the statement names none: `file:/…/spark-warehouse/<name>.db`.
+
+    Spark fills it in on the client (`SessionCatalog.getDefaultDBPath`), so the server cannot tell it from one that the
+    user wrote. A location within the roots is used as it is.
+    """
+    if not location or not name or not paths.absolute([location]):
+        return False
+    parts = paths.parse(location)
+    expected = f"/{SPARK_WAREHOUSE}/{fold(name)}.db"
+    return parts.scheme == "file" and parts.path.endswith(expected) and not roots.within([location])
