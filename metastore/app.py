@@ -189,7 +189,7 @@ class Application:
         self.databases = DatabaseService(*self._changing)
         self.tables = TableService(*self._changing, self._rights)
         self.partitions = PartitionReadService(self._store)
-        self.undrop = UndropService(*self._files)
+        self.undrop = UndropService(*self._files, self._rights)
         self.notifications = NotificationService(self._store, settings.event_retention, self._rights)
         self.cleaning = CleaningService(*self._files, timedelta(seconds=settings.replaced_file_retention))
 

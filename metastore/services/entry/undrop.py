@@ -9,10 +9,20 @@ from typing import NamedTuple
 from metastore.domain import events, table_events
 from metastore.domain.names import DatabaseName, TableName, check_object_name
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
-from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError, MetastoreError, NotFoundError
+from metastore.domain.privileges import PUBLIC, CallerGrants
+from metastore.errors import (
+    AlreadyExistsError,
+    HiddenError,
+    InvalidInputError,
+    InvalidOperationError,
+    MetastoreError,
+    NotFoundError,
+)
+from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import forget_by_name, restore_by_name
 from metastore.services.files.change_loop import Attempt, FileService
+from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import move_registered, rewrite_partitions
 from metastore.services.files.planning import check_available, plan_restore
@@ -23,8 +33,9 @@ from metastore.services.rules.table_data import data_of, locations_of_partition
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop
 from metastore.storage.repositories.partitions import named
-from metastore.storage.unit_of_work import UnitOfWork
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 log = logging.getLogger("metastore.files")
@@ -66,6 +77,13 @@ class _NameTakenError(AlreadyExistsError):
 class UndropService(FileService):
     """Rules of undrop. Names are in lower case, except those of partitions."""
 
+    def __init__(
+        self, store: Store, journal: Journal, warehouse: Warehouse, authorization: Authorization | None = None
+    ) -> None:
+        """`authorization`: None if every caller may undo every drop."""
+        super().__init__(store, journal, warehouse)
+        self._authorization = authorization
+
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
         """Lists drops that can be undone, the newest first, each with the files and bytes in the trash."""
         with self._store.read() as work:
@@ -80,18 +98,22 @@ class UndropService(FileService):
     def undrop(self, target: UndropTarget) -> Undropped:
         """Undoes the newest drop of this name: all that one call dropped, truncated or overwrote.
 
+        With authorization, only the user who dropped it, the owners at that time, and administrators may undo a drop.
+
         Raises:
-            NotFoundError: no such drop can be undone, or the table or database that it belongs to is gone.
+            NotFoundError: no such drop can be undone, or not by this caller; or the table or database that it belongs
+                to is gone.
             AlreadyExistsError: the name is taken.
             InvalidOperationError: the location is taken, or later changes would be lost.
             InvalidInputError: no name, or a new name for something other than a table.
         """
         if not target.table.database:
             raise InvalidInputError("undrop needs a name: DATABASE, DATABASE.TABLE or DATABASE.TABLE@PARTITION")
+        grants = self._authorization.grants() if self._authorization else None
         try:
             for attempt in self._attempts():
                 with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
-                    restored = self._restore(work, attempt, target)
+                    restored = self._restore(work, attempt, target, grants)
         except _NameTakenError:
             raise
         except AlreadyExistsError as error:
@@ -112,11 +134,15 @@ class UndropService(FileService):
                     forget_by_name(work, catalog, table_id)
                 work.drops.purge(drop_id)
 
-    def _restore(self, work: UnitOfWork, attempt: Attempt, target: UndropTarget) -> _Restoration:
+    def _restore(
+        self, work: UnitOfWork, attempt: Attempt, target: UndropTarget, grants: CallerGrants | None
+    ) -> _Restoration:
         """Undoes the drop in the catalog and plans the moves of its files."""
         name = target.table
         live = work.tables.find(name, lock="change") if name.name else None
         drop = _choose(work, target, live)
+        if grants is not None and not _may_undo(work, grants, drop, name):
+            raise HiddenError(str(_nothing(target)))
         if not work.drops.lock(drop.id):
             raise _nothing(target)
         _check_new_name(target, drop)
@@ -298,6 +324,14 @@ def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None) ->
     return drop
 
 
+def _may_undo(work: UnitOfWork, grants: CallerGrants, drop: Drop, name: TableName) -> bool:
+    """Tells whether the caller dropped it, owned the object or its database then, or is an administrator."""
+    if grants.is_admin or (grants.user and drop.dropped_by == grants.user):
+        return True
+    owners = work.drops.owners(drop, name.name)
+    return any(grants.is_principal(kind, owner) for owner, kind in owners if owner != PUBLIC)
+
+
 def _check_new_name(target: UndropTarget, drop: Drop) -> None:
     """Raises InvalidInputError if something other than a table gets a new name, InvalidObjectError for a bad name."""
     if not target.new_name:
@@ -317,6 +351,6 @@ def _nothing(target: UndropTarget) -> NotFoundError:
     name = f"{target.table}@{target.partition}" if target.partition else str(target.table).rstrip(".")
     number = f" with the number {target.number}" if target.number is not None else ""
     return NotFoundError(
-        f"nothing of {name}{number} can be undropped: it was not dropped within METASTORE_DROP_RETENTION, or was "
-        "purged (`metastore dropped` lists the candidates)"
+        f"nothing of {name}{number} can be undropped: it was not dropped within METASTORE_DROP_RETENTION, was "
+        "purged, or was dropped by another user and you did not own it (`metastore dropped` lists the candidates)"
     )

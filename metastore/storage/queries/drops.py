@@ -195,3 +195,19 @@ KEEP_DATABASE = {
     """)  # noqa: S608 - only constants of this module
     for relation, column in {"databases": "id", "functions": "database_id", "privileges": "database_id"}.items()
 }
+
+OWNERS: Final = text("""
+    SELECT owner, owner_type FROM tables
+    WHERE id = :table_id OR (name = :table AND id IN (SELECT table_id FROM dropped_tables WHERE drop_id = :id))
+    UNION ALL
+    SELECT owner, owner_type FROM databases
+    WHERE id IN (SELECT database_id FROM dropped_tables WHERE drop_id = :id
+                 UNION ALL SELECT database_id FROM tables WHERE id = :table_id)
+    UNION ALL
+    SELECT content->>'owner', cast(content->>'owner_type' AS integer) FROM dropped_rows
+    WHERE drop_id = :id AND relation = 'databases'
+""")
+"""The owners of a drop's table and of its database, which may be dropped, too.
+
+A new database of the same name is another one: its owner has no right to what was dropped before.
+"""

@@ -84,6 +84,11 @@ class Drops:
         values = {"catalog": catalog, "database": database, "name": name, "table_id": table_id}
         return [Drop(*row) for row in self._connection.execute(statements.FIND, values)]
 
+    def owners(self, drop: Drop, table: str) -> list[tuple[str | None, int | None]]:
+        """Returns the owners, and their kinds, of the dropped table of this name (empty: none) and of its database."""
+        values = {"id": drop.id, "table_id": drop.table_id, "table": table}
+        return [(row.owner, row.owner_type) for row in self._connection.execute(statements.OWNERS, values)]
+
     def lock(self, drop_id: int) -> bool:
         """Locks a drop until the transaction ends; False if another client has restored or purged it."""
         return self._connection.execute(statements.LOCK, {"id": drop_id}).one_or_none() is not None
