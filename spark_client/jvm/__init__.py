@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 
 from spark_client.errors import SparkClientError
-from spark_client.jvm import origins, requests, versions
+from spark_client.jvm import errors, origins, requests, versions
 from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.messages import Message
 from spark_client.jvm.objects import java_class, to_python
@@ -47,7 +47,7 @@ class RequestDispatcher:
             with origins.without_origins():
                 return requests.encode_answer(self._handlers[type(message)](message, objects))
         except (SparkClientError, PySparkException) as error:
-            return json.dumps({"error": str(error)})
+            return json.dumps(errors.error_answer(error))
         except Exception as error:  # noqa: BLE001 - the caller is Java, which can only show an error that is answered
             _LOG.exception("request of the JVM failed: %s", request)
             return json.dumps({"error": f"{type(error).__name__}: {error}"})
@@ -67,6 +67,7 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     Raises UnsupportedSparkError if the rules do not compile with this Spark.
     """
     origins.install()
+    errors.install()
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call] # PySpark does not annotate it
     compiled = capabilities(gateway)
 

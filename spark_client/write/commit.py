@@ -168,7 +168,7 @@ class Commit:
             is_still_new = has_new_skew and values not in after
             if not is_still_new and (has_new_skew or not same_layout(values, before, after, write.table)):
                 raise PublishConflictError(
-                    f"the skew or the buckets of {self._name}{list(values)} changed; run the INSERT again"
+                    f"the skew or the buckets of {self._name}{list(values)} changed; run the statement again"
                 )
         self._snapshot = after
 

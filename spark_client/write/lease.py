@@ -62,7 +62,7 @@ class Lease:
         directories = sorted(set(shared))
         (is_granted,) = self._metastore.renew_write(self.query_id, locations=[location], shared=directories)
         if not is_granted:
-            raise PublishConflictError(f"{location} belongs to another write or object; run the INSERT again")
+            raise PublishConflictError(f"{location} belongs to another write or object; run the statement again")
         self._shared.update(directories)
 
     def share(self, directories: Iterable[str]) -> None:
@@ -82,7 +82,7 @@ class Lease:
         try:
             self._metastore.renew_write(self.query_id, renames=renames)
         except MetastoreRefusedError as error:
-            raise PublishConflictError(f"{error}; run the INSERT again") from error
+            raise PublishConflictError(f"{error}; run the statement again") from error
 
     def is_open(self) -> bool:
         """Returns False if the write was published, ended or cleaned."""

@@ -158,7 +158,7 @@ def test_an_append_does_not_guess_when_the_skew_has_changed(context: Context, ta
         write(context, table.name, [(21, 7, 1)], overwrite=True)
 
     before = ids(context, table)
-    with pytest.raises(errors.PublishConflictError, match="run the INSERT again"):
+    with pytest.raises(errors.PublishConflictError, match="run the statement again"):
         write(rival(context, reskew), table.name, NEW, overwrite=False)
     assert ids(context, table) == sorted({*before, 21} - {1, 2})
 

@@ -19,6 +19,7 @@ import org.apache.spark.unsafe.Platform;
  * Sends requests to Python: a JSON text and objects of the JVM (or null). The answer is a JSON text.
  *
  * Python answers {"error": one line} instead of raising, so that users do not see a Python traceback inside a Java one.
+ * With "condition" and "sql_state", the error is a ClientException.
  */
 public final class Python {
   /** An empty answer. */
@@ -70,12 +71,19 @@ public final class Python {
     }
     try {
       JsonNode reply = JSON.readTree((String) python.apply(sent(JSON.writeValueAsString(request)), objects));
-      if (reply.has("error")) throw new QueryExecutionException(reply.get("error").asText(), null);
+      if (reply.has("error")) throw failure(reply);
       return reply;
     } catch (Exception failure) {
       Platform.throwException(failure);
       return null;
     }
+  }
+
+  /** The error of a reply. It has a condition if clients are to recognize it without reading its text. */
+  private static Exception failure(JsonNode reply) {
+    String text = reply.get("error").asText();
+    if (!reply.has("condition")) return new QueryExecutionException(text, null);
+    return new ClientException(text, reply.get("condition").asText(), reply.get("sql_state").asText());
   }
 
   /**
