@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 
 from metastore.domain.skew_limit import MAX_VALUES
@@ -11,6 +11,8 @@ from spark_client.table.settings import IN_PLACE, LEASE, MAX_FILE_SIZE, MODE, VE
 from spark_client.table.skew_layout import LAYOUT, layout_problem
 
 AUTO, AUTO_COLUMNS, AUTO_SHARE = "skew.auto", "skew.auto.columns", "skew.auto.share"
+# The smallest share of the rows that a heavy value may have: a lower one needs too much memory to count.
+SMALLEST_SHARE = 0.0001
 # Names of dropped columns, separated by commas. Existing files may still contain these columns.
 DROPPED = "columns.dropped"
 _CODECS = ("plain", "none", "uncompressed", "snappy", "gzip", "zlib", "lzo", "brotli", "lz4", "lz4_raw", "zstd")
@@ -59,9 +61,32 @@ def auto_problem(table: str, *, partitioned: bool, bucketed: bool) -> str:
     return f"{table} is {kind}, but {AUTO} needs a partitioned table without buckets"
 
 
+def auto_columns(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the lower-case names in `skew.auto.columns`."""
+    names = properties.get(AUTO_COLUMNS, "").split(",")
+    return tuple(name.strip().lower() for name in names if name.strip())
+
+
+def auto_columns_problem(table: str, properties: Mapping[str, str], columns: Collection[str]) -> str:
+    """Returns the error message for names in `skew.auto.columns` that are not among the data columns, or an empty
+    text.
+    """
+    unknown = [name for name in auto_columns(properties) if name not in columns]
+    return f"{AUTO_COLUMNS} of {table}: {', '.join(unknown)} is not a data column" if unknown else ""
+
+
+def _is_share(text: str) -> bool:
+    try:
+        return SMALLEST_SHARE <= float(text) <= 1
+    except ValueError:
+        return False
+
+
 def _problem(name: str, value: str) -> str:
     if name == LAYOUT:
         return layout_problem({name: value})
+    if name == AUTO_SHARE:
+        return "" if _is_share(value) else f"{name} is {value!r}; it must be a number from {SMALLEST_SHARE} to 1"
     if name in _VALUES:
         choices = _VALUES[name]
         listed = f"{', '.join(choices[:-1])} or {choices[-1]}"

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField
 
 from metastore.client.structs import NOT_SKEWED, Skew, Table
 from spark_client.errors import InvalidInsertError
-from spark_client.table.properties import AUTO, auto_problem
+from spark_client.table.properties import AUTO, auto_columns, auto_columns_problem, auto_problem
 from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, those that it is skewed by are taken
 from spark_client.table.properties import AUTO_SHARE as SHARE
 from spark_client.table.sketch import DEFAULT_SHARE, Sketch
@@ -71,8 +71,8 @@ def choose_skew(table: Table, rows: DataFrame, kept: Collection[Values]) -> Auto
     """Returns the skew of each partition that has rows, except those in `kept`. Runs a job that reads the rows once."""
     fields = {struct_field.name.lower(): struct_field for struct_field in rows.schema.fields}
     data = {column.name for column in table.columns}
-    if unknown := [name for name in _columns(table) if name not in data]:
-        raise InvalidInsertError(f"{COLUMNS} of {table.full_name}: {', '.join(unknown)} is not a data column")
+    if problem := auto_columns_problem(table.full_name, table.parameters, data):
+        raise InvalidInsertError(problem)
     keys = tuple(fields[name] for name in _columns(table))
     if odd := [field for field in keys if not is_simple(field)]:
         type_ = odd[0].dataType.simpleString()
@@ -92,16 +92,11 @@ def choose_skew(table: Table, rows: DataFrame, kept: Collection[Values]) -> Auto
 
 
 def _columns(table: Table) -> tuple[str, ...]:
-    listed = table.parameters.get(COLUMNS, "")
-    return tuple(name.strip().lower() for name in listed.split(",") if name.strip()) or table.skew.columns
+    return auto_columns(table.parameters) or table.skew.columns
 
 
 def _sketch(table: Table, rows: DataFrame) -> Sketch:
-    text = table.parameters.get(SHARE, str(DEFAULT_SHARE))
-    try:
-        share = float(text)
-    except ValueError:
-        raise InvalidInsertError(f"{SHARE} of {table.full_name} is {text!r}, which is not a number") from None
+    share = float(table.parameters.get(SHARE, DEFAULT_SHARE))  # `check_writable` has checked it
     setting = rows.sparkSession.conf.get(MAX_VALUES_SETTING, None)
     return Sketch(share, max_values(table.parameters, setting))
 

@@ -84,17 +84,7 @@ def test_never_more_values_than_the_table_may_have(spark: Session, table_name: s
     ("partitioned", "properties", "message"),
     [
         ("PARTITIONED BY (p INT)", "", "has skew.auto, but no columns to choose from: set skew.auto.columns"),
-        (
-            "PARTITIONED BY (p INT)",
-            ", 'skew.auto.columns'='nope'",
-            "skew.auto.columns of .*: nope is not a data column",
-        ),
         ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='b'", "skew.auto.columns of .*: b has type binary"),
-        (
-            "PARTITIONED BY (p INT)",
-            ", 'skew.auto.columns'='x', 'skew.auto.share'='much'",
-            "'much', which is not a number",
-        ),
     ],
 )
 def test_what_cannot_be_picked_is_refused(
@@ -105,6 +95,28 @@ def test_what_cannot_be_picked_is_refused(
     with pytest.raises(Exception, match=message) as error:
         spark.sql(f"INSERT INTO {table_name} SELECT 1, X'00', 1")
     assert InvalidInsertError.__name__ in repr(error.value) or "QueryExecutionException" in repr(error.value)
+
+
+@pytest.mark.parametrize(
+    ("property_", "message"),
+    [
+        ("'skew.auto.columns'='nope'", "skew.auto.columns of .*: nope is not a data column"),
+        ("'skew.auto.columns'='x, p'", "skew.auto.columns of .*: p is not a data column"),
+        ("'skew.auto.share'='2'", "skew.auto.share is '2'; it must be a number from 0.0001 to 1"),
+    ],
+)
+@pytest.mark.parametrize(
+    "kind", ["(x INT) PARTITIONED BY (p INT) STORED AS ORC", "(x INT, p INT) USING orc PARTITIONED BY (p)"]
+)
+def test_create_and_alter_reject_wrong_columns_and_shares(
+    spark: Session, table_name: str, kind: str, property_: str, message: str
+) -> None:
+    with pytest.raises(InvalidStatementError, match=message):
+        spark.sql(f"CREATE TABLE {table_name} {kind} TBLPROPERTIES ('skew.auto'='true', {property_})")
+    assert not spark.catalog.tableExists(table_name)
+    spark.sql(f"CREATE TABLE {table_name} {kind}")
+    with pytest.raises(InvalidStatementError, match=message):
+        spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ({property_})")
 
 
 @pytest.mark.parametrize(

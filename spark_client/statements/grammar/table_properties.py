@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
-from spark_client.statements.grammar.tokens import tokens
+from spark_client.statements.grammar.tokens import parts, tokens
 
 _CANDIDATE = re.compile(r"\btblproperties\b", re.IGNORECASE)
 _QUOTES = "'\""
@@ -19,11 +19,13 @@ class TableProperties:
     """The properties that a statement sets, without quotes. Escapes are as written.
 
     `clauses` has PARTITIONED and CLUSTERED if a CREATE TABLE has them. None for ALTER TABLE and CREATE TABLE LIKE.
+    `columns` has the lower-case names of the data columns if the statement lists them.
     """
 
     table: str
     properties: Mapping[str, str]
     clauses: frozenset[str] | None = None
+    columns: frozenset[str] = frozenset()
 
 
 def parse(text: str) -> TableProperties | None:
@@ -40,10 +42,32 @@ def parse(text: str) -> TableProperties | None:
         elif not reader.take("ALTER", "TABLE"):
             return None
         table = reader.multipart_name()
+        columns = _columns(reader) if creates else frozenset()
         properties = _properties(reader)
     except InvalidStatementError:
         return None
-    return TableProperties(table, properties, _clauses(text) if creates else None) if table and properties else None
+    if not table or not properties:
+        return None
+    return TableProperties(table, properties, _clauses(text) if creates else None, columns - _keys(text))
+
+
+def _columns(reader: Reader) -> frozenset[str]:
+    """Reads a list of columns, if one follows, and returns their lower-case names."""
+    opening = reader.peek()
+    if opening is None or not opening.matches("("):
+        return frozenset()
+    names = (next(iter(tokens(part)), None) for part in parts(reader.brackets()))
+    return frozenset(name.text.strip("`").lower() for name in names if name)
+
+
+def _keys(text: str) -> frozenset[str]:
+    """Returns the columns of PARTITIONED BY: with USING, they are in the list of columns, too."""
+    reader = Reader(text)
+    while (token := reader.peek()) is not None:
+        if token.matches("PARTITIONED") and not token.depth and reader.take("PARTITIONED", "BY"):
+            return _columns(reader)
+        reader.next()
+    return frozenset()
 
 
 def _clauses(text: str) -> frozenset[str] | None:

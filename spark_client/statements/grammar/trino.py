@@ -54,6 +54,10 @@ def parse(text: str) -> Translation | None:
 
 def _buckets(properties: Mapping[str, list[str]]) -> str:
     if "bucketed_by" not in properties:
+        # Trino's default of bucket_count is 0.
+        if properties.get("bucket_count", ["0"]) != ["0"] or "sorted_by" in properties:
+            name = "bucket_count" if "bucket_count" in properties else "sorted_by"
+            raise InvalidStatementError(f"{name} needs bucketed_by, the columns by which rows go into buckets")
         return ""
     if "bucket_count" not in properties:
         raise InvalidStatementError("bucketed_by needs bucket_count")

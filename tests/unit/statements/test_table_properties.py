@@ -13,11 +13,15 @@ from spark_client.table.properties import problem_of
     [
         (
             "CREATE EXTERNAL TABLE IF NOT EXISTS a.t (x INT COMMENT 'TBLPROPERTIES') TBLPROPERTIES ('k'='v', a.b=true)",
-            TableProperties("a.t", {"k": "v", "a.b": "true"}, frozenset()),
+            TableProperties("a.t", {"k": "v", "a.b": "true"}, frozenset(), frozenset({"x"})),
         ),
         (
             "CREATE TABLE t (x INT COMMENT 'like') TBLPROPERTIES ('k'='v') partitioned BY (y INT) CLUSTERED BY (x) …",
-            TableProperties("t", {"k": "v"}, frozenset({"PARTITIONED", "CLUSTERED"})),
+            TableProperties("t", {"k": "v"}, frozenset({"PARTITIONED", "CLUSTERED"}), frozenset({"x"})),
+        ),
+        (
+            "CREATE TABLE t (`X` STRUCT<a: INT, b: INT>, p INT) USING orc PARTITIONED BY (p) TBLPROPERTIES ('k'='v')",
+            TableProperties("t", {"k": "v"}, frozenset({"PARTITIONED"}), frozenset({"x"})),
         ),
         ("CREATE TABLE t LIKE s TBLPROPERTIES ('k'='v')", TableProperties("t", {"k": "v"})),
         ('alter table t set tblproperties ("k" "v");', TableProperties("t", {"k": "v"})),
@@ -52,6 +56,14 @@ def test_the_name_that_is_meant_is_of_the_same_format() -> None:
 )
 def test_what_is_right_or_others_is_left_alone(properties: dict[str, str]) -> None:
     assert problem_of(properties) == ""
+
+
+@pytest.mark.parametrize("share", ["2", "0", "0.00001", "-1", "nan", "much", ""])
+def test_a_share_out_of_range_is_rejected(share: str) -> None:
+    assert (
+        problem_of({"skew.auto.share": share}) == f"skew.auto.share is {share!r}; it must be a number from 0.0001 to 1"
+    )
+    assert problem_of({"skew.auto.share": "0.05"}) == ""
 
 
 @pytest.mark.parametrize("name", ["compression", "orc.compress", "parquet.compression"])

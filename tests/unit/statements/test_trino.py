@@ -58,6 +58,8 @@ def test_statements_in_sparks_words(text: str, expected: str | None) -> None:
         ("CREATE TABLE t (p INT, a INT) WITH (partitioned_by = ARRAY['p'])", "p must be the last columns"),
         ("CREATE TABLE t (a INT) WITH (partitioned_by = ARRAY['p'])", "p is not among the columns"),
         ("CREATE TABLE t (a INT) WITH (bucketed_by = ARRAY['a'])", "needs bucket_count"),
+        ("CREATE TABLE t (a INT) WITH (bucket_count = 4)", "bucket_count needs bucketed_by"),
+        ("CREATE TABLE t (a INT) WITH (sorted_by = ARRAY['a'])", "sorted_by needs bucketed_by"),
         ("CREATE TABLE t (a INT) WITH (transactional = true)", "properties of Trino are format"),
     ],
 )
