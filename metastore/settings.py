@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from metastore.directories import absolute, default_data_dir
 from metastore.errors import ConfigurationError
+from metastore.machine import LEAST_MEMORY, worker_defaults
 
 PREFIX: Final = "METASTORE_"
 _DRIVER: Final = "postgresql+psycopg2"
@@ -43,6 +45,11 @@ def _count(default: int, help_text: str, *, low: int = 1, high: int | None = Non
 
 def _bytes(default: int, help_text: str, *, low: int, high: int | None = None, unit: str = "bytes") -> Any:
     return _setting(default, help_text, parse=int, unit=unit, low=low, high=high)
+
+
+def _derived(help_text: str, *, unit: str = "", low: int, high: int | None = None) -> Any:
+    """A number whose default, None, `Settings` replaces by one that fits the machine."""
+    return _setting(None, help_text, parse=int, unit=unit, low=low, high=high)
 
 
 def _seconds(default: float, help_text: str, *, low: float = 0.1, high: float = _DAY) -> Any:
@@ -87,7 +94,12 @@ class Settings:
     )
     http_allowed_hosts: str = _setting("", "Host names, separated by commas, under which clients may request /calls.")
     http_token_file: Path | None = _file("File of the token for /calls. Unset: http.token in the data directory.")  # noqa: RUF009 - a field
-    workers: int = _count(2, "Number of worker processes.", high=256)
+    workers: int = _derived(
+        "Number of worker processes. Unset: one per processor or CPU of the container's quota, at most 4, and fewer if "
+        "the memory does not suffice.",
+        low=1,
+        high=256,
+    )
     read_timeout: float = _seconds(
         30.0,
         "Maximum time to receive one message, in seconds, plus the size of the message divided by min_transfer_rate.",
@@ -246,10 +258,11 @@ class Settings:
     queue_timeout: float = _seconds(
         20.0, "Maximum time that a call waits for a thread or for memory, in seconds. Then it is rejected."
     )
-    memory_limit: int = _bytes(
-        400 * 2**20,
-        "Memory limit of a worker, in bytes. Calls that would exceed it are queued, then rejected.",
-        low=150 * 2**20,
+    memory_limit: int = _derived(
+        "Memory limit of a worker, in bytes. Calls that would exceed it are queued, then rejected. Unset: an equal "
+        "share of the memory of the machine or container, at most 400 MiB.",
+        unit="bytes",
+        low=LEAST_MEMORY,
     )
     max_message_bytes: int = _bytes(
         100 * 2**20, "Maximum size of a message from a client, in bytes.", low=1024, high=2**31 - 1
@@ -286,10 +299,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Resolves relative paths and the default directories. Raises ConfigurationError for a value out of range."""
-        data_dir = (_default_data_dir() if self.data_dir == _UNSET else self.data_dir).expanduser().absolute()
+        optional = bool(self.database_url and self.warehouse)
+        data_dir = default_data_dir(optional=optional) if self.data_dir == _UNSET else self.data_dir
+        data_dir = data_dir.expanduser().absolute()
         object.__setattr__(self, "data_dir", data_dir)
-        object.__setattr__(self, "warehouse", _absolute(self.warehouse or str(data_dir / "warehouse")))
+        object.__setattr__(self, "warehouse", absolute(self.warehouse or str(data_dir / "warehouse")))
         object.__setattr__(self, "database_url", database_url(self.database_url) if self.database_url else None)
+        workers, memory_limit = worker_defaults(self.workers, self.memory_limit, embedded=self.embedded)
+        object.__setattr__(self, "workers", workers)
+        object.__setattr__(self, "memory_limit", memory_limit)
         for setting in fields(self):
             _check(setting.name, getattr(self, setting.name), setting.metadata)
 
@@ -319,7 +337,7 @@ class Settings:
     @property
     def roots(self) -> tuple[str, ...]:
         """The paths and URIs of `allowed_locations`, absolute."""
-        return tuple(_absolute(part.strip()) for part in self.allowed_locations.split(",") if part.strip())
+        return tuple(absolute(part.strip()) for part in self.allowed_locations.split(",") if part.strip())
 
     @property
     def embedded(self) -> bool:
@@ -379,17 +397,3 @@ def safe_url(url: str) -> str:
     """
     url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url, flags=re.DOTALL)
     return re.sub(r"((?:^|[?&\s])(?:ssl)?password=)[^&\s]*", r"\1***", url, flags=re.IGNORECASE)
-
-
-def _absolute(warehouse: str) -> str:
-    """Resolves a relative path against the working directory. URIs stay unchanged."""
-    return warehouse if re.match(r"[A-Za-z][\w+.-]*:", warehouse) else str(Path(warehouse).expanduser().absolute())
-
-
-def _default_data_dir() -> Path:
-    """Returns `metastore` in the XDG data directory of the user."""
-    base = os.environ.get("XDG_DATA_HOME")
-    try:
-        return Path(base or Path.home() / ".local" / "share") / "metastore"
-    except RuntimeError:
-        raise ConfigurationError("The user has no home directory. Set METASTORE_DATA_DIR.") from None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     "metastore": [
-        ("errors", "context", "identity", "text_cache", "structs"),
+        ("errors", "context", "identity", "text_cache", "structs", "machine"),
+        ("directories",),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security"),
         ("storage.schema", "storage.cache", "storage.references", "storage.postgres"),

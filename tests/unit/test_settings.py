@@ -18,7 +18,7 @@ def read(**environment: str) -> Settings:
 
 def test_defaults_are_complete() -> None:
     settings = read()
-    assert (settings.host, settings.port, settings.workers) == ("127.0.0.1", 9083, 2)
+    assert (settings.host, settings.port) == ("127.0.0.1", 9083)
     assert settings.embedded
     assert settings.warehouse == str(settings.data_dir / "warehouse")
 
@@ -80,3 +80,14 @@ def test_a_password_is_never_shown(password: str) -> None:
 
 def test_a_password_among_the_parameters_is_not_shown() -> None:
     assert safe_url("postgresql://h/d?user=a&password=secret&x=1") == "postgresql://h/d?user=a&password=***&x=1"
+
+
+def test_user_without_a_home_needs_no_data_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError
+
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    read(DATABASE_URL="postgresql://h/d", WAREHOUSE="/wh")
+    with pytest.raises(ConfigurationError, match="METASTORE_DATA_DIR"):
+        read(WAREHOUSE="/wh")
