@@ -10,7 +10,7 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from metastore.background.audit import audit_logging
+from metastore.background.audit import audit_logging, failed_login_audit
 from metastore.background.cleaning import descriptor_cleaning, event_cleaning, warehouse_cleaning
 from metastore.background.expiry import expiry
 from metastore.background.recovery import drop_purging, journal_recovery, lease_renewal
@@ -69,7 +69,7 @@ from metastore.security.groups import Groups
 from metastore.security.proxy_users import ProxyUsers
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dropping import Retention
-from metastore.services.entry.audit import AuditService
+from metastore.services.entry.audit import AuditService, FailedLogins
 from metastore.services.entry.callers import CallerService
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
@@ -266,9 +266,15 @@ class Application:
             max_lifetime=settings.token_max_lifetime,
             per_owner=settings.max_tokens_per_owner,
         )
-        self.authenticator = make_authenticator(settings, self._delegation.secret)
-        self._rights = _authorization(settings, self._store, self._warehouse)
         self._audit = _audit(settings, self._store)
+        self._failed_logins = FailedLogins(self._audit) if self._audit else None
+        self.authenticator = make_authenticator(
+            settings,
+            self._delegation.secret,
+            self._delegation.alive,
+            self._failed_logins.record if self._failed_logins else lambda *_: None,
+        )
+        self._rights = _authorization(settings, self._store, self._warehouse)
 
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
@@ -283,6 +289,7 @@ class Application:
         timeout = timedelta(seconds=settings.txn_timeout)
         return (
             *([audit_logging(self._audit)] if self._audit else []),
+            *([failed_login_audit(self._failed_logins)] if self._failed_logins else []),
             expiry(TimeoutService(self._store, timeout), timeout),
             event_cleaning(self.notifications, settings.event_retention),
             warehouse_cleaning(self.cleaning, settings.cleanup_interval),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 CERTIFICATE: Final = "tls-certificate"
@@ -15,15 +16,43 @@ METHODS: Final = (CERTIFICATE, KERBEROS, TOKEN, PASSWORD, JWT)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An authenticated user. `method`: one of METHODS. `real_user`: the proxy user who acts for `user`, if any."""
+    """An authenticated user.
+
+    Attributes:
+        method: one of METHODS.
+        real_user: the proxy user who acts for `user`, if any.
+        expires_at: time at which the credential expires, in seconds since 1970; None: unknown or never.
+        credential: what the session depends on: the hash in the password file, or a token's identifier.
+    """
 
     user: str
     method: str
     real_user: str | None = None
+    expires_at: float | None = field(default=None, compare=False)
+    credential: str | bytes = field(default="", compare=False, repr=False)
 
 
 class AuthenticationFailedError(Exception):
-    """Authentication failed. The text is sent to the client: it says what to do and contains no secret."""
+    """Authentication failed. The text is sent to the client: it says what to do and contains no secret.
+
+    `user`: the name that the client claims, for the log; None if it claims none.
+    """
+
+    def __init__(self, text: str, user: str | None = None) -> None:
+        super().__init__(text)
+        self.user = user
+
+
+class AuthenticationUnavailableError(AuthenticationFailedError):
+    """The credentials could not be checked: a directory or a file is not available. This is not a wrong password."""
+
+
+class LoginPendingError(Exception):
+    """The credentials are being checked. Call `Mechanism.step` again, with the same response, when `done` is done."""
+
+    def __init__(self, done: Future[Identity]) -> None:
+        super().__init__()
+        self.done = done
 
 
 class Mechanism(Protocol):
@@ -40,7 +69,7 @@ class Mechanism(Protocol):
     def step(self, response: bytes) -> bytes:
         """Processes a response of the client and returns the next challenge. May block.
 
-        Raises AuthenticationFailedError.
+        Raises AuthenticationFailedError, LoginPendingError.
         """
 
     def wrap(self, data: bytes) -> bytes:

@@ -170,7 +170,7 @@ def _listeners(settings: Settings) -> tuple[Listener, ...]:
             "Set METASTORE_AUTHENTICATION."
         )
     # A check: each worker makes its own authenticator, but configuration errors must prevent the start.
-    make_authenticator(settings, _reject_token)
+    make_authenticator(settings, _reject_token, set, lambda *_: None)
     ProxyUsers(settings.proxy_users, Groups(settings).of)
     certificate = None
     if settings.tls_certificate and any(listener.tls != "off" for listener in configured):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
 
-from metastore.errors import ConfigurationError
+from metastore.errors import ConfigurationError, MetastoreError
 from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, AuthenticationFailedError, Identity, Mechanism
 from metastore.security.certificates import Certificates
 from metastore.security.digest_md5 import DigestMd5, Secret
@@ -13,11 +15,21 @@ from metastore.security.jwt import JsonWebTokens
 from metastore.security.kerberos import Kerberos
 from metastore.security.ldap import Directory
 from metastore.security.listener_settings import listeners
-from metastore.security.passwords import Check, PasswordFile, Plain
+from metastore.security.passwords import Check, LoginGuard, PasswordFile, Plain
+from metastore.security.throttle import ThrottledError
 from metastore.settings import Settings
 
-StartMechanism = Callable[[frozenset[str], bool], Mechanism]
-"""Starts a SASL mechanism. Arguments: the listener's methods; whether the connection is encrypted."""
+log = logging.getLogger("metastore.security")
+
+_SHOWN: Final = 200  # characters of a name in the log
+StartMechanism = Callable[[frozenset[str], bool, str], Mechanism]
+"""Starts a SASL mechanism. Arguments: the listener's methods; whether the connection is encrypted; the peer."""
+
+AliveTokens = Callable[[Collection[bytes]], set[bytes]]
+"""Takes identifiers of delegation tokens; returns those that are neither cancelled nor expired."""
+
+FailedLogin = Callable[[str | None, str, str], None]
+"""Records a failed login. Arguments: the claimed user, if any; the peer ("host:port"); the reason."""
 
 
 class Authenticator:
@@ -30,13 +42,17 @@ class Authenticator:
         bearer: Callable[[str], Identity] | None = None,
         *,
         without_tls: bool = False,
+        sessions: SessionChecks | None = None,
+        record_failure: FailedLogin = lambda *_: None,
     ) -> None:
+        self._sessions = sessions or SessionChecks()
+        self._record_failure = record_failure
         self._certificates = certificates
         self._mechanisms = mechanisms
         self._bearer = bearer
         self._without_tls = without_tls
 
-    def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
+    def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool, peer: str) -> Mechanism:
         """Starts a SASL mechanism. Raises AuthenticationFailedError, with Hive's text, if it is not offered."""
         offered = {key: start for key, (enabled_by, start) in self._mechanisms.items() if enabled_by & methods}
         if name not in offered:
@@ -45,7 +61,7 @@ class Authenticator:
                 f"Unsupported mechanism type {name[:40]}: this metastore offers {names} "
                 f"(METASTORE_AUTHENTICATION={','.join(sorted(methods))})"
             )
-        return offered[name](methods, encrypted)
+        return offered[name](methods, encrypted, peer)
 
     def certificate(self, certificate: dict[str, Any]) -> Identity:
         """Returns the user of a client certificate. Raises AuthenticationFailedError."""
@@ -61,28 +77,84 @@ class Authenticator:
             )
         return self._bearer(token)
 
+    def failed(self, error: AuthenticationFailedError, peer: str) -> None:
+        """Logs a failed login, and records it in the audit trail unless a delay rejected it without a check."""
+        log.warning("login failed: user=%r address=%s: %s", (error.user or "-")[:_SHOWN], peer, error)
+        if not isinstance(error, ThrottledError):
+            self._record_failure(error.user, peer, str(error))
 
-def make_authenticator(settings: Settings, secret: Secret) -> Authenticator:
-    """Returns the authenticator of these settings. `secret` looks up delegation tokens. Raises ConfigurationError."""
+    def ended(self, identities: Sequence[Identity]) -> list[str]:
+        """Returns, for each identity, why its connections have to end, or an empty text. May block."""
+        return self._sessions.ended(identities)
+
+
+class SessionChecks:
+    """Finds identities whose credentials are no longer valid. `alive` looks up delegation tokens."""
+
+    def __init__(self, passwords: PasswordFile | None = None, alive: AliveTokens | None = None) -> None:
+        self._passwords = passwords
+        self._alive = alive
+
+    def ended(self, identities: Sequence[Identity]) -> list[str]:
+        """As `Authenticator.ended`. If the password file or the database is not available, sessions continue."""
+        tokens = {identity.credential for identity in identities if identity.method == TOKEN}
+        alive = self._alive_of({token for token in tokens if isinstance(token, bytes)})
+        now = time.time()
+        return [self._reason(identity, now, alive) for identity in identities]
+
+    def _alive_of(self, tokens: set[bytes]) -> set[bytes]:
+        try:
+            return self._alive(tokens) if tokens and self._alive else tokens
+        except MetastoreError as error:
+            log.warning("connections by delegation tokens are not checked: %s", error)
+            return tokens
+
+    def _reason(self, identity: Identity, now: float, alive: set[bytes]) -> str:
+        if identity.expires_at is not None and identity.expires_at < now:
+            return f"the {identity.method} of {identity.user} has expired"
+        credential = identity.credential
+        if isinstance(credential, bytes):
+            return (
+                "" if credential in alive else f"the delegation token of {identity.user} was cancelled or has expired"
+            )
+        if identity.method == PASSWORD and credential and self._passwords:
+            try:
+                if not self._passwords.has(identity.user, credential):
+                    return f"user {identity.user} was removed from the password file, or has another password"
+            except ConfigurationError as error:
+                log.warning("connections by password are not checked: %s", error)
+        return ""
+
+
+def make_authenticator(
+    settings: Settings, secret: Secret, alive: AliveTokens, record_failure: FailedLogin
+) -> Authenticator:
+    """Returns the authenticator of these settings. `secret` and `alive` look up delegation tokens.
+
+    Raises ConfigurationError.
+    """
     methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
     mechanisms: dict[str, tuple[frozenset[str], StartMechanism]] = {}
     if KERBEROS in methods:
         kerberos = Kerberos(settings.kerberos_keytab, settings.kerberos_auth_to_local, settings.kerberos_protection)
-        mechanisms["GSSAPI"] = frozenset((KERBEROS,)), lambda _methods, _encrypted: kerberos.start()
+        mechanisms["GSSAPI"] = frozenset((KERBEROS,)), lambda *_: kerberos.start()
     if TOKEN in methods:
-        mechanisms["DIGEST-MD5"] = frozenset((TOKEN,)), lambda _methods, _encrypted: DigestMd5(secret)
+        mechanisms["DIGEST-MD5"] = frozenset((TOKEN,)), lambda *_: DigestMd5(secret)
     tokens = None
     checks: dict[str, list[Check]] = {PASSWORD: [], JWT: []}
     if JWT in methods:
         tokens = JsonWebTokens(settings.jwt_keys, settings.jwt_issuer, settings.jwt_audience, settings.jwt_user_claim)
         checks[JWT].append(tokens.check)
+    file = PasswordFile(settings.password_file) if PASSWORD in methods and settings.password_file else None
     if PASSWORD in methods:
-        checks[PASSWORD] += _password_checks(settings)
+        checks[PASSWORD] += _password_checks(settings, file)
     if methods & checks.keys():
+        guard = LoginGuard()
 
-        def plain(accepted: frozenset[str], encrypted: bool) -> Mechanism:
+        def plain(accepted: frozenset[str], encrypted: bool, peer: str) -> Mechanism:
             enabled = [check for method in (JWT, PASSWORD) if method in accepted for check in checks[method]]
-            return Plain(enabled, encrypted=encrypted, without_tls=settings.allow_password_without_tls)
+            without_tls = settings.allow_password_without_tls
+            return Plain(enabled, encrypted=encrypted, without_tls=without_tls, guard=guard, peer=peer)
 
         mechanisms["PLAIN"] = frozenset(checks), plain
     return Authenticator(
@@ -90,6 +162,8 @@ def make_authenticator(settings: Settings, secret: Secret) -> Authenticator:
         mechanisms,
         tokens.identity if tokens else None,
         without_tls=settings.allow_password_without_tls,
+        sessions=SessionChecks(file, alive),
+        record_failure=record_failure,
     )
 
 
@@ -104,10 +178,9 @@ def directory(settings: Settings) -> Directory:
     )
 
 
-def _password_checks(settings: Settings) -> list[Check]:
+def _password_checks(settings: Settings, file: PasswordFile | None) -> list[Check]:
     checks: list[Check] = []
-    if settings.password_file:
-        file = PasswordFile(settings.password_file)
+    if file:
         file.users()  # reports an unreadable file at start, not at the first login
         checks.append(file.check)
     if settings.ldap_url:

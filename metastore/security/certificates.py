@@ -48,7 +48,8 @@ class Certificates:
         Raises AuthenticationFailedError if it has expired, or if the pattern matches no user or several.
         """
         # TLS checks the dates in a full handshake only: a resumed session keeps the certificate that it began with.
-        if ssl.cert_time_to_seconds(certificate["notAfter"]) < time.time():
+        expires_at = ssl.cert_time_to_seconds(certificate["notAfter"])
+        if expires_at < time.time():
             raise AuthenticationFailedError("The client certificate has expired")
         names = _emails(certificate) if self._by_email else [subject(certificate)]
         users = {match[1] for match in map(self._pattern.fullmatch, names) if match and match[1]}
@@ -58,7 +59,7 @@ class Certificates:
                 f"Certificate {text} names no user: METASTORE_TLS_USER_PATTERN does not match"
                 + (" exactly one" if users else "")
             )
-        return Identity(users.pop(), CERTIFICATE)
+        return Identity(users.pop(), CERTIFICATE, expires_at=float(expires_at))
 
 
 def subject(certificate: dict[str, Any]) -> str:

@@ -58,7 +58,7 @@ class JsonWebTokens:
         user = claims[self._claim]
         if not isinstance(user, str) or not user:
             raise AuthenticationFailedError(f"Authentication error: the JWT's claim {self._claim} names no user")
-        return Identity(user, JWT)
+        return Identity(user, JWT, expires_at=float(claims["exp"]) + _LEEWAY)
 
     def check(self, _user: str, password: str) -> Identity | None:
         """Verifies a token that is sent as a password. Returns None if the password is not a token."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError
-from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
+from metastore.identity import PASSWORD, AuthenticationUnavailableError, Identity
 
 log = logging.getLogger("metastore.security")
 
@@ -55,7 +55,7 @@ class Directory:
     def check(self, user: str, password: str) -> Identity | None:
         """Binds as this user. Returns the identity under its canonical name, or None if name or password is wrong.
 
-        Raises AuthenticationFailedError if the directory does not respond.
+        Raises AuthenticationUnavailableError if the directory does not respond.
         """
         name = canonical_name(user)
         if not name or not password:  # an empty password would be an anonymous bind, which succeeds (RFC 4513, 5.1.2)
@@ -65,7 +65,7 @@ class Directory:
             return Identity(name, PASSWORD) if connection.bind() else None
         except self._ldap.core.exceptions.LDAPException as error:
             log.warning("LDAP does not answer: %s", error)
-            raise AuthenticationFailedError("The LDAP directory does not answer; try again") from error
+            raise AuthenticationUnavailableError("The LDAP directory does not answer; try again") from error
         finally:
             self._disconnect(connection)
 

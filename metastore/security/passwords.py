@@ -11,12 +11,21 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
 from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError
-from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
+from metastore.identity import (
+    PASSWORD,
+    AuthenticationFailedError,
+    AuthenticationUnavailableError,
+    Identity,
+    LoginPendingError,
+)
+from metastore.security.login_pool import LoginPool
+from metastore.security.throttle import LoginThrottle, host_of
 
 log = logging.getLogger("metastore.security")
 
@@ -31,13 +40,50 @@ Check = Callable[[str, str], Identity | None]
 """Takes name and password; returns the user, or None if they are wrong. Raises AuthenticationFailedError."""
 
 
+class LoginGuard:
+    """Checks passwords in a `LoginPool`, with delays after failures (`LoginThrottle`)."""
+
+    def __init__(self) -> None:
+        self._pool = LoginPool()
+        self._throttle = LoginThrottle()
+
+    def submit(self, user: str, password: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
+        """Starts a check. Its future raises AuthenticationFailedError, as this method does while a delay runs."""
+        self._throttle.check(user, peer)
+
+        def checked() -> Identity:
+            self._throttle.check(user, peer)
+            try:
+                identity = check()
+            except AuthenticationUnavailableError:
+                raise
+            except AuthenticationFailedError:
+                self._throttle.failed(user, peer)
+                raise
+            self._throttle.succeeded(user, peer)
+            return identity
+
+        known = self._throttle.knows(user, peer)
+        return self._pool.submit((user, host_of(peer)), password, checked, first=known)
+
+
 class Plain:
     """SASL PLAIN (RFC 4616). As in Hive, the authorization id may be missing."""
 
     protects = False
 
-    def __init__(self, checks: Sequence[Check], *, encrypted: bool, without_tls: bool) -> None:
-        """Raises AuthenticationFailedError if the connection must be encrypted and is not."""
+    def __init__(
+        self,
+        checks: Sequence[Check],
+        *,
+        encrypted: bool,
+        without_tls: bool,
+        guard: LoginGuard | None = None,
+        peer: str = "",
+    ) -> None:
+        """With a `guard`, `step` does not block. Raises AuthenticationFailedError if the connection must be encrypted
+        and is not.
+        """
         if not (encrypted or without_tls):
             raise AuthenticationFailedError(
                 "This metastore accepts passwords over TLS only: set hive.metastore.use.SSL=true "
@@ -45,37 +91,58 @@ class Plain:
             )
         self.identity: Identity | None = None
         self._checks = checks
+        self._guard, self._peer = guard, peer
+        self._pending: Future[Identity] | None = None
 
     def step(self, response: bytes) -> bytes:
         """Verifies the password (`Mechanism.step`)."""
-        try:
-            fields = response.decode().split("\0")
-        except UnicodeDecodeError:
-            raise AuthenticationFailedError("SASL PLAIN: the message is not UTF-8") from None
-        if len(response) > _MAX_LENGTH or len(fields) not in (2, 3):
-            raise AuthenticationFailedError("SASL PLAIN: the message is not [authzid] NUL user NUL password")
-        authorization_id, user, password = ["", *fields][-3:]
-        if not user or not password:
-            raise AuthenticationFailedError("SASL PLAIN: user or password is missing")
+        authorization_id, user, password = _fields(response)
+        if self._guard and self._pending is None:
+            self._pending = self._guard.submit(user, password, self._peer, lambda: self._checked(user, password))
+        if self._pending is not None and not self._pending.done():
+            raise LoginPendingError(self._pending)
+        identity = self._pending.result() if self._pending else self._checked(user, password)
+        if authorization_id not in ("", user, identity.user):
+            raise AuthenticationFailedError(
+                f"{identity.user} cannot log in as {authorization_id}: leave the authorization id empty", identity.user
+            )
+        self.identity = identity
+        return b""
+
+    def _checked(self, user: str, password: str) -> Identity:
         for check in self._checks:
             try:
                 identity = check(user, password)
             except ConfigurationError as error:
                 log.error("%s", error)
-                raise AuthenticationFailedError("This metastore cannot check passwords now; see its log") from error
+                raise AuthenticationUnavailableError(
+                    "This metastore cannot check passwords now; see its log", user
+                ) from error
+            except AuthenticationFailedError as error:
+                error.user = error.user or user
+                raise
             if identity:
-                if authorization_id not in ("", user, identity.user):
-                    raise AuthenticationFailedError(
-                        f"{identity.user} cannot log in as {authorization_id}: leave the authorization id empty"
-                    )
-                self.identity = identity
-                return b""
-        raise AuthenticationFailedError(WRONG)
+                return identity
+        raise AuthenticationFailedError(WRONG, user)
 
     def wrap(self, data: bytes) -> bytes:
         return data
 
     unwrap = wrap
+
+
+def _fields(response: bytes) -> tuple[str, str, str]:
+    """Returns authorization id, user and password. Raises AuthenticationFailedError if the message is malformed."""
+    try:
+        fields = response.decode().split("\0")
+    except UnicodeDecodeError:
+        raise AuthenticationFailedError("SASL PLAIN: the message is not UTF-8") from None
+    if len(response) > _MAX_LENGTH or len(fields) not in (2, 3):
+        raise AuthenticationFailedError("SASL PLAIN: the message is not [authzid] NUL user NUL password")
+    authorization_id, user, password = ["", *fields][-3:]
+    if not user or not password:
+        raise AuthenticationFailedError("SASL PLAIN: user or password is missing")
+    return authorization_id, user, password
 
 
 class PasswordFile:
@@ -94,7 +161,13 @@ class PasswordFile:
         stored = self.users().get(user, self._dummy)
         with self._hashing:
             correct = matches(stored, password)
-        return Identity(user, PASSWORD) if correct and stored is not self._dummy else None
+        if not correct or stored is self._dummy:
+            return None
+        return Identity(user, PASSWORD, credential=stored)
+
+    def has(self, user: str, stored: str) -> bool:
+        """Returns whether the user still has this hash. Raises ConfigurationError if the file is not readable."""
+        return self.users().get(user) == stored
 
     def users(self) -> dict[str, str]:
         """Returns hashes by user. Raises ConfigurationError if the file is not readable."""

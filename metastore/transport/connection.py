@@ -56,12 +56,13 @@ class Connection:
         self.state = State.HANDSHAKE
         self.address = Address("")
         self.estimate = CallEstimate()  # QUEUED and EXECUTING
+        self.opened = time.monotonic()
         self._options = options
         self._open_session = open_session
         self._memory = memory
         self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
         self._listener = listener or Listener()
-        self._handshake = Handshake(sock, self._reader, self._listener)
+        self.handshake = Handshake(sock, self._reader, self._listener, peer)
         self._wire: WireSession | None = None  # from RECEIVING on
         self._scanner: MessageScanner | None = None  # RECEIVING: of an unframed request that did not arrive at once
         # Start of the timer of the current state (monotonic), 0: no timer runs. It keeps running from HANDSHAKE to the
@@ -76,13 +77,13 @@ class Connection:
     @property
     def socket(self) -> socket.socket:
         """The client's socket."""
-        return self._handshake.socket
+        return self.handshake.socket
 
     @property
     def held(self) -> int:
         """Bytes of requests and replies in the buffers of this connection."""
         pending = self._wire.writer.pending if self._wire else 0
-        return self._reader.size + self._handshake.buffered + pending
+        return self._reader.size + self.handshake.buffered + pending
 
     @property
     def timed(self) -> bool:
@@ -92,12 +93,11 @@ class Connection:
     @property
     def serves_calls(self) -> bool:
         """Whether calls of this client are executed: its handshake has succeeded, and it is not being drained."""
-        refused = self._handshake.refusal is not None or self._last_reply
+        refused = self.handshake.refusal is not None or self._last_reply
         return self._wire is not None and not refused and self.state is not State.DRAINING
 
     @property
-    def replied(self) -> int:
-        """Bytes of the last reply."""
+    def replied(self) -> int:  # bytes
         return self._wire.writer.written if self._wire else 0
 
     @property
@@ -197,7 +197,7 @@ class Connection:
 
     def _receive(self) -> State:
         received = self._reader.receive()
-        if received is None and self._handshake.tls_pending:
+        if received is None and self.handshake.tls_pending:
             self._since = self._since or time.monotonic()
             return State.TLS_HANDSHAKE
         if received == 0:
@@ -207,17 +207,17 @@ class Connection:
         return self._parse()
 
     def _continue_tls(self) -> State:
-        self._handshake.continue_tls()
-        return State.HANDSHAKE if self._handshake.tls_pending else self._receive()
+        self.handshake.continue_tls()
+        return State.HANDSHAKE if self.handshake.tls_pending else self._receive()
 
     def _parse(self) -> State:
         """Looks for a complete request, or step of the handshake, in the buffer."""
         reader, wire = self._reader, self._wire
         available = reader.size - reader.start
-        timed = available or self._handshake.client_must_send
+        timed = available or self.handshake.client_must_send
         self._since = (self._since or time.monotonic()) if timed else 0.0
         if wire is None:
-            result = self._handshake.advance()
+            result = self.handshake.advance()
             if isinstance(result, State):
                 return result
             wire = self._begin_thrift(result)
@@ -239,7 +239,7 @@ class Connection:
         return State.RECEIVING if available < CHUNK or self._memory.allows(CHUNK) else State.AWAITING_MEMORY
 
     def _begin_thrift(self, wire_format: WireFormat) -> WireSession:
-        handshake = self._handshake
+        handshake = self.handshake
         if handshake.refusal and not self._listener.full:
             logger.warning("connection from %s: its calls are rejected: %s", self.peer, handshake.refusal)
         self._wire = wire = open_wire_session(
@@ -256,12 +256,12 @@ class Connection:
     def _execute(self) -> State:
         wire, reader = self._wire, self._reader
         if wire is None:
-            self._handshake.authenticate()
-            return self._parse()
+            self.handshake.authenticate()
+            return State.VERIFYING if self.handshake.login else self._parse()
         self.state = State.EXECUTING
         wire.writer.begin()
         try:
-            wire.handle(self._options.max_container_length, reader.length, self._handshake.refusal)
+            wire.handle(self._options.max_container_length, reader.length, self.handshake.refusal)
         except IncompleteError:
             reader.restart_unmetered()
             self._scanner = MessageScanner(wire.wire_format, reader.start)
@@ -328,13 +328,13 @@ class Connection:
 
     def _reject(self, reason: str) -> State:
         if self._wire is None:
-            raise self._handshake.rejection(reason)
+            raise self.handshake.rejection(reason)
         return self._answer(self._wire, reason) if self._skippable(self._wire.wire_format) else State.CLOSED
 
     def _reject_connection(self, error: ConnectionRejectedError) -> State:
         """Tells a client in its own protocol why it is rejected, and waits until it closes."""
         self._log_closed(str(error), logging.WARNING)
-        return self._begin_draining() if self._handshake.send(error.answer) else State.CLOSED
+        return self._begin_draining() if self.handshake.send(error.answer) else State.CLOSED
 
     def _answer_malformed(self, reason: str) -> State:
         """Answers a request that cannot be decoded with an error, if its head is intact."""
@@ -342,8 +342,8 @@ class Connection:
         if wire is None or self._last_reply or wire.writer.pending:
             return State.CLOSED
         try:
-            if self._handshake.requests:
-                return self._reject_connection(self._handshake.rejection(f"Rejected: {reason}", 400))
+            if self.handshake.requests:
+                return self._reject_connection(self.handshake.rejection(f"Rejected: {reason}", 400))
             if self._keep_head(wire.wire_format):
                 return self._answer(wire, f"Rejected: {reason}")
         except (TTransportException, TProtocolException):
@@ -362,8 +362,8 @@ class Connection:
         if reader.length is not None:
             reader.restart_unmetered()
             return True
-        if self._handshake.requests:
-            raise self._handshake.rejection("The request is incomplete, and there is no memory for the rest; try again")
+        if self.handshake.requests:
+            raise self.handshake.rejection("The request is incomplete, and there is no memory for the rest; try again")
         if not wire_format.framed:
             end = MessageScanner(wire_format, reader.start).find(reader.store, reader.size)
             if end is not None:
@@ -394,6 +394,7 @@ class Connection:
         State.RECEIVING: _receive,
         State.AWAITING_MEMORY: _receive,
         State.QUEUED: _execute,
+        State.VERIFYING: _execute,
         State.SENDING: _send,
         State.DRAINING: _drain,
     }

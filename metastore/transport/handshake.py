@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import socket
+from concurrent.futures import Future
 from typing import Final
 
-from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity, Mechanism
+from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity, LoginPendingError, Mechanism
 from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
 from metastore.transport.http import ConnectionRejectedError, Requests
@@ -28,16 +29,19 @@ class Handshake:
         identity: the authenticated user, or None.
         refusal: error text for each call of this client, or None if its calls are executed. Set when Thrift begins.
         requests: the HTTP requests; None if the client does not speak HTTP.
+        login: the check of a password that runs in another thread; None if there is none.
         tls_pending: whether TLS has begun and is not established: `continue_tls` must be called.
         finished: whether the first Thrift message has begun.
     """
 
-    def __init__(self, sock: socket.socket, reader: MessageReader, listener: Listener) -> None:
+    def __init__(self, sock: socket.socket, reader: MessageReader, listener: Listener, peer: str) -> None:
         self.socket = sock
+        self._peer = peer
         self.stream: Stream = sock
         self.identity: Identity | None = None
         self.refusal: str | None = None
         self.requests: Requests | None = None
+        self.login: Future[Identity] | None = None
         self.tls_pending = False
         self.finished = False
         self._reader = reader
@@ -109,9 +113,11 @@ class Handshake:
         return self._advance_http(self.requests) if self.requests else self._advance_sasl()
 
     def authenticate(self) -> None:
-        """Checks the SASL message or the HTTP credentials that have arrived. May block. Raises ConnectionRejectedError.
+        """Checks the SASL message or the HTTP credentials that have arrived. May block.
 
-        Blocking: password hashes, Kerberos, LDAP and fetching JWT keys. Therefore it runs in a thread for calls.
+        If `login` is set afterwards, it has to be called again when that is done. Raises ConnectionRejectedError.
+
+        Blocking: Kerberos and fetching JWT keys. Therefore it runs in a thread for calls.
         """
         if self.requests:
             self.requests.identity()
@@ -120,8 +126,14 @@ class Handshake:
         if exchange is None:
             return
         try:
+            self.login = None
             response = exchange.respond(self._reader)
+        except LoginPendingError as pending:
+            self.login = pending.done
+            return
         except AuthenticationFailedError as error:
+            if self._listener.authenticator:
+                self._listener.authenticator.failed(error, self._peer)
             raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
         self.send(response)
         if exchange.mechanism and exchange.done:
@@ -158,7 +170,7 @@ class Handshake:
             raise http.refusal(401, str(error)) from error
         if listener.tls == REQUIRED and not self.encrypted:
             raise http.refusal(403, listener.refusal(None, encrypted=False))
-        self.requests = Requests(listener, self.identity, encrypted=self.encrypted, send=self.send)
+        self.requests = Requests(listener, self.identity, encrypted=self.encrypted, send=self.send, peer=self._peer)
 
     def _advance_http(self, requests: Requests) -> WireFormat | State:
         if not requests.head_arrived(self._reader):
@@ -184,6 +196,8 @@ class Handshake:
             self._use_certificate()
             self.refusal = self._listener.refusal(self.identity, encrypted=self.encrypted) or None
         except AuthenticationFailedError as error:
+            if self._listener.authenticator:
+                self._listener.authenticator.failed(error, self._peer)
             self.refusal = str(error)
         if self.refusal is None:
             self._reader.lift_limit()
@@ -210,4 +224,5 @@ class Handshake:
                 "This metastore requires no authentication (METASTORE_AUTHENTICATION=none): "
                 "set hive.metastore.sasl.enabled=false"
             )
-        return listener.authenticator.mechanism(name, listener.authentication, encrypted=encrypted)
+        methods = listener.authentication
+        return listener.authenticator.mechanism(name, methods, encrypted=encrypted, peer=self._peer)

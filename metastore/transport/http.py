@@ -77,13 +77,20 @@ class Requests:
     """The sequence of requests on one connection."""
 
     def __init__(
-        self, listener: Listener, certified: Identity | None, *, encrypted: bool, send: Callable[[bytes], bool]
+        self,
+        listener: Listener,
+        certified: Identity | None,
+        *,
+        encrypted: bool,
+        send: Callable[[bytes], bool],
+        peer: str = "",
     ) -> None:
         """`certified`: user of the client certificate, if any. `send` sends a few bytes to the client."""
         self._listener = listener
         self._certified = certified
         self.encrypted = encrypted
         self._send = send
+        self._peer = peer
         self._request: Request | None = None
 
     def head_arrived(self, reader: MessageReader) -> bool:
@@ -124,6 +131,7 @@ class Requests:
             try:
                 return listener.authenticator.bearer(token.strip(), encrypted=self.encrypted)
             except AuthenticationFailedError as error:
+                listener.authenticator.failed(error, self._peer)
                 raise refusal(401, str(error)) from error
         if self._certified:
             return self._certified

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from metastore.identity import CERTIFICATE, JWT, KERBEROS, PASSWORD, TOKEN, Identity, Mechanism
+from metastore.identity import (
+    CERTIFICATE,
+    JWT,
+    KERBEROS,
+    PASSWORD,
+    TOKEN,
+    AuthenticationFailedError,
+    Identity,
+    Mechanism,
+)
 from metastore.transport.tls import OFF, REQUIRED, Certificate
 
 _METHOD_TEXTS: Final = {
@@ -20,14 +30,20 @@ _METHOD_TEXTS: Final = {
 class Authenticator(Protocol):
     """Verifies the credentials of clients. One in each worker. Methods raise AuthenticationFailedError."""
 
-    def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool) -> Mechanism:
-        """Starts a SASL mechanism; fails if none of `methods` uses it."""
+    def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool, peer: str) -> Mechanism:
+        """Starts a SASL mechanism for the client at `peer` ("host:port"); fails if none of `methods` uses it."""
 
     def certificate(self, certificate: dict[str, Any]) -> Identity:
         """Returns the user of a verified client certificate (`ssl.SSLSocket.getpeercert`)."""
 
     def bearer(self, token: str, *, encrypted: bool) -> Identity:
         """Verifies a JWT and returns its user. May block."""
+
+    def failed(self, error: AuthenticationFailedError, peer: str) -> None:
+        """Records a failed login. Raises nothing."""
+
+    def ended(self, identities: Sequence[Identity]) -> list[str]:
+        """Returns, for each identity, why its connections have to end, or an empty text. May block."""
 
 
 @dataclass(frozen=True, kw_only=True)

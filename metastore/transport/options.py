@@ -29,6 +29,7 @@ class TransportOptions:
         read_timeout: seconds for a whole request, from its first byte. There is no limit between requests.
         write_timeout: seconds for a whole reply.
         min_transfer_rate: bytes a second. Both timeouts are extended as long as a client is faster.
+        session_max_age: seconds after which the connection of an authenticated user is closed; 0: no limit.
         drain_timeout: seconds for unfinished calls after SIGTERM.
         hung_after: seconds without a heartbeat after which a worker is killed and replaced.
         spare_thread_timeout: seconds after which an idle thread ends, if another one waits.
@@ -49,6 +50,7 @@ class TransportOptions:
     max_container_length: int = 1_000_000
     read_timeout: float = 30.0
     write_timeout: float = 60.0
+    session_max_age: float = 86_400.0
     drain_timeout: float = 20.0
     hung_after: float = 10.0
     spare_thread_timeout: float = 30.0

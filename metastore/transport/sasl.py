@@ -42,6 +42,7 @@ class SaslExchange:
         self._start_mechanism = start_mechanism
         self.mechanism: Mechanism | None = None
         self.done = False
+        self._message: tuple[int, bytes] | None = None  # while the mechanism checks it
 
     def message_arrived(self, reader: MessageReader) -> bool:
         """Returns whether the next message is complete. Raises AuthenticationFailedError if it is too large."""
@@ -58,11 +59,19 @@ class SaslExchange:
     def respond(self, reader: MessageReader) -> bytes:
         """Consumes the next message and returns the response. May block in the mechanism.
 
-        Raises AuthenticationFailedError; raises TTransportException if the client has ended the exchange.
+        Raises AuthenticationFailedError; raises TTransportException if the client has ended the exchange. After a
+        LoginPendingError, the next call continues with the same message.
         """
-        status, length = _HEAD.unpack(reader.read(_HEAD.size))
-        payload = reader.readAll(length) if length else b""
-        reader.discard_read()
+        if self._message is None:
+            status, length = _HEAD.unpack(reader.read(_HEAD.size))
+            self._message = status, reader.readAll(length) if length else b""
+            reader.discard_read()
+        status, payload = self._message
+        response = self._response(status, payload)
+        self._message = None
+        return response
+
+    def _response(self, status: int, payload: bytes) -> bytes:
         if status in (BAD, ERROR):
             text = payload[:500].decode(errors="replace")
             raise TTransportException(message=f"the client ended the SASL exchange: {text}")

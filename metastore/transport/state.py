@@ -11,6 +11,8 @@
 |                 |                                 | listener requires TLS or a user   | authenticated               |
 | TLS_HANDSHAKE   | its turn in `TlsScheduler`      | read_timeout, same clock          | in OpenSSL, some KiB        |
 | AUTHENTICATING  | a SASL message or an HTTP head  | read_timeout, same clock          | 64 KiB                      |
+| VERIFYING       | another thread that checks the  | none: the checks are bounded      | 64 KiB                      |
+|                 | password; then QUEUED           |                                   |                             |
 | RECEIVING       | the rest of a request           | none before its first byte; then  | up to max_message_bytes     |
 |                 |                                 | read_timeout + bytes / min rate   |                             |
 | AWAITING_MEMORY | free memory; nothing is read    | queue_timeout, then rejected      | the part that has arrived   |
@@ -43,4 +45,5 @@ class State(enum.IntEnum):
     EXECUTING = enum.auto()
     SENDING = enum.auto()
     DRAINING = enum.auto()
+    VERIFYING = enum.auto()
     CLOSED = enum.auto()

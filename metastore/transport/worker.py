@@ -21,6 +21,7 @@ from metastore.transport.accept_balance import AcceptTurn
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Application
+from metastore.transport.session_review import SessionReview
 from metastore.transport.worker_pool import WorkerPool
 
 logger = logging.getLogger("metastore.transport")
@@ -61,6 +62,9 @@ def run_worker(
         policy = replace(listener, authenticator=application.authenticator) if listener.authentication else listener
         arguments = (server_socket, policy, pool, draining, turn)
         threading.Thread(target=_accept, args=arguments, name="accept", daemon=True).start()
+    if any(listener.authentication for _, listener in sockets):
+        review = SessionReview(pool, application.authenticator, options.session_max_age)
+        threading.Thread(target=review.run, args=(draining,), name="sessions", daemon=True).start()
     os.set_blocking(report, False)
     heartbeat_due = 0.0
     while not select.select([lifeline], [], [], _CHECK_INTERVAL if heartbeat_due else 0)[0]:

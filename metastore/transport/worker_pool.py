@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
+from metastore.identity import Identity
 from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection
@@ -58,7 +59,7 @@ class WorkerPool:
         self._awaiting_memory: dict[Connection, float] = {}  # with the time since when
         self._queue = FairQueue()
         self._queued = 0
-        self._tls_scheduler = TlsScheduler(self._dispatch_after_tls, lambda: self._admission.calls > 0)
+        self._tls_scheduler = TlsScheduler(self._dispatch_from_outside, lambda: self._admission.calls > 0)
         self._threads = 0
         self._waiting = 0  # threads in epoll_wait
         self._draining = False
@@ -160,6 +161,19 @@ class WorkerPool:
                 self._all_closed.wait_for(lambda: not self._connections, min(0.1, deadline - time.monotonic()))
         return sum(each.busy or each.state is State.SENDING for each in list(self._connections.values()))
 
+    def sessions(self) -> list[tuple[Connection, Identity]]:
+        """Lists the connections of authenticated users."""
+        with self._lock:
+            connections = list(self._connections.values())
+        return [(each, identity) for each in connections if (identity := each.handshake.identity)]
+
+    def end_session(self, connection: Connection, reason: str, *, cut: bool) -> None:
+        """Closes a connection. If it executes a call, only with `cut`."""
+        with self._lock:
+            is_open = self._connections.get(connection.number) is connection
+            if is_open and (cut or not (connection.busy or self._is_serving(connection))):
+                connection.abort(reason)
+
     def _is_serving(self, connection: Connection) -> bool:
         """Returns whether a call has begun to arrive, or its reply is not sent yet."""
         return connection.serves_calls and connection in self._timed
@@ -251,15 +265,21 @@ class WorkerPool:
                     self._admission.end(finished, connection)
                 if state is State.QUEUED:
                     admitted = self._admit_or_queue(address, connection)
-                elif state is not State.CLOSED:
+                elif state not in (State.CLOSED, State.VERIFYING):
                     state = self._release(connection, state)
             if state is not State.QUEUED:
                 break
             if not admitted:
                 return
             state, finished = connection.resume(), address
+        self._wait(connection, state)
+
+    def _wait(self, connection: Connection, state: State) -> None:
+        """Has a connection wait for what its state needs."""
         if state is State.CLOSED:
             self._close(connection)
+        elif state is State.VERIFYING and (login := connection.handshake.login):
+            login.add_done_callback(lambda _: self._dispatch_from_outside(connection, State.QUEUED))
         elif state is State.TLS_HANDSHAKE:
             self._tls_scheduler.put(connection)
         elif state is not State.AWAITING_MEMORY:
@@ -274,8 +294,8 @@ class WorkerPool:
         self._queue.put(address, connection, large=large)
         return False
 
-    def _dispatch_after_tls(self, connection: Connection, state: State) -> None:
-        """Like `_dispatch`, but leaves a call to a thread for calls."""
+    def _dispatch_from_outside(self, connection: Connection, state: State) -> None:
+        """Like `_dispatch`, for other threads: it leaves a call to a thread for calls."""
         if state is not State.QUEUED:
             self._dispatch(connection, state)
             return

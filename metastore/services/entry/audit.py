@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import Final
 
 from metastore.context import AuditNote
@@ -13,6 +14,8 @@ from metastore.storage.unit_of_work import Store
 log = logging.getLogger("metastore.audit")
 
 _BATCH: Final = 1000
+_MAX_FAILED_LOGINS: Final = 1000  # of a worker, not yet written
+_MAX_NAME: Final = 200  # characters
 
 
 class AuditService:
@@ -40,6 +43,36 @@ class AuditService:
                     work.audit.delete_older(self._keep)
             if len(lines) < _BATCH:
                 return
+
+
+class FailedLogins:
+    """Failed logins on their way to the audit trail.
+
+    They are written by a timer: a client that is not authenticated must not make its thread wait for the database.
+    """
+
+    def __init__(self, audit: AuditService) -> None:
+        self._audit = audit
+        self._notes: deque[AuditNote] = deque()
+        self._dropped = 0
+
+    def record(self, user: str | None, peer: str, reason: str) -> None:
+        """Keeps a failed login until it is written. `user`: the claimed name."""
+        if len(self._notes) >= _MAX_FAILED_LOGINS:
+            self._dropped += 1
+            return
+        name = user[:_MAX_NAME].replace("\0", "") if user else None
+        detail = {"error": reason}
+        self._notes.append(AuditNote("", name, None, peer, "login", [], outcome="refused", detail=detail))
+
+    def write(self) -> None:
+        """Writes the failed logins. Those that cannot be written are kept. Raises UnavailableError."""
+        dropped, self._dropped = self._dropped, 0
+        if dropped:
+            log.warning("%d failed logins are missing in the audit trail: too many at once", dropped)
+        while self._notes:
+            self._audit.write(self._notes[0])
+            self._notes.popleft()
 
 
 class _Line(CallLine):

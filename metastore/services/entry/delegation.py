@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from metastore.context import Caller, caller
@@ -99,7 +99,12 @@ class DelegationService:
             )
         if not token.alive:
             raise AuthenticationFailedError("DIGEST-MD5: IO error acquiring password: the token is expired")
-        return token.secret, Identity(token.owner, TOKEN, token.real_user or None)
+        return token.secret, Identity(token.owner, TOKEN, token.real_user or None, credential=identifier)
+
+    def alive(self, identifiers: Collection[bytes]) -> set[bytes]:
+        """Returns the identifiers of tokens that are neither cancelled nor expired."""
+        with self._store.read() as work:
+            return work.issued_tokens.alive(identifiers)
 
 
 def _by_kerberos() -> Caller:

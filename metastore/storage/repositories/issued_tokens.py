@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, select, text, update
@@ -73,6 +73,12 @@ class IssuedTokens:
         columns = (table.secret, table.owner, table.renewer, table.real_user, latest, table.expires_at > func.now())
         row = self._connection.execute(select(*columns).where(table.identifier == identifier)).first()
         return IssuedToken._make((*row[:4], int(row[4]), row[5])) if row else None
+
+    def alive(self, identifiers: Collection[bytes]) -> set[bytes]:
+        """Returns those of the identifiers whose tokens exist and have not expired."""
+        table = issued_tokens.c
+        query = select(table.identifier).where(table.identifier.in_(identifiers), table.expires_at > func.now())
+        return {bytes(identifier) for identifier in self._connection.execute(query).scalars()}
 
     def renew(self, identifier: bytes, seconds: float) -> int:
         """Extends a token by `seconds` from now, at most to its latest expiry. Returns the new expiry in ms since

@@ -38,8 +38,8 @@ def bearer(token: str) -> Identity:
 AUTHENTICATOR = Authenticator(
     Certificates(Settings().tls_user_pattern),
     {
-        "PLAIN": (frozenset(METHODS), lambda _m, _e: Plain([check], encrypted=True, without_tls=True)),
-        "DIGEST-MD5": (frozenset(METHODS), lambda _m, _e: DigestMd5(secret)),
+        "PLAIN": (frozenset(METHODS), lambda *_: Plain([check], encrypted=True, without_tls=True)),
+        "DIGEST-MD5": (frozenset(METHODS), lambda *_: DigestMd5(secret)),
     },
     bearer,
     without_tls=True,

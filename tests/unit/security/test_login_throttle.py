@@ -1,0 +1,192 @@
+"""Delays after failed logins, and the pool that checks passwords."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from metastore.identity import (
+    PASSWORD,
+    TOKEN,
+    AuthenticationFailedError,
+    AuthenticationUnavailableError,
+    Identity,
+    LoginPendingError,
+)
+from metastore.security import throttle as throttle_module
+from metastore.security.authenticator import SessionChecks
+from metastore.security.login_pool import LoginPool
+from metastore.security.passwords import LoginGuard, PasswordFile, Plain
+from metastore.security.throttle import LoginThrottle, ThrottledError, host_of
+
+HERE, ELSEWHERE = "10.0.0.1:5000", "10.0.0.2:5000"
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def fails(throttle: LoginThrottle, times: int, user: str = "alice", address: str = HERE) -> None:
+    for _ in range(times):
+        throttle.failed(user, address)
+
+
+def test_the_delay_grows_with_each_failure_and_ends() -> None:
+    clock = Clock()
+    throttle = LoginThrottle(clock)
+    fails(throttle, 4)
+    throttle.check("alice", HERE)
+    for seconds in (1, 2, 4, 8, 16, 32, 60, 60):
+        fails(throttle, 1)
+        with pytest.raises(ThrottledError, match=f"try again in {seconds} s"):
+            throttle.check("alice", HERE)
+        clock.now += seconds
+        throttle.check("alice", HERE)
+
+
+def test_other_users_and_other_addresses_have_no_delay() -> None:
+    throttle = LoginThrottle(Clock())
+    fails(throttle, 20)
+    throttle.check("bob", HERE)
+    throttle.check("alice", ELSEWHERE)
+
+
+def test_guesses_from_many_addresses_delay_the_user_except_where_it_has_logged_in() -> None:
+    throttle = LoginThrottle(Clock())
+    throttle.succeeded("alice", ELSEWHERE)
+    for number in range(60):
+        throttle.failed("alice", f"10.1.0.{number}:1")
+    with pytest.raises(ThrottledError, match="try again in 5 s"):
+        throttle.check("alice", HERE)
+    throttle.check("alice", ELSEWHERE)
+
+
+def test_a_login_ends_the_delay_and_time_forgets_failures() -> None:
+    clock = Clock()
+    throttle = LoginThrottle(clock)
+    fails(throttle, 6)
+    throttle.succeeded("alice", HERE)
+    throttle.check("alice", HERE)
+    fails(throttle, 6)
+    clock.now += 1000
+    fails(throttle, 1)
+    throttle.check("alice", HERE)
+
+
+def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttle_module, "_MAX_ENTRIES", 10)
+    throttle = LoginThrottle(Clock())
+    for number in range(100):
+        throttle.failed(f"user{number}", HERE)
+        throttle.succeeded(f"user{number}", HERE)
+    assert len(throttle._failures) <= 10
+    assert len(throttle._succeeded) <= 10
+
+
+def test_hosts() -> None:
+    assert host_of("10.0.0.1:99") == "10.0.0.1"
+    assert host_of("[2001:db8::1:2]:99") == host_of("[2001:db8::ffff]:1") == "2001:db8::/64"
+
+
+def test_users_take_turns_and_one_password_is_checked_once() -> None:
+    pool, go, order = LoginPool(threads=1), threading.Event(), []
+
+    def check(name: str) -> Identity:
+        go.wait(30)
+        order.append(name)
+        return Identity(name, PASSWORD)
+
+    futures: list[Future[Identity]] = [pool.submit(("first", ""), "x", lambda: check("first"))]
+    for password in "abc":
+        futures.append(pool.submit(("guesser", ""), password, lambda: check("guesser")))
+    futures.append(pool.submit(("bob", ""), "x", lambda: check("bob")))
+    assert pool.submit(("bob", ""), "x", lambda: check("twice")) is futures[-1]
+    futures.append(pool.submit(("known", ""), "x", lambda: check("known"), first=True))
+    go.set()
+    assert [future.result(30).user for future in futures][-1] == "known"
+    assert "twice" not in order
+    assert order.index("bob") < len(order) - 2  # not behind all of the guesser's
+    assert order.index("known") < order.index("bob")
+
+
+def test_too_many_waiting_checks_of_a_user_are_rejected() -> None:
+    pool, go = LoginPool(threads=1), threading.Event()
+
+    def check() -> Identity:
+        go.wait(30)
+        return Identity("alice", PASSWORD)
+
+    futures, rejected = [], []
+    for number in range(30):
+        try:
+            futures.append(pool.submit(("alice", ""), str(number), check))
+        except AuthenticationFailedError as error:
+            rejected.append(str(error))
+    assert len(futures) in (16, 17)  # the first one may have begun
+    assert all("try again" in text for text in rejected)
+    futures.append(pool.submit(("bob", ""), "x", check))
+    go.set()
+    assert {future.result(30).user for future in futures} == {"alice"}
+
+
+def step(guard: LoginGuard, checks: list[object], response: bytes) -> Identity | None:
+    """Runs an exchange as a connection does."""
+    plain = Plain(checks, encrypted=True, without_tls=False, guard=guard, peer=HERE)  # type: ignore[arg-type] # stubs
+    try:
+        plain.step(response)
+    except LoginPendingError as pending:
+        pending.done.exception(30)
+        plain.step(response)
+    return plain.identity
+
+
+def test_guesses_are_counted_and_then_not_checked() -> None:
+    checked = []
+
+    def check(user: str, password: str) -> Identity | None:
+        checked.append(password)
+        return Identity(user, PASSWORD) if password == "right" else None
+
+    guard = LoginGuard()
+    for _ in range(5):
+        with pytest.raises(AuthenticationFailedError, match="unknown or the password is wrong") as caught:
+            step(guard, [check], b"\0alice\0wrong")
+        assert caught.value.user == "alice"
+    with pytest.raises(ThrottledError):
+        step(guard, [check], b"\0alice\0right")
+    assert checked == ["wrong"] * 5
+    assert step(guard, [check], b"\0bob\0right") == Identity("bob", PASSWORD)
+
+
+def test_a_directory_that_does_not_answer_is_no_failed_login() -> None:
+    def check(_user: str, _password: str) -> Identity | None:
+        raise AuthenticationUnavailableError("does not answer")
+
+    guard = LoginGuard()
+    for _ in range(10):
+        with pytest.raises(AuthenticationUnavailableError):
+            step(guard, [check], b"\0alice\0right")
+
+
+def test_sessions_end_with_their_credential(tmp_path: Path) -> None:
+    file = PasswordFile(tmp_path / "users")
+    file.add("alice", "wonderland")
+    file.add("bob", "builder")
+    alice, bob = file.check("alice", "wonderland"), file.check("bob", "builder")
+    assert alice
+    assert bob
+    file.remove("alice")
+    token, revoked = (Identity("carol", TOKEN, credential=name) for name in (b"1", b"2"))
+    expired, lasting = (Identity("dave", "jwt", expires_at=seconds) for seconds in (1.0, 1e11))
+    checks = SessionChecks(file, lambda _: {b"1"})
+    reasons = checks.ended([alice, bob, token, revoked, expired, lasting])
+    assert "alice was removed" in reasons[0]
+    assert "carol was cancelled" in reasons[3]
+    assert "jwt of dave has expired" in reasons[4]
+    assert [bool(reason) for reason in reasons] == [True, False, False, True, True, False]

@@ -1,0 +1,84 @@
+"""Failed logins on a real server: delays, log and audit; and connections whose user is removed or that are too old."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from metastore.client import Credentials, MetastoreClient, connect, errors
+from metastore.security.passwords import PasswordFile
+from tests.fixtures.server import Server
+from tests.wire.transport.conftest import eventually
+
+from .conftest import raw
+from .test_passwords import message
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> PasswordFile:
+    file = PasswordFile(tmp_path / "users")
+    for name in ("alice", "bob"):
+        file.add(name, name)
+    return file
+
+
+@pytest.fixture
+def options(users: PasswordFile) -> list[str]:
+    secured = ["--authentication", "password", "--password-file", str(users._path), "--workers", "1"]
+    return [*secured, "--allow-password-without-tls", "true"]
+
+
+def login(server: Server, user: str, password: str) -> MetastoreClient:
+    return connect(server.uri, credentials=Credentials(user=user, password=password))
+
+
+def answer(server: Server, user: str, password: str) -> str:
+    """Returns the server's message of a rejected login, or an empty text."""
+    with raw(server) as sock:
+        sock.sendall(message(1, b"PLAIN") + message(5, f"\0{user}\0{password}".encode()))
+        head = sock.recv(5, 0x100)  # MSG_WAITALL
+        text = sock.recv(int.from_bytes(head[1:]), 0x100)
+        return "" if head[0] == 5 else text.decode()
+
+
+def test_guesses_are_delayed_and_others_log_in(start: Callable[..., Server], options: list[str]) -> None:
+    server = start(*options, "--audit", "log")
+    with ThreadPoolExecutor(20) as threads:
+        guesses = [threads.submit(answer, server, "alice", f"guess {number}") for number in range(100)]
+        with login(server, "bob", "bob") as client:
+            assert client.get_database("default")
+        texts = [guess.result() for guess in guesses]
+    assert sum("password is wrong" in text for text in texts) == 5
+    assert "Too many failed logins of this user" in answer(server, "alice", "alice")
+    assert "login failed: user='alice'" in server.log.read_text()
+    assert "guess" not in server.log.read_text()
+    assert eventually(lambda: server.log.read_text().count("user=alice for=- address=127.0.0.1") == 5)
+    assert "method=login objects=- outcome=refused" in server.log.read_text()
+
+
+def test_a_removed_user_is_disconnected(start: Callable[..., Server], options: list[str], users: PasswordFile) -> None:
+    server = start(*options)
+    with login(server, "alice", "alice") as alice, login(server, "bob", "bob") as bob:
+        assert alice.get_database("default")
+        assert bob.get_database("default")
+        users.remove("alice")
+        assert eventually(lambda: "alice was removed from the password file" in server.log.read_text())
+        with pytest.raises(errors.AuthenticationError):
+            alice.get_database("default")
+        assert bob.get_database("default")
+    assert "bob was removed" not in server.log.read_text()
+
+
+def test_an_old_connection_is_closed_and_the_client_logs_in_again(
+    start: Callable[..., Server], options: list[str]
+) -> None:
+    server = start(*options, "--session-max-age", "1")
+    with login(server, "alice", "alice") as alice:
+        assert alice.get_database("default")
+        assert eventually(lambda: "(METASTORE_SESSION_MAX_AGE)" in server.log.read_text())
+        assert alice.get_database("default")
