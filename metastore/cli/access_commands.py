@@ -32,7 +32,7 @@ def add_user(name: str, **options: Any) -> None:
 @click.argument("name")
 @settings_options("password_file")
 def remove_user(name: str, **options: Any) -> None:
-    """Remove a user. Open connections of the user stay open."""
+    """Remove a user. Open connections of the user are closed within a minute."""
     from metastore.cli.users import remove
 
     click.echo(remove(Settings.from_environment(options), name))
@@ -79,7 +79,7 @@ def list_tokens(**options: Any) -> None:
 @click.option("--owner", help="Revoke all tokens of this user.")
 @settings_options("database_url", "data_dir")
 def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None:
-    """Revoke one token by its number, or all tokens of a user. Open connections stay open."""
+    """Revoke one token by its number, or all tokens of a user. Their connections are closed within a minute."""
     from metastore.cli.tokens import revoke
 
     click.echo(revoke(Settings.from_environment(options), number, owner))
