@@ -136,9 +136,7 @@ class Settings:
         "no authentication; clients state their user name.",
     )
     allow_password_without_tls: bool = _flag("Accept passwords and JWTs on connections without TLS: true or false.")
-    session_max_age: float = _seconds(
-        86_400.0, "Maximum age of the connection of an authenticated user, in seconds. 0: no limit.", low=0
-    )
+    session_max_age: float = _seconds(86_400.0, "Maximum age of authenticated connections, in seconds. 0: none.", low=0)
     proxy_users: str = _setting(
         "",
         "Users that may act for other users, separated by blanks, each with the users or groups they may impersonate "
