@@ -102,17 +102,20 @@ def servers(database_url: str) -> list[RunningServer]:
         return running(connection)
 
 
-def check(database_url: str) -> None:
+def check(database_url: str, *, read_only: bool = False) -> None:
     """Raises ConfigurationError, with the command to run, unless this version can use the database.
 
-    It can if the schema is at `head()`, or if a later version has upgraded it and that upgrade is not finished.
+    It can if the schema is at `head()`, or if a later version has upgraded it and that upgrade is not finished. Unless
+    `read_only`, the database must also accept writes. Raises UnavailableError for a standby: it may be promoted.
     """
     with _connected(database_url) as connection:
-        check_schema(connection, database_url)
+        check_schema(connection, database_url, read_only=read_only)
 
 
-def check_schema(connection: Connection, database_url: str) -> None:
+def check_schema(connection: Connection, database_url: str, *, read_only: bool = False) -> None:
     """Does the same as `check` over an open connection. Raises DBAPIError, too."""
+    if not read_only:
+        _check_writable(connection, database_url)
     revision = current(connection)
     if revision == head() or (revision and _is_usable(connection, revision)):
         return
@@ -122,6 +125,31 @@ def check_schema(connection: Connection, database_url: str) -> None:
         f"the database {safe_url(database_url)} {state}, this version needs {head()}: "
         f"run  metastore db upgrade --database-url {safe_url(database_url)}"
     )
+
+
+def _check_writable(connection: Connection, database_url: str) -> None:
+    query = "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')::bool"
+    standby, read_only = connection.execute(text(query)).one()
+    fix = "to serve reads from it, set METASTORE_READ_ONLY=true"
+    if standby:
+        raise UnavailableError(
+            f"the database {safe_url(database_url)} is a standby, which accepts no writes: connect to the "
+            f"primary, or, {fix}"
+        )
+    if read_only:
+        raise ConfigurationError(
+            f"the database {safe_url(database_url)} accepts no writes: turn off its setting "
+            f"default_transaction_read_only, or, {fix}"
+        )
+
+
+def _check_encoding(connection: Connection, database_url: str) -> None:
+    encoding = connection.scalar(text("SHOW server_encoding"))
+    if encoding == "SQL_ASCII":
+        raise ConfigurationError(
+            f"the database {safe_url(database_url)} has the encoding SQL_ASCII, which does not check texts: create it "
+            f"with  CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 def _changed(database_url: str, change: Callable[[Connection], T]) -> T:
@@ -156,6 +184,7 @@ def _upgrade(connection: Connection, database_url: str) -> bool:
     _refuse_unknown(revision, database_url)
     if revision == head():
         return False
+    _check_encoding(connection, database_url)
     if revision and revision < _LAST_EXCLUSIVE:
         _refuse_older(connection, _LAST_EXCLUSIVE, "They cannot run during this upgrade")
     from alembic import command
@@ -265,7 +294,12 @@ def _connected(database_url: str) -> Iterator[Connection]:
     shown = safe_url(database_url)
     try:
         url = make_url(database_url)
-        engine = create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": _CONNECT_TIMEOUT})
+        engine = create_engine(
+            url,
+            poolclass=NullPool,
+            isolation_level="READ COMMITTED",
+            connect_args={"connect_timeout": _CONNECT_TIMEOUT},
+        )
     except (ArgumentError, ValueError) as error:
         raise ConfigurationError(
             f"database URL {shown!r} cannot be read; write postgresql://user:password@host:5432/database"

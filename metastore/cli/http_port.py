@@ -62,7 +62,7 @@ def run_http_port(
     def database_gauges() -> Gauges:
         with _one_line_errors(), pool.connection() as connection:
             gauges = read_figures(connection)
-            runner.check_schema(connection, url)
+            runner.check_schema(connection, url, read_only=settings.read_only)
         return gauges
 
     def other_gauges() -> Gauges:

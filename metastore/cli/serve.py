@@ -131,7 +131,7 @@ def _wait_for_schema(settings: Settings, url: str) -> None:
             if settings.embedded:
                 _upgrade(url)
             else:
-                runner.check(url)
+                runner.check(url, read_only=settings.read_only)
             return
         except UnavailableError as error:
             now = time.monotonic()

@@ -48,7 +48,8 @@ def make_engine(
     timeout = statement_timeout or settings.statement_timeout
     own = (
         f"-c lock_timeout={int(settings.lock_timeout * 1000)} "
-        f"-c statement_timeout={int(timeout * 1000)} -c timezone=UTC -c jit=off"
+        f"-c statement_timeout={int(timeout * 1000)} -c timezone=UTC -c jit=off "
+        r"-c default_transaction_isolation=read\ committed"  # the statements lock rows, and expect to see new commits
     )
     # `options` in connect_args would replace the URL's. Of two equal settings, PostgreSQL takes the last one.
     options = " ".join([*make_url(url).normalized_query.get("options", ()), own])
