@@ -300,13 +300,21 @@ def undropped(table: TableName, new_name: str | None) -> Requirements:
 
 
 def dependent_table(table: TableName, base: TableName, request: CreateDependentTableRequest) -> Requirements:
-    """CREATE on the database of a new dependent table, and SELECT on its base."""
+    """CREATE on the database of a new dependent table; SELECT and ALTER on its base.
+
+    ALTER, because the owner of the base can neither drop it nor change its partition columns from then on.
+    """
     yield RequiredPrivilege(table.parent, (Right.CREATE,))
     yield LocationPrivilege(table.parent, table, locations_in(request))
-    yield RequiredPrivilege(base, (Right.SELECT,))
+    yield from _pinned(base)
 
 
 def changed_dependency(table: TableName, base: TableName) -> Requirements:
-    """ALTER on the dependent table, and SELECT on its new base."""
+    """ALTER on the dependent table; SELECT and ALTER on its new base."""
     yield RequiredPrivilege(table, (Right.ALTER,))
+    yield from _pinned(base)
+
+
+def _pinned(base: TableName) -> Requirements:
     yield RequiredPrivilege(base, (Right.SELECT,))
+    yield RequiredPrivilege(base, (Right.ALTER,))

@@ -32,7 +32,12 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PrincipalPrivilegeSet,
     PrivilegeGrantInfo,
 )
-from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, DroppedRequest, UndropRequest
+from thrift_idl.gen.metastore.ttypes import (
+    CreateDependentTableRequest,
+    DroppedRequest,
+    SetDependencyRequest,
+    UndropRequest,
+)
 
 Clients = Callable[..., Any]
 
@@ -381,3 +386,17 @@ def test_a_dropped_database_comes_back_for_its_owner(client_of: Clients) -> None
     root.drop_database(shared, True, True)
     client_of("bob").create_database(Database(name=shared))  # a new one, which is bob's
     assert "can be undropped" in told(lambda: client_of("bob").undrop(UndropRequest(shared, "t")))
+
+
+def test_a_reader_cannot_keep_the_owner_from_dropping_a_table(client_of: Clients, homes: tuple[str, str]) -> None:
+    root, bob, zowner, (theirs, mine) = client_of(ADMIN), client_of("bob"), client_of("zowner"), homes
+    root.create_table(table(mine, "other", [("ds", "string")], owner="bob"))
+    grant(root, on_table(theirs, "t"), "SELECT", "bob")
+    request = CreateDependentTableRequest(mine, "dependent", columns(("ds", "")), theirs, "t")
+    assert f"does not have [ALTER] privilege on [{theirs}/t]" in told(lambda: bob.create_dependent_table(request))
+    own = CreateDependentTableRequest(mine, "dependent", columns(("ds", "")), mine, "other")
+    bob.create_dependent_table(own)
+    moved = SetDependencyRequest(mine, "dependent", theirs, "t")
+    assert f"does not have [ALTER] privilege on [{theirs}/t]" in told(lambda: bob.set_dependency(moved))
+    zowner.drop_table(theirs, "t", True)
+    zowner.drop_database(theirs, True, True)
