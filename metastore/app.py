@@ -13,7 +13,13 @@ from typing import Any, Final
 from metastore.background.audit import audit_logging, failed_login_audit
 from metastore.background.cleaning import descriptor_cleaning, event_cleaning, warehouse_cleaning
 from metastore.background.expiry import expiry
-from metastore.background.recovery import drop_purging, journal_recovery, lease_renewal
+from metastore.background.recovery import (
+    drop_purging,
+    first_comparison,
+    journal_recovery,
+    lease_renewal,
+    witness_writing,
+)
 from metastore.background.registration import server_registration
 from metastore.background.timer import Timer
 from metastore.domain.privileges import Admins
@@ -295,6 +301,8 @@ class Application:
             warehouse_cleaning(self.cleaning, settings.cleanup_interval),
             drop_purging(self.undrop),
             journal_recovery(self.journal),
+            first_comparison(self.journal),
+            witness_writing(self.journal),
             lease_renewal(self.journal),
             Timer("resolving interrupted commits", self._store.resolve_unknown_commits, _RESOLVE_INTERVAL),
             descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),

@@ -9,6 +9,7 @@ from metastore.services.entry.undrop import UndropService
 from metastore.services.files.journal import Journal
 
 _INTERVAL: Final = 10.0  # seconds
+_AT_START: Final = 0.1
 _RENEWAL: Final = 20.0  # a third of a lease
 
 
@@ -20,6 +21,16 @@ def journal_recovery(journal: Journal) -> Timer:
 def lease_renewal(journal: Journal) -> Timer:
     """Returns the timer that renews the leases of this worker's own file operations."""
     return Timer("file operation lease renewal", journal.renew, _RENEWAL)
+
+
+def witness_writing(journal: Journal) -> Timer:
+    """Returns the timer that notes the state of the catalog in the warehouse, and compares it with the last note."""
+    return Timer("witness of the catalog", journal.lineage.note, _INTERVAL)
+
+
+def first_comparison(journal: Journal) -> Timer:
+    """Returns the timer that compares once, when the server starts."""
+    return Timer("first comparison with the witness", journal.lineage.note, _AT_START, once=True)
 
 
 def drop_purging(undrop: UndropService) -> Timer:

@@ -14,6 +14,7 @@ from metastore.settings import Settings
 from metastore.storage.postgres import backup
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from metastore.storage.postgres.engine import make_engine
+from metastore.storage.repositories.lineage import Lineages
 from metastore.storage.verification.verify import verify
 from migrations import runner
 
@@ -86,8 +87,20 @@ def restore(settings: Settings, file: Path) -> str:
             )
         backup.restore(url, file)
         revision = runner.current(url)
-        rest = "" if revision == runner.head() else f" This version needs {runner.head()}. Run: metastore db upgrade"
+        _mark_restored(settings, url)
+        rest = "" if revision == runner.head() else f" This version needs {runner.head()}. Run: metastore db upgrade."
+        rest += " Then reconcile it with the files: metastore db restored"
         return f"{settings.safe_url} restored from {file}: revision {revision}.{rest}"
+
+
+def _mark_restored(settings: Settings, url: str) -> None:
+    """Records that the database was loaded from a backup: servers clean no files until `metastore db restored`."""
+    engine = make_engine(settings, url)
+    try:
+        with engine.begin() as connection:
+            Lineages(connection).mark_restored()
+    finally:
+        engine.dispose()
 
 
 def show_servers(settings: Settings) -> None:

@@ -36,6 +36,7 @@ from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.indexes import Indexes
 from metastore.storage.repositories.issued_tokens import IssuedTokens
+from metastore.storage.repositories.lineage import Lineages
 from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
@@ -123,6 +124,7 @@ class UnitOfWork:
     drops = _Repository(Drops)
     retired_locations = _Repository(RetiredLocations)
     servers = _Repository(Servers)
+    lineage = _Repository(Lineages)
     shared_descriptors = _Repository(SharedDescriptors)
 
     def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:

@@ -172,6 +172,28 @@ class Warehouse:
                 files.makedirs(new.removesuffix(path) + posixpath.dirname(path), exist_ok=True)
                 literal_paths.move(files, old, new)
 
+    def read_file(self, location: str) -> bytes | None:
+        """Returns the content of a small file; None if it does not exist."""
+        self.roots.require([location])
+        with _opened(location) as (files, path):
+            try:
+                content: bytes = files.cat_file(path)
+            except OSError as error:
+                if _means_missing(error):
+                    return None
+                raise
+            return content
+
+    def write_file(self, location: str, content: bytes) -> None:
+        """Creates or replaces a small file, with its parent directory. On local disks and object stores at once."""
+        self.roots.require([location])
+        with _opened(location) as (files, path):
+            if "file" in files.protocol:
+                literal_paths.write(path, content)
+                return
+            files.makedirs(posixpath.dirname(path), exist_ok=True)
+            files.pipe_file(path, content)
+
     def trash_location(self, location: str, name: str) -> str:
         """Returns the location in the trash for a directory, under this name.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from metastore.domain.names import TableName
-from metastore.errors import InvalidInputError
+from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import cleaned
 from metastore.services.files.dead_writes import DeadWriteCleaning
@@ -35,6 +35,8 @@ class CleaningService(FileService):
 
     def run(self) -> None:
         """Cleans in the background, on each server. Files of dropped objects are removed by the journal."""
+        if self._journal.lineage.problem():
+            return
         for entry in self._clean(None, self._grace, dry_run=False, undoable=False):
             if entry.error:
                 log.warning("%s (%s) was not removed: %s", entry.location, entry.reason, entry.error)
@@ -48,8 +50,11 @@ class CleaningService(FileService):
 
         With a `grace` time, also removes overwritten files that an undrop could restore.
 
-        Raises NotFoundError, InvalidInputError for a table without its database or a negative grace time.
+        Raises NotFoundError, InvalidInputError for a table without its database or a negative grace time,
+        InvalidOperationError after a restore of the database that is not reconciled.
         """
+        if not dry_run and (problem := self._journal.lineage.problem()):
+            raise InvalidOperationError(problem)
         undoable = grace is not None
         grace = self._grace if grace is None else grace
         if grace < timedelta(0):

@@ -43,6 +43,9 @@ class FileCheckService(FileService):
         """
         problems: list[FileProblem] = []
         looked = 0
+        if problem := self._journal.lineage.problem():
+            problems.append(_problem(self._warehouse.root, problem, mendable=False, mended=False))
+            repair = False
         if not name.database:
             problems += self._unfinished(repair)
             problems += self._remains()

@@ -125,6 +125,8 @@ class UndropService(FileService):
 
     def purge(self) -> None:
         """Makes expired drops permanent, one by one. The journal deletes their files. Any server may do it."""
+        if self._journal.lineage.problem():
+            return
         while True:
             with self._store.transaction(audited=False) as work:
                 drop_id = work.drops.lock_expired()

@@ -24,6 +24,7 @@ from metastore.errors import (
     InvalidOperationError,
     MetastoreError,
 )
+from metastore.services.files.lineage import LineageGuard
 from metastore.services.files.moves import follow
 from metastore.services.files.operations import TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
@@ -81,6 +82,7 @@ class Journal:
         self._warehouse = warehouse
         self._step = on_step
         self._runner = OperationRunner(warehouse, on_step)
+        self.lineage = LineageGuard(store, warehouse)
         self._held: set[int] = set()  # ids whose leases this process renews
         self._undone: deque[tuple[int, list[str]]] = deque()  # notes of new directories that could not be undone yet
 
@@ -133,6 +135,8 @@ class Journal:
         failed: dict[int, Failure] = {}
         if not ids:
             return {}
+        if not planned_here and (problem := self.lineage.problem()):
+            return {0: Failure(problem, parked=False)}
         try:
             self._step("committed")
             claimed = self._repeatable(lambda work: self._claim(work, ids, planned_here=planned_here))
@@ -173,6 +177,8 @@ class Journal:
         with self._store.transaction(audited=False) as work:
             work.file_operations.forget_moves(_MOVES_KEPT)
             overdue = work.file_operations.overdue(failed=failed)
+        if not overdue or self.lineage.problem():
+            return
         not_undone = {
             operation.id: Failure("it could not be undone", parked=False)
             for operation in overdue
@@ -204,7 +210,8 @@ class Journal:
                 raise ConflictError(f"{parked.location} is blocked: {_advice(parked, parked.error)}")
             ids = [operation.id for operation in left]
             if monotonic() > deadline:
-                raise BlockedByFileOperationError(ids, next((one.error for one in left if one.error), None))
+                error = next((one.error for one in left if one.error), None)
+                raise BlockedByFileOperationError(ids, self.lineage.problem() or error)
             if not ids:
                 return
             pause = min(2 * pause, _LONGEST_PAUSE) if failed else _PAUSE
@@ -242,14 +249,18 @@ class Journal:
     def _run(self, claimed: Sequence[FileOperation], failed: dict[int, Failure]) -> list[int]:
         """Runs operations in two passes: first renames, which free the locations quickly, then deletions.
 
-        Adds failures to `failed`; returns the ids of finished operations.
+        Adds failures to `failed`; returns the ids of finished operations. While the database does not continue what
+        the witness has seen, removed files stay in the trash.
         """
-        now_at = self._each(claimed, self._runner.move_away, failed)
+        deletes = any(operation.deletes for operation in claimed)
+        kept = self.lineage.problem() if deletes else None
+        now_at = self._each(claimed, lambda operation: self._runner.move_away(operation, copies=bool(kept)), failed)
         before = {operation.id: operation.location for operation in claimed}
         if in_trash := {number: location for number, location in now_at.items() if location != before[number]}:
             self._repeatable(lambda work: work.file_operations.record_trashed(in_trash))
             self._step("put away")
-        moved = [operation for operation in claimed if operation.id in now_at]
+        moved = [operation for operation in claimed if operation.id in now_at and not (kept and operation.deletes)]
+        failed |= {one.id: Failure(kept, parked=False) for one in claimed if kept and one.deletes}
         finished = self._each(moved, lambda operation: self._runner.finish(operation, now_at[operation.id]), failed)
         return [number for number, is_done in finished.items() if is_done]
 

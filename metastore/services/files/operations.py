@@ -35,12 +35,13 @@ class OperationRunner:
         self._warehouse = warehouse
         self._step = on_step
 
-    def move_away(self, operation: FileOperation) -> str:
+    def move_away(self, operation: FileOperation, *, copies: bool = False) -> str:
         """Frees the operation's location by a rename: to its target, or into the trash. Returns where the files are.
 
         They stay where they are if they are there already, if only an empty directory is to be removed, or if the file
-        system cannot rename.
+        system cannot rename and neither `copies` is set nor a drop can restore them.
         """
+        copies = copies or operation.is_restorable
         location = operation.location
         if operation.kind == "move":
             self._warehouse.move_into(location, operation.target or location)
@@ -49,11 +50,11 @@ class OperationRunner:
             return location
         trash = self._warehouse.trash_location(location, operation.trash_name)
         if operation.reason == TRUNCATED:
-            self._warehouse.move_each_to_trash(operation.paths, trash, copies=operation.is_restorable)
+            self._warehouse.move_each_to_trash(operation.paths, trash, copies=copies)
             with suppress(InvalidInputError):  # the directory cannot exist, for example because its name is too long
                 self._warehouse.make_directory(location)
             return trash
-        return trash if self._warehouse.move_to_trash(location, trash, copies=operation.is_restorable) else location
+        return trash if self._warehouse.move_to_trash(location, trash, copies=copies) else location
 
     def finish(self, operation: FileOperation, location: str) -> bool:
         """Deletes removed files, now at `location`, and directories above their old location that became empty.

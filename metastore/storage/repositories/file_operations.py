@@ -52,6 +52,11 @@ class FileOperation(NamedTuple):
         return self.token or str(self.id)
 
     @property
+    def deletes(self) -> bool:
+        """Tells whether it deletes files: a removal that no drop can restore, except of empty directories."""
+        return self.kind == REMOVE and self.drop_id is None and self.reason != "undone"
+
+    @property
     def is_restorable(self) -> bool:
         """Tells whether the operation belongs to a drop that can be undone: its files are kept in the trash."""
         return self.drop_id is not None

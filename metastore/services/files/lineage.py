@@ -1,0 +1,129 @@
+"""The witness: a file in the warehouse that tells whether the database was restored to an older moment.
+
+A database that was restored does not know what happened since. What it takes for garbage may be the only copy of later
+data, so nothing is cleaned until `metastore db restored` has reconciled catalog and files (decision 023).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from threading import Lock
+from time import monotonic
+from typing import Final
+
+from metastore.errors import MetastoreError, UnavailableError
+from metastore.storage.repositories.lineage import Lineage
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+
+log = logging.getLogger("metastore.files")
+
+WITNESS: Final = ".metastore_catalog.json"
+_VALID: Final = 10.0  # seconds for which the result of a comparison is used
+_ADVICE: Final = "Files are not cleaned until you run  metastore db restored  (docs/how-to/restore-a-database.md)"
+
+
+class LineageGuard:
+    """Compares the database with the witness, and writes the witness."""
+
+    def __init__(self, store: Store, warehouse: Warehouse) -> None:
+        self._store = store
+        self._warehouse = warehouse
+        self._witness = paths.join(warehouse.root, WITNESS)
+        self._lock = Lock()
+        self._valid_until = 0.0
+        self._problem: str | None = None
+        self._compared = False
+
+    def problem(self) -> str | None:
+        """Returns why files must not be cleaned now, or None. The result is at most some seconds old."""
+        with self._lock:
+            if monotonic() >= self._valid_until:
+                try:
+                    found = difference(*self.states())
+                except UnavailableError as error:
+                    found = f"{self._witness} cannot be read, so files are not cleaned: {error}"
+                self._report(found)
+            return self._problem
+
+    def note(self) -> None:
+        """Compares, and writes the witness if the catalog has changed since it was written. A timer calls it."""
+        try:
+            with self._store.read() as work:
+                now = work.lineage.read()
+            if self._compared and now.event == now.noted:
+                return
+            now, witness = self.states()
+            with self._lock:
+                self._report(difference(now, witness))
+            self._compared = True
+            if self._problem is None and (now.event != now.noted or witness is None):
+                self._advance()
+        except MetastoreError as error:
+            log.warning("The state of the catalog was not noted in %s: %s", self._witness, error)
+
+    def states(self) -> tuple[Lineage, Lineage | None]:
+        """Returns the states of the database and of the witness (None: it does not exist)."""
+        witness = self._read()  # first: the database may only be further than the witness
+        with self._store.read() as work:
+            return work.lineage.read(), witness
+
+    def write(self, lineage: Lineage) -> None:
+        """Replaces the witness, after the commit of this state."""
+        fields = {name: getattr(lineage, name) for name in ("catalog", "incarnation", "counter", "event")}
+        self._warehouse.write_file(self._witness, json.dumps(fields).encode())
+        with self._lock:
+            self._valid_until = 0.0
+
+    def _advance(self) -> None:
+        with self._store.transaction(audited=False) as work:
+            if not work.try_lock_job("witness of the catalog"):
+                return
+            work.catalogs.identity()  # created on first use
+            advanced = work.lineage.advance(work.lineage.read())
+        self.write(advanced)
+
+    def _read(self) -> Lineage | None:
+        content = self._warehouse.read_file(self._witness)
+        if content is None:
+            return None
+        try:
+            fields = json.loads(content)
+            return Lineage(
+                str(fields["catalog"]), str(fields["incarnation"]), (), int(fields["counter"]), int(fields["event"])
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise UnavailableError(f"{self._witness} is not a file of this server ({error}): delete it") from error
+
+    def _report(self, found: str | None) -> None:
+        """Logs a new problem once, and keeps the result."""
+        if found and found != self._problem:
+            log.error("%s", found)
+            with self._store.transaction(audited=False) as work:
+                work.lineage.raise_write_floor()
+        self._problem = found
+        self._valid_until = monotonic() + _VALID
+
+
+def difference(now: Lineage, witness: Lineage | None) -> str | None:
+    """Returns in which way the database does not continue what the witness has seen, or None."""
+    if witness and now.catalog and witness.catalog != now.catalog:
+        return (
+            f"Catalog {now.catalog} uses the warehouse of catalog {witness.catalog}. Give each catalog its own "
+            "warehouse; if the other catalog no longer exists, run  metastore db restored --take-over. Files are not cleaned "
+            "until then"
+        )
+    if now.restored:
+        return f"The database was loaded from a backup. {_ADVICE}"
+    if witness is None or witness.incarnation in now.ancestors:
+        return None
+    if witness.incarnation != now.incarnation:
+        return f"Another restore of this catalog, {witness.incarnation}, uses the warehouse. {_ADVICE}"
+    if witness.counter > now.counter or witness.event > now.event:
+        return (
+            f"The database was restored to an older moment: it is at event {now.event}, but was at {witness.event}. "
+            f"{_ADVICE}"
+        )
+    return None

@@ -1,0 +1,153 @@
+"""The lineage of the catalog: which restore of it this database is, and how far it has come (decision 023).
+
+It consists of properties of the metastore. A file in the warehouse, the witness, repeats it.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, text
+
+_EVENT_GAP: Final = 1_000_000
+"""Event numbers that a restore skips: more than a database loses that its witness has not seen."""
+
+_SET: Final = text("""
+    INSERT INTO metastore_properties (name, value) VALUES (:name, :value)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+""")
+_READ: Final = text("""
+    SELECT name, value FROM metastore_properties WHERE name = 'guid' OR starts_with(name, 'lineage.')
+    UNION ALL SELECT 'last_event', last_event_id::text FROM notification_sequence
+""")
+_RAISE_FLOOR: Final = text("""
+    INSERT INTO metastore_properties (name, value)
+    VALUES ('writes.floor', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+""")
+_RESTART: Final = (
+    # Locations that these would remove may hold data that was written after the moment of the restore.
+    """
+    DELETE FROM file_operations WHERE kind = 'remove' AND reason <> 'replaced' AND origin IS NULL
+    """,
+    "UPDATE file_operations SET decided_at = now() WHERE kind = 'remove' AND reason = 'replaced'",
+    "UPDATE drops SET kept_until = now() + (kept_until - dropped_at) WHERE kept_until > '-infinity'",
+    """
+    UPDATE file_operations SET lease_ends_at = drops.kept_until FROM drops
+    WHERE drops.id = drop_id AND kind = 'remove' AND origin IS NOT NULL
+    """,
+    # The lost part of the history may have published them, so their files stay, hidden, until somebody decides.
+    "UPDATE open_writes SET lease_ends_at = 'infinity' WHERE aborted_at IS NULL AND table_id IS NOT NULL",
+    "DELETE FROM metastore_properties WHERE name = 'lineage.restored'",
+)
+_PENDING: Final = text("""
+    SELECT location, reason FROM file_operations WHERE kind = 'remove' AND reason <> 'replaced' AND origin IS NULL
+    ORDER BY location
+""")
+_OPEN: Final = text(
+    "SELECT query_id FROM open_writes WHERE aborted_at IS NULL AND table_id IS NOT NULL ORDER BY query_id"
+)
+_OWNERS: Final = text("""
+    SELECT location, write_token FROM tables WHERE location = ANY (cast(:spellings AS text[])) AND database_id IS NOT NULL
+    UNION ALL
+    SELECT p.location, t.write_token FROM partitions AS p JOIN tables AS t ON t.id = p.table_id
+    WHERE left(p.location, 600) = ANY (SELECT left(s, 600) FROM unnest(cast(:spellings AS text[])) AS s)
+        AND p.location = ANY (cast(:spellings AS text[])) AND t.database_id IS NOT NULL
+""")
+
+
+class Lineage(NamedTuple):
+    """The state of a database, or of the witness.
+
+    `incarnation` changes with each restore; `ancestors` are the earlier ones. `counter` and `event` (the number of the
+    last notification event) only rise. `noted` is the event at which the witness was last written. `restored`: loaded
+    from a backup, and `metastore db restored` has not run since.
+    """
+
+    catalog: str
+    incarnation: str
+    ancestors: tuple[str, ...]
+    counter: int
+    event: int
+    noted: int = -1
+    restored: bool = False
+
+
+class Lineages:
+    """Queries on the lineage."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def read(self) -> Lineage:
+        """Returns the state of this database (1 statement)."""
+        values = {name: value for name, value in self._connection.execute(_READ)}
+        return Lineage(
+            values.get("guid", ""),
+            values.get("lineage.incarnation", ""),
+            tuple(json.loads(values.get("lineage.ancestors", "[]"))),
+            int(values.get("lineage.counter", 0)),
+            int(values["last_event"]),
+            int(values.get("lineage.noted", -1)),
+            "lineage.restored" in values,
+        )
+
+    def advance(self, now: Lineage) -> Lineage:
+        """Raises the counter, and notes the event. The first time, creates the incarnation. The caller holds a lock."""
+        advanced = now._replace(
+            incarnation=now.incarnation or str(uuid.uuid4()), counter=now.counter + 1, noted=now.event
+        )
+        self._write(advanced)
+        return advanced
+
+    def restart(self, now: Lineage, witness: Lineage | None) -> Lineage:
+        """Begins a new incarnation after a restore: see `_RESTART`. Numbers of events continue after a gap."""
+        for statement in _RESTART:
+            self._connection.execute(text(statement))
+        self._connection.execute(_RAISE_FLOOR)
+        event = max(now.event, witness.event if witness else 0) + _EVENT_GAP
+        self._connection.execute(text("UPDATE notification_sequence SET last_event_id = :event"), {"event": event})
+        known = dict.fromkeys([*now.ancestors, now.incarnation, *((witness.incarnation,) if witness else ())])
+        restarted = now._replace(
+            incarnation=str(uuid.uuid4()),
+            ancestors=tuple(name for name in known if name),
+            counter=max(now.counter, witness.counter if witness else 0) + 1,
+            event=event,
+            noted=event,
+            restored=False,
+        )
+        self._write(restarted)
+        return restarted
+
+    def mark_restored(self) -> None:
+        """Records that this database was loaded from a backup."""
+        self._connection.execute(_SET, {"name": "lineage.restored", "value": "true"})
+        self.raise_write_floor()
+
+    def raise_write_floor(self) -> None:
+        """Makes later write numbers start at the present time in microseconds: those of lost writes do not recur."""
+        self._connection.execute(_RAISE_FLOOR)
+
+    def pending_removals(self) -> list[tuple[str, str]]:
+        """Returns location and reason of removals that are not carried out. `restart` cancels them."""
+        return [(row.location, row.reason) for row in self._connection.execute(_PENDING)]
+
+    def open_writes(self) -> list[str]:
+        """Returns the query ids of writes that are not published, aborted or ended."""
+        return list(self._connection.execute(_OPEN).scalars())
+
+    def owners(self, spellings: list[str]) -> dict[str, str]:
+        """Returns the write token of the table that has a location, or a partition there, by spelling."""
+        rows = self._connection.execute(_OWNERS, {"spellings": spellings})
+        return {location: token for location, token in rows}
+
+    def _write(self, lineage: Lineage) -> None:
+        values = {
+            "incarnation": lineage.incarnation,
+            "ancestors": json.dumps(lineage.ancestors),
+            "counter": str(lineage.counter),
+            "noted": str(lineage.noted),
+        }
+        self._connection.execute(_SET, [{"name": f"lineage.{name}", "value": text} for name, text in values.items()])
