@@ -50,7 +50,8 @@ _OPEN: Final = text(
     "SELECT query_id FROM open_writes WHERE aborted_at IS NULL AND table_id IS NOT NULL ORDER BY query_id"
 )
 _OWNERS: Final = text("""
-    SELECT location, write_token FROM tables WHERE location = ANY (cast(:spellings AS text[])) AND database_id IS NOT NULL
+    SELECT location, write_token FROM tables
+    WHERE location = ANY (cast(:spellings AS text[])) AND database_id IS NOT NULL
     UNION ALL
     SELECT p.location, t.write_token FROM partitions AS p JOIN tables AS t ON t.id = p.table_id
     WHERE left(p.location, 600) = ANY (SELECT left(s, 600) FROM unnest(cast(:spellings AS text[])) AS s)
@@ -83,7 +84,7 @@ class Lineages:
 
     def read(self) -> Lineage:
         """Returns the state of this database (1 statement)."""
-        values = {name: value for name, value in self._connection.execute(_READ)}
+        values = {row.name: row.value for row in self._connection.execute(_READ)}
         return Lineage(
             values.get("guid", ""),
             values.get("lineage.incarnation", ""),
@@ -141,7 +142,7 @@ class Lineages:
     def owners(self, spellings: list[str]) -> dict[str, str]:
         """Returns the write token of the table that has a location, or a partition there, by spelling."""
         rows = self._connection.execute(_OWNERS, {"spellings": spellings})
-        return {location: token for location, token in rows}
+        return {row.location: row.write_token for row in rows}
 
     def _write(self, lineage: Lineage) -> None:
         values = {
