@@ -105,6 +105,7 @@ from metastore.services.entry.partitions_read import PartitionReadService
 from metastore.services.entry.partitions_write import PartitionWriteService
 from metastore.services.entry.privileges import PrivilegeService
 from metastore.services.entry.publishing import PublishingService
+from metastore.services.entry.restoration import RestorationService
 from metastore.services.entry.roles import RoleService
 from metastore.services.entry.runtime_statistics import RuntimeStatisticsService
 from metastore.services.entry.scans import ScanService
@@ -196,6 +197,7 @@ class Application:
         self.tables = TableService(*self._changing, self._rights)
         self.partitions = PartitionReadService(self._store)
         self.undrop = UndropService(*self._files, self._rights)
+        self.restoration = RestorationService(*self._files)
         self.notifications = NotificationService(self._store, settings.event_retention, self._rights)
         self.cleaning = CleaningService(*self._files, timedelta(seconds=settings.replaced_file_retention))
 

@@ -63,6 +63,23 @@ def restore(file: Path, **options: Any) -> None:
 
 
 @db.command()
+@click.option("--dry-run", is_flag=True, help="Show what would be done, but change nothing.")
+@click.option(
+    "--take-over", is_flag=True, help="Also if the warehouse belongs to another catalog, which no longer exists."
+)
+@settings_options("database_url", "data_dir", "warehouse", "allowed_locations")
+def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
+    """Reconcile the files with a database that was restored to an older moment.
+
+    Puts dropped files back that the catalog needs again, reports what is missing, continues the notification log after
+    a gap, and lets servers clean files again. The command is safe to run several times, and while servers run.
+    """
+    from metastore.cli.restored import reconcile
+
+    click.echo(reconcile(Settings.from_environment(options), dry_run=dry_run, take_over=take_over), err=True)
+
+
+@db.command()
 @settings_options("database_url", "data_dir")
 def servers(**options: Any) -> None:
     """List the servers that use the database, with their versions."""

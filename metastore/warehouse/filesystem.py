@@ -184,12 +184,12 @@ class Warehouse:
                 raise
             return content
 
-    def write_file(self, location: str, content: bytes) -> None:
-        """Creates or replaces a small file, with its parent directory. On local disks and object stores at once."""
+    def write_file(self, location: str, content: bytes, *, durable: bool = True) -> None:
+        """Creates or replaces a small file, with its parent directory: at once on local disks and object stores."""
         self.roots.require([location])
         with _opened(location) as (files, path):
             if "file" in files.protocol:
-                literal_paths.write(path, content)
+                literal_paths.write(path, content, durable=durable)
                 return
             files.makedirs(posixpath.dirname(path), exist_ok=True)
             files.pipe_file(path, content)

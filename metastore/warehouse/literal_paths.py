@@ -36,14 +36,15 @@ def make(path: str) -> int:
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
-def write(path: str, content: bytes) -> None:
+def write(path: str, content: bytes, *, durable: bool) -> None:
     """Writes a local file next to its path, and renames it: readers see the old content or the new one."""
     make(posixpath.dirname(path))
     part = f"{path}.{os.getpid()}.part"
     with open(part, "wb") as file:  # noqa: PTH123 - as the other calls here, by texts
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
     os.replace(part, path)  # noqa: PTH105
 
 

@@ -111,9 +111,9 @@ def difference(now: Lineage, witness: Lineage | None) -> str | None:
     """Returns in which way the database does not continue what the witness has seen, or None."""
     if witness and witness.catalog != now.catalog:
         return (
-            f"Catalog {now.catalog or '(new)'} uses the warehouse of catalog {witness.catalog}. Give each catalog its own "
-            "warehouse; if the other catalog no longer exists, run  metastore db restored --take-over. Files are not "
-            "cleaned until then"
+            f"Catalog {now.catalog or '(new)'} uses the warehouse of catalog {witness.catalog}. Give each catalog "
+            "its own warehouse; if the other catalog no longer exists, run  metastore db restored --take-over. Files are "
+            "not cleaned until then"
         )
     if now.restored:
         return f"The database was loaded from a backup. {_ADVICE}"

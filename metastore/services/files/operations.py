@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from metastore.errors import ConflictError, InvalidInputError
+from metastore.services.files.trash_manifest import delete_manifest, write_manifest
 from metastore.storage.repositories.file_operations import FileOperation
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -45,16 +46,22 @@ class OperationRunner:
         location = operation.location
         if operation.kind == "move":
             self._warehouse.move_into(location, operation.target or location)
+            delete_manifest(self._warehouse, location)
             self._step("moved")
         if operation.kind == "move" or operation.origin or operation.reason == UNDONE:
             return location
         trash = self._warehouse.trash_location(location, operation.trash_name)
+        if operation.is_restorable:
+            write_manifest(self._warehouse, operation, trash)
         if operation.reason == TRUNCATED:
             self._warehouse.move_each_to_trash(operation.paths, trash, copies=copies)
             with suppress(InvalidInputError):  # the directory cannot exist, for example because its name is too long
                 self._warehouse.make_directory(location)
             return trash
-        return trash if self._warehouse.move_to_trash(location, trash, copies=copies) else location
+        if self._warehouse.move_to_trash(location, trash, copies=copies):
+            return trash
+        delete_manifest(self._warehouse, trash)
+        return location
 
     def finish(self, operation: FileOperation, location: str) -> bool:
         """Deletes removed files, now at `location`, and directories above their old location that became empty.
@@ -67,6 +74,8 @@ class OperationRunner:
             return True
         if operation.kind == "remove" and not stays:
             self._warehouse.delete_directory(location)
+            if operation.origin:
+                delete_manifest(self._warehouse, location)
             self._step("removed")
         origin = operation.origin or operation.location
         if operation.root and paths.is_below(origin, operation.root):

@@ -16,9 +16,8 @@ from metastore.storage.queries.file_locks import EARLIER_OPERATIONS, EXCLUSIVE_L
 ASYNCHRONOUS_COMMIT: Final = "SELECT set_config('synchronous_commit', 'off', true)"
 """The transaction does not wait for its commit record to reach the disk (docs/explanation/files.md)."""
 
-COLUMNS: Final = (
-    "id, kind, location, target, places, origin, table_id, root, reason, decided_at, drop_id, error, parked, token"
-)
+COLUMNS: Final = "id, kind, location, target, places, origin, table_id, root, reason, decided_at, drop_id, error, parked, token, "
+    "owner"
 """The columns of a `FileOperation`, in the order of its fields."""
 
 FIND_BLOCKING: Final = blocking_operations("cast(%(locations)s AS text[])")
@@ -52,20 +51,24 @@ SCHEDULE: Final = Prepared(
     "schedule",
     text("""
     INSERT INTO file_operations AS known
-        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id, token)
+        (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id, token,
+        owner)
     SELECT DISTINCT ON (new.kind, new.location)
         new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'), cast(:table_id AS bigint), :root,
         now(), new.reason, '', now() + cast(:lease AS interval), cast(:drop_id AS bigint),
-        gen_random_uuid()::text
+        gen_random_uuid()::text, coalesce((SELECT write_token FROM tables WHERE id = :table_id), dropped.write_token)
     FROM unnest(
         (SELECT cast(:kinds AS text[])), (SELECT cast(:locations AS text[])), (SELECT cast(:targets AS text[])),
         (SELECT cast(:places AS text[])), (SELECT cast(:reasons AS text[]))
-    ) AS new(kind, location, target, places, reason)
+    ) AS new(kind, location, target, places, reason) LEFT JOIN (
+        SELECT regexp_replace(location, '^[^:/]+:|/_versions/.*', '', 'g') AS path, write_token
+        FROM dropped_tables AS d JOIN tables ON tables.id = d.table_id WHERE d.drop_id = :drop_id
+    ) AS dropped ON dropped.path = regexp_replace(new.location, '^[^:/]+:', '')
     ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
         table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
         reason = excluded.reason, places = excluded.places, lease_ends_at = excluded.lease_ends_at,
         drop_id = excluded.drop_id, error = NULL, failing_since = NULL, parked = false,
-        token = coalesce(known.token, excluded.token)
+        token = coalesce(known.token, excluded.token), owner = excluded.owner
     RETURNING id
     """),
 )

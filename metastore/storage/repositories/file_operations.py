@@ -45,6 +45,7 @@ class FileOperation(NamedTuple):
     error: str | None
     parked: bool
     token: str | None
+    owner: str | None
 
     @property
     def trash_name(self) -> str:

@@ -36,6 +36,7 @@ file_operations = Table(
     Column("parked", Boolean, nullable=False, server_default=text("false")),  # not retried until an operator acts
     # The name in the trash: random, because ids recur after a restore. Null in rows of earlier versions: it is the id.
     Column("token", Text),
+    Column("owner", Text),  # write token of the table that the files belong to
     Index("file_operations_in_the_way_idx", "id", postgresql_where=text(BLOCKING)),
     # Few rows next to those of the trash; every call that creates directories or refers to locations reads them.
     Index("file_operations_underway_idx", "kind", postgresql_where=text("kind IN ('make', 'move', 'moved')")),

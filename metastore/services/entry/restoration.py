@@ -1,0 +1,170 @@
+"""Reconciles catalog and files after the database was restored to an older moment (decision 023)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from uuid import uuid4
+
+from metastore.domain import events
+from metastore.domain.names import DatabaseName
+from metastore.errors import InvalidOperationError, UnavailableError
+from metastore.services.files.change_loop import FileService
+from metastore.services.files.lineage import difference
+from metastore.services.files.operations import TRUNCATED
+from metastore.services.files.trash_manifest import Trashed, read_manifest
+from metastore.services.rules.events import database_text
+from metastore.services.rules.locations import locations_of
+from metastore.services.rules.tables import is_view
+from metastore.storage.repositories.file_operations import NewOperation
+from metastore.storage.repositories.lineage import Lineage
+from metastore.warehouse import paths
+
+PUT_BACK, DISPLACED, KEPT, GONE, CANCELLED, HIDDEN = (
+    "put back from the trash",
+    "moved to the trash: written after the restored moment",
+    "kept in the trash: unknown to the catalog",
+    "missing: restore it from a copy of the storage, or drop the table or partition",
+    "kept: its removal was planned before the restored moment and is cancelled",
+    "kept: files of an open write, hidden until its writer publishes it or ends it",
+)
+
+
+class Finding(NamedTuple):
+    """A location, and what is done with it."""
+
+    location: str
+    action: str
+
+
+class Report(NamedTuple):
+    """`problem`: how the database differs from the witness, or None. `event`: the number of the last event now."""
+
+    problem: str | None
+    findings: list[Finding]
+    event: int
+
+
+class RestorationService(FileService):
+    """Rules of `metastore db restored`. It may be repeated, and interrupted at any moment."""
+
+    def reconcile(self, *, dry_run: bool, take_over: bool = False) -> Report:
+        """Puts back what the catalog misses and the trash has, and begins a new incarnation of the catalog.
+
+        `take_over`: also if the warehouse belongs to another catalog. Raises InvalidOperationError in that case
+        otherwise, UnavailableError if a directory cannot be moved.
+        """
+        now, witness = self._journal.lineage.states()
+        problem = difference(now, witness)
+        if problem and witness and witness.catalog != now.catalog and not take_over:
+            raise InvalidOperationError(problem)
+        findings: list[Finding] = []
+        put_back: set[str] = set()
+        for trashed in self._unknown():
+            done = self._reconcile(trashed, put_back, dry_run=dry_run)
+            findings += done
+        findings += [Finding(text, GONE) for text in self._missing(put_back)]
+        if problem:
+            with self._store.read() as work:
+                findings += [Finding(location, CANCELLED) for location, _ in work.lineage.pending_removals()]
+                findings += [Finding(query_id, HIDDEN) for query_id in work.lineage.open_writes()]
+        event = now.event
+        if (problem or put_back) and not dry_run:
+            event = self._restart(witness)
+        return Report(problem, findings, event)
+
+    def _restart(self, witness: Lineage | None) -> int:
+        """Begins the incarnation, with an event after a gap, so that readers of the log notice it."""
+        with self._store.transaction(audited=False) as work:
+            work.catalogs.identity()  # created on first use
+            restarted = work.lineage.restart(work.lineage.read(), witness)
+            stored = work.databases.find(DatabaseName("hive", "default"))
+            if stored:
+                default = database_text(stored.encoded.decode())
+                work.record(events.alter_database(default, default))
+        self._journal.lineage.write(restarted)
+        return restarted.event
+
+    def _unknown(self) -> list[Trashed]:
+        """Returns directories in the trash that the journal does not know: parents first, then in order of drops."""
+        trashed = [
+            directory
+            for root in self._warehouse.roots.all
+            for directory in self._warehouse.children(paths.join(root, paths.TRASH))[1]
+        ]
+        with self._store.read() as work:
+            known = work.file_operations.known_in_trash([paths.name(text) for text in trashed])
+        manifests = (read_manifest(self._warehouse, text) for text in trashed if paths.name(text) not in known)
+        return sorted(
+            (manifest for manifest in manifests if manifest),
+            key=lambda one: (len(one.origin), one.origin, one.decided_at),
+        )
+
+    def _reconcile(self, trashed: Trashed, put_back: set[str], *, dry_run: bool) -> list[Finding]:
+        origin = trashed.origin
+        kept = [Finding(trashed.location, f"{KEPT}: {origin}")]
+        if origin in put_back or not self._warehouse.roots.within([origin]):
+            return kept
+        spellings = paths.spellings(origin)
+        with self._store.read() as work:
+            use = work.locations.referred([origin]).get(origin)
+            owner = next(iter(work.lineage.owners(spellings).values()), None)
+        if use is None or not use.itself or (owner and trashed.owner and owner != trashed.owner):
+            return kept
+        inside = {paths.name(text) for text in self._entries(origin)}
+        moves: list[tuple[str, str, str]] = []
+        findings = [Finding(origin, PUT_BACK)]
+        if trashed.reason == TRUNCATED:
+            if inside & {paths.name(text) for text in self._entries(trashed.location)}:
+                return kept
+        elif inside:
+            if owner is None or owner != trashed.owner:
+                return kept
+            apart = self._warehouse.trash_location(origin, str(uuid4()))
+            moves.append((origin, apart, "displaced"))
+            findings.append(Finding(apart, f"{DISPLACED}: {origin}"))
+        moves.append((trashed.location, origin, "taken back"))
+        put_back.add(origin)
+        if not dry_run:
+            for source, target, reason in moves:
+                self._move(source, target, reason)
+        return findings
+
+    def _move(self, source: str, target: str, reason: str) -> None:
+        """Moves a directory through the journal. The finished move is forgotten: no client follows it."""
+        with self._store.transaction(audited=False) as work:
+            work.file_operations.lock_exclusively()
+            new = NewOperation("move", paths.canonical(source), reason, paths.canonical(target))
+            ids = work.file_operations.schedule([new])
+        self._carry_out_or_fail(ids)
+        with self._store.transaction(audited=False) as work:
+            work.file_operations.delete_unchanged(work.file_operations.read(ids))
+
+    def _entries(self, location: str) -> list[str]:
+        files, directories = self._warehouse.children(location)
+        return [*(file.location for file in files), *directories]
+
+    def _missing(self, put_back: Iterable[str]) -> Iterator[str]:
+        """Yields the directories of tables and partitions that do not exist."""
+        back = set(put_back)
+        with self._store.read() as work:
+            ids = work.tables.ids()
+        for number in ids:
+            with self._store.read() as work:
+                for stored in work.tables.find_ids([number]):
+                    struct = stored.encoded.decode()
+                    locations = (
+                        []
+                        if is_view(struct)
+                        else [*locations_of(struct.sd)[:1], *work.partitions.locations(stored.ref)]
+                    )
+            for text in self._warehouse.roots.within(dict.fromkeys(locations)):
+                key = paths.canonical(text)
+                if back.isdisjoint((key, *paths.ancestors(key))) and self._is_missing(text):
+                    yield key
+
+    def _is_missing(self, location: str) -> bool:
+        try:
+            return self._warehouse.is_missing(location)
+        except UnavailableError:
+            return False

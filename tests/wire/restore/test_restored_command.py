@@ -1,0 +1,146 @@
+"""`metastore db restored` puts back what the catalog misses, and lets servers clean again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.wire.builders import partition, table
+from tests.wire.restore.catalog import TRASH, RestoredCatalog
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, NotificationEventRequest
+from thrift_idl.gen.metastore.ttypes import CleanRequest
+
+pytestmark = pytest.mark.slow
+PURGE = EnvironmentContext({"ifPurge": "TRUE"})
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def catalog(make_database: Callable[..., str], tmp_path: Path) -> Iterator[RestoredCatalog]:
+    catalog = RestoredCatalog(make_database, tmp_path)
+    yield catalog
+    catalog.close()
+
+
+def reconcile(catalog: RestoredCatalog, capsys: Capture, *options: str) -> str:
+    capsys.readouterr()
+    assert catalog.command("restored", "--warehouse", str(catalog.warehouse), *options) == 0
+    told = capsys.readouterr()
+    return told.out + told.err
+
+
+def test_dropped_tables_are_put_back(catalog: RestoredCatalog, capsys: Capture) -> None:
+    for name in ("one", "two", "three"):
+        catalog.create(name)
+    catalog.call("create_table", table("db", "days", [("ds", "string")]))
+    catalog.call("add_partitions", [partition("db", "days", [day]) for day in "12"])
+    for day in "12":
+        (catalog.warehouse / f"db.db/days/ds={day}/part-0").write_text(f"day {day}")
+    file = catalog.back_up()
+    catalog.drop("one")
+    catalog.call("truncate_table", "db", "two", None)
+    catalog.call("drop_table_with_environment_context", "db", "three", True, PURGE)
+    catalog.call("drop_partition", "db", "days", ["1"], True)
+    catalog.restore(file)
+    planned = reconcile(catalog, capsys, "--dry-run")
+    assert "Nothing was changed" in planned
+    assert not (catalog.warehouse / "db.db/one").exists()
+    told = reconcile(catalog, capsys)
+    assert planned.splitlines()[:-1] == told.splitlines()[:-1]
+    assert [catalog.rows(name) for name in ("one", "two", "days")] == [["one"], ["two"], ["day 1", "day 2"]]
+    assert told.count("put back from the trash") == 3
+    assert f"file:{catalog.warehouse}/db.db/three\tmissing" in told
+    assert not list((catalog.warehouse / TRASH).iterdir())
+    assert list(catalog.check()) == ["db.db/three"]
+    catalog.call("clean", CleanRequest())
+    assert "missing" in reconcile(catalog, capsys)
+    assert reconcile(catalog, capsys).count("put back") == 0
+
+
+def test_a_table_created_again_does_not_give_its_rows_to_the_restored_one(
+    catalog: RestoredCatalog, capsys: Capture
+) -> None:
+    catalog.create("one", "before")
+    file = catalog.back_up()
+    catalog.drop("one")
+    catalog.create("one", "later")
+    catalog.restore(file)
+    assert "written after the restored moment" in reconcile(catalog, capsys)
+    assert catalog.rows("one") == ["before"]
+    assert catalog.contents() == {"before", "later"}
+    catalog.drop("one")
+    catalog.undrop("one")
+    assert catalog.rows("one") == ["before"]
+
+
+def test_the_trash_of_another_table_of_that_name_stays_there(catalog: RestoredCatalog, capsys: Capture) -> None:
+    catalog.create("one", "before")
+    file = catalog.back_up()
+    catalog.call("drop_table_with_environment_context", "db", "one", True, PURGE)
+    catalog.create("one", "later")
+    catalog.drop("one")
+    catalog.restore(file)
+    told = reconcile(catalog, capsys)
+    assert "kept in the trash" in told
+    assert "missing" in told
+    assert catalog.rows("one") == []
+    assert catalog.contents() == {"later"}
+
+
+def test_readers_of_events_see_a_gap(catalog: RestoredCatalog, capsys: Capture) -> None:
+    catalog.create("one")
+    file = catalog.back_up()
+    catalog.create("two")
+    read = catalog.call("get_current_notificationEventId").eventId
+    catalog.restore(file)
+    reconcile(catalog, capsys)
+    assert catalog.call("get_current_notificationEventId").eventId > read
+    events = catalog.call("get_next_notification", NotificationEventRequest(read)).events
+    assert events[0].eventId > read + 1
+
+
+def test_a_table_that_was_dropped_before_the_backup_can_be_undropped_for_the_whole_retention(
+    catalog: RestoredCatalog, capsys: Capture
+) -> None:
+    catalog.create("one")
+    catalog.drop("one")
+    file = catalog.back_up()
+    catalog.restore(file)
+    assert "Servers clean files again" in reconcile(catalog, capsys)
+    assert "Nothing to do" in reconcile(catalog, capsys)
+    catalog.background()
+    catalog.undrop("one")
+    assert catalog.rows("one") == ["one"]
+
+
+def test_the_database_that_was_replaced_cleans_no_more(
+    catalog: RestoredCatalog, capsys: Capture, make_database: Callable[..., str]
+) -> None:
+    catalog.create("one")
+    catalog.application.journal.lineage.note()
+    file, first = catalog.back_up(), catalog.url
+    catalog.restore(file)
+    reconcile(catalog, capsys)
+    catalog.close()
+    catalog.url = first
+    catalog.open()
+    assert "Another restore of this catalog" in str(catalog.application.journal.lineage.problem())
+
+
+def test_a_warehouse_of_a_lost_catalog_is_taken_over(
+    catalog: RestoredCatalog, capsys: Capture, database_url: str
+) -> None:
+    catalog.create("one")
+    catalog.application.journal.lineage.note()
+    catalog.close()
+    catalog.url = database_url
+    catalog.open()
+    assert catalog.command("restored", "--warehouse", str(catalog.warehouse)) == 1
+    assert "--take-over" in capsys.readouterr().err
+    reconcile(catalog, capsys, "--take-over")
+    catalog.close()
+    catalog.open()
+    assert catalog.application.journal.lineage.problem() is None
+    assert catalog.contents() == {"one"}
