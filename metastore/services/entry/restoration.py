@@ -8,13 +8,12 @@ from uuid import uuid4
 
 from metastore.domain import events
 from metastore.domain.names import DatabaseName
-from metastore.errors import InvalidOperationError, UnavailableError
+from metastore.errors import InvalidOperationError
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.lineage import difference
 from metastore.services.files.operations import TRUNCATED
 from metastore.services.files.trash_manifest import Trashed, read_manifest
 from metastore.services.rules.events import database_text
-from metastore.services.rules.locations import locations_of
 from metastore.services.rules.tables import is_view
 from metastore.storage.repositories.file_operations import NewOperation
 from metastore.storage.repositories.lineage import Lineage
@@ -61,8 +60,7 @@ class RestorationService(FileService):
         findings: list[Finding] = []
         put_back: set[str] = set()
         for trashed in self._unknown():
-            done = self._reconcile(trashed, put_back, dry_run=dry_run)
-            findings += done
+            findings += self._reconcile(trashed, put_back, dry_run=dry_run)
         findings += [Finding(text, GONE) for text in self._missing(put_back)]
         if problem:
             with self._store.read() as work:
@@ -95,10 +93,8 @@ class RestorationService(FileService):
         with self._store.read() as work:
             known = work.file_operations.known_in_trash([paths.name(text) for text in trashed])
         manifests = (read_manifest(self._warehouse, text) for text in trashed if paths.name(text) not in known)
-        return sorted(
-            (manifest for manifest in manifests if manifest),
-            key=lambda one: (len(one.origin), one.origin, one.decided_at),
-        )
+        found = [manifest for manifest in manifests if manifest]
+        return sorted(found, key=lambda trashed: (len(trashed.origin), trashed.origin, trashed.decided_at))
 
     def _reconcile(self, trashed: Trashed, put_back: set[str], *, dry_run: bool) -> list[Finding]:
         origin = trashed.origin
@@ -150,21 +146,16 @@ class RestorationService(FileService):
         with self._store.read() as work:
             ids = work.tables.ids()
         for number in ids:
-            with self._store.read() as work:
-                for stored in work.tables.find_ids([number]):
-                    struct = stored.encoded.decode()
-                    locations = (
-                        []
-                        if is_view(struct)
-                        else [*locations_of(struct.sd)[:1], *work.partitions.locations(stored.ref)]
-                    )
-            for text in self._warehouse.roots.within(dict.fromkeys(locations)):
+            for text in self._warehouse.roots.within(dict.fromkeys(self._locations(number))):
                 key = paths.canonical(text)
-                if back.isdisjoint((key, *paths.ancestors(key))) and self._is_missing(text):
+                if back.isdisjoint((key, *paths.ancestors(key))) and self._warehouse.is_missing(text):
                     yield key
 
-    def _is_missing(self, location: str) -> bool:
-        try:
-            return self._warehouse.is_missing(location)
-        except UnavailableError:
-            return False
+    def _locations(self, table_id: int) -> list[str]:
+        """Returns the directories of a table and its partitions; none of a view."""
+        with self._store.read() as work:
+            for stored in work.tables.find_ids([table_id]):
+                struct = stored.encoded.decode()
+                if not is_view(struct) and struct.sd.location:
+                    return [struct.sd.location, *work.partitions.locations(stored.ref)]
+        return []

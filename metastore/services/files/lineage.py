@@ -112,8 +112,8 @@ def difference(now: Lineage, witness: Lineage | None) -> str | None:
     if witness and witness.catalog != now.catalog:
         return (
             f"Catalog {now.catalog or '(new)'} uses the warehouse of catalog {witness.catalog}. Give each catalog "
-            "its own warehouse; if the other catalog no longer exists, run  metastore db restored --take-over. Files are "
-            "not cleaned until then"
+            "its own warehouse; if the other catalog no longer exists, run  metastore db restored --take-over. Files "
+            "are not cleaned until then"
         )
     if now.restored:
         return f"The database was loaded from a backup. {_ADVICE}"

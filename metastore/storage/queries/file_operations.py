@@ -16,8 +16,10 @@ from metastore.storage.queries.file_locks import EARLIER_OPERATIONS, EXCLUSIVE_L
 ASYNCHRONOUS_COMMIT: Final = "SELECT set_config('synchronous_commit', 'off', true)"
 """The transaction does not wait for its commit record to reach the disk (docs/explanation/files.md)."""
 
-COLUMNS: Final = "id, kind, location, target, places, origin, table_id, root, reason, decided_at, drop_id, error, parked, token, "
+COLUMNS: Final = (
+    "id, kind, location, target, places, origin, table_id, root, reason, decided_at, drop_id, error, parked, token, "
     "owner"
+)
 """The columns of a `FileOperation`, in the order of its fields."""
 
 FIND_BLOCKING: Final = blocking_operations("cast(%(locations)s AS text[])")
