@@ -36,7 +36,7 @@ _RESTART: Final = (
     "UPDATE drops SET kept_until = now() + (kept_until - dropped_at) WHERE kept_until > '-infinity'",
     """
     UPDATE file_operations SET lease_ends_at = drops.kept_until FROM drops
-    WHERE drops.id = drop_id AND kind = 'remove' AND origin IS NOT NULL
+    WHERE drops.id = drop_id AND file_operations.kind = 'remove' AND origin IS NOT NULL
     """,
     # The lost part of the history may have published them, so their files stay, hidden, until somebody decides.
     "UPDATE open_writes SET lease_ends_at = 'infinity' WHERE aborted_at IS NULL AND table_id IS NOT NULL",
