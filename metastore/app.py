@@ -197,7 +197,6 @@ class Application:
         self.tables = TableService(*self._changing, self._rights)
         self.partitions = PartitionReadService(self._store)
         self.undrop = UndropService(*self._files, self._rights)
-        self.restoration = RestorationService(*self._files)
         self.notifications = NotificationService(self._store, settings.event_retention, self._rights)
         self.cleaning = CleaningService(*self._files, timedelta(seconds=settings.replaced_file_retention))
 
@@ -227,6 +226,10 @@ class Application:
             self._bootstrap.start()
         for timer in self._timers:
             timer.start()
+
+    def restoration(self) -> RestorationService:
+        """Returns the service that reconciles files and a restored database. Only a command uses it."""
+        return RestorationService(*self._files)
 
     def open_session(
         self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from textwrap import shorten
 from threading import Event
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -19,19 +18,17 @@ import fsspec
 
 from metastore.errors import (
     ConfigurationError,
-    InvalidInputError,
-    MetastoreError,
     UnavailableError,
 )
 from metastore.warehouse import literal_paths, paths
 from metastore.warehouse.kinds import file_system, supports_deletion
+from metastore.warehouse.opened import means_missing, opened, translated
 from metastore.warehouse.roots import Roots
 
 T = TypeVar("T")
 _AT_ONCE: Final = 16  # requests to a remote file system
 _TRIES: Final = 10
 _FILLED_OR_GONE: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
-_IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class DirectoryStatistics(NamedTuple):
@@ -81,7 +78,7 @@ class Warehouse:
 
     def _require_writable(self, root: str) -> None:
         self.make_directory(root)
-        with _opened(paths.join(root, ".writable")) as (files, path):
+        with opened(paths.join(root, ".writable")) as (files, path):
             files.touch(path)
             files.rm(path)
 
@@ -100,13 +97,13 @@ class Warehouse:
     def exists(self, location: str) -> bool:
         """Tells whether a file or directory exists."""
         self.roots.require([location])
-        with _opened(location) as (files, path):
+        with opened(location) as (files, path):
             return _exists(files, path)
 
     def require_valid(self, location: str) -> None:
         """Raises InvalidInputError if nothing can exist there: a name is too long, or symbolic links form a loop."""
         self.roots.require([location])
-        with _opened(location) as (files, path), suppress(FileNotFoundError, NotADirectoryError):
+        with opened(location) as (files, path), suppress(FileNotFoundError, NotADirectoryError):
             files.info(path)
 
     def is_missing(self, location: str) -> bool:
@@ -115,7 +112,7 @@ class Warehouse:
         Always False on object stores, where a directory without objects does not exist.
         """
         self.roots.require([location])
-        with _opened(location) as (files, path):
+        with opened(location) as (files, path):
             return literal_paths.has_renames(files) and not _exists(files, path)
 
     def delete_directory(self, location: str) -> bool:
@@ -124,11 +121,11 @@ class Warehouse:
         Raises InvalidOperationError for a root, and for a directory that contains one.
         """
         self.roots.require_below(location)
-        with _opened(location) as (files, path):
+        with opened(location) as (files, path):
             try:
                 literal_paths.remove(files, path)
             except OSError as error:
-                if _means_missing(error):
+                if means_missing(error):
                     return False
                 raise
             return True
@@ -136,7 +133,7 @@ class Warehouse:
     def delete_empty(self, location: str) -> bool:
         """Deletes a directory if it is empty; True if it did. A directory that is not empty is no error."""
         self.roots.require_below(location)
-        with _opened(location) as (files, path):
+        with opened(location) as (files, path):
             try:
                 if not files.isdir(path) or files.ls(path, detail=False):
                     return False
@@ -163,7 +160,7 @@ class Warehouse:
         self.roots.require_below(source)
         self.roots.require([target])
         path = paths.parse(target).path
-        with _opened(source) as (files, old), _opened(target) as (_, new):
+        with opened(source) as (files, old), opened(target) as (_, new):
             if not _exists(files, old):
                 files.makedirs(new, exist_ok=True)
             elif _exists(files, new):
@@ -175,11 +172,11 @@ class Warehouse:
     def read_file(self, location: str) -> bytes | None:
         """Returns the content of a small file; None if it does not exist."""
         self.roots.require([location])
-        with _opened(location) as (files, path):
+        with opened(location) as (files, path):
             try:
                 content: bytes = files.cat_file(path)
             except OSError as error:
-                if _means_missing(error):
+                if means_missing(error):
                     return None
                 raise
             return content
@@ -187,7 +184,7 @@ class Warehouse:
     def write_file(self, location: str, content: bytes, *, durable: bool = True) -> None:
         """Creates or replaces a small file, with its parent directory: at once on local disks and object stores."""
         self.roots.require([location])
-        with _opened(location) as (files, path):
+        with opened(location) as (files, path):
             if "file" in files.protocol:
                 literal_paths.write(path, content, durable=durable)
                 return
@@ -209,7 +206,7 @@ class Warehouse:
         earlier, interrupted call has moved it already.
         """
         self.roots.require_below(location)
-        with _opened(location) as (files, path), _opened(trash) as (_, away):
+        with opened(location) as (files, path), opened(trash) as (_, away):
             if not (copies or literal_paths.has_renames(files)):
                 return False
             existed = _exists(files, path)
@@ -223,7 +220,7 @@ class Warehouse:
         """
         for location in locations:
             self.roots.require_below(location)
-            with _opened(location) as (files, path), _opened(trash) as (_, away):
+            with opened(location) as (files, path), opened(trash) as (_, away):
                 if not _exists(files, path):
                     continue
                 if copies or literal_paths.has_renames(files):
@@ -261,11 +258,11 @@ class Warehouse:
         Returns nothing if it does not exist, and the file itself for a file.
         """
         self.roots.require([location])
-        with _opened(location) as (files, path):
+        with opened(location) as (files, path):
             try:
                 entries = files.ls(path, detail=True)
             except OSError as error:
-                if _means_missing(error):
+                if means_missing(error):
                     return [], []
                 raise
         inside, below = [], []
@@ -287,15 +284,6 @@ class Warehouse:
         return {location: counts for location, counts in counted if counts is not None}
 
 
-@contextmanager
-def _opened(location: str) -> Iterator[tuple[Any, str]]:
-    """Yields the file system of a location, and its path there."""
-    scheme, authority, path = paths.parse(location).identity
-    with _translated(location):
-        files, root = file_system(scheme, authority)
-        yield files, root + path
-
-
 def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator[tuple[str, T]]:
     """Applies an action to each location, and yields its results in order. After a failure, no further action is
     started.
@@ -308,7 +296,7 @@ def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator
 
     def act(target: tuple[str, str, str, str]) -> tuple[str, T]:
         location, scheme, authority, path = target
-        with _translated(location), _stopping(failed):
+        with translated(location), _stopping(failed):
             if (scheme, authority) not in opened:
                 opened[scheme, authority] = file_system(scheme, authority)
             files, root = opened[scheme, authority]
@@ -327,7 +315,7 @@ def _exists(files: Any, path: str) -> bool:
     try:
         files.info(path)
     except OSError as error:
-        if _means_missing(error):
+        if means_missing(error):
             return False
         raise
     return True
@@ -338,7 +326,7 @@ def _require_kind(location: str, *, may_be_missing: bool) -> None:
 
     `may_be_missing`: accepts a known scheme whose Python package is not installed, until it is used.
     """
-    with _translated(location):
+    with translated(location):
         try:
             files = fsspec.get_filesystem_class(paths.parse(location).identity[0])
         except ImportError:
@@ -347,11 +335,6 @@ def _require_kind(location: str, *, may_be_missing: bool) -> None:
             raise
     if not supports_deletion(files):
         raise UnavailableError(f"{location}: its file system is read-only")
-
-
-def _means_missing(error: OSError) -> bool:
-    """Tells whether an error means that the path does not exist, or cannot exist (name too long, loop of links)."""
-    return isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno in _IMPOSSIBLE
 
 
 def _make(files: Any, path: str) -> range:
@@ -387,33 +370,10 @@ def _stopping(failed: Event) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _translated(location: str) -> Iterator[None]:
-    try:
-        yield
-    except MetastoreError:
-        raise
-    except ImportError as error:
-        raise UnavailableError(f"{location}: a Python package is missing: {_one_line(error)}") from error
-    except PermissionError as error:
-        raise UnavailableError(f"{location}: permission denied; make it writable for the metastore's user") from error
-    except OSError as error:
-        if error.errno in _IMPOSSIBLE:
-            raise InvalidInputError(f"{location}: {_one_line(error)}; no file can exist there") from error
-        raise UnavailableError(f"{location}: {_one_line(error)}") from error
-    except Exception as error:  # drivers of remote file systems raise exceptions of any class
-        raise UnavailableError(f"{location}: {_one_line(error)}") from error
-
-
 def _modified(entry: dict[str, Any]) -> float | None:
     """Returns the modification time, whose field name differs between file systems."""
     moment = next((entry[key] for key in ("mtime", "LastModified", "last_modified", "created") if key in entry), None)
     return moment.timestamp() if isinstance(moment, datetime) else moment
-
-
-def _one_line(error: BaseException) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return shorten(text, 200, placeholder=" …") or type(error).__name__
 
 
 def _hidden(path: str) -> bool:

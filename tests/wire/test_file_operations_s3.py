@@ -45,7 +45,7 @@ def put(bucket: Any, *keys: str) -> None:
 
 def keys(bucket: Any) -> set[str]:
     listed = bucket.list_objects_v2(Bucket="bucket").get("Contents", ())
-    return {each["Key"].removeprefix("w/db.db/") for each in listed if not each["Key"].endswith("/")}
+    return {each["Key"].removeprefix("w/db.db/") for each in listed if not each["Key"].endswith(("/", ".json"))}
 
 
 def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastore: Callable[..., Server]) -> None:
