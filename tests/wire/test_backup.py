@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 
 from metastore.app import Application
@@ -62,6 +63,27 @@ def test_what_was_backed_up_comes_back(
     assert re.search(r"tables\t1\t0", shown)
     assert re.search(r"partitions\t1\t0", shown)
     assert run(["db", "servers", "--database-url", empty_database_url]) == 0
+
+
+def test_a_backup_has_no_tokens_and_keys(
+    application: Application, database_url: str, empty_database_url: str, tmp_path: Path
+) -> None:
+    called(application, "add_token", "identifier", "secret")
+    called(application, "add_master_key", "key")
+    columns = "sequence, identifier, secret, owner, renewer, real_user, issued_at, expires_at, latest_at"
+    values = "7, 'i', 's', 'alice', '', '', now(), now() + interval '1 day', now() + interval '1 day'"
+    execute(database_url, f"INSERT INTO issued_tokens ({columns}) VALUES ({values})")
+    file = tmp_path / "backup"
+    assert db("backup", file, database_url) == 0
+    assert db("restore", file, empty_database_url) == 0
+    for name in ("issued_tokens", "delegation_tokens", "master_keys"):
+        assert [count(url, name) for url in (database_url, empty_database_url)] == [1, 0]
+
+
+def count(url: str, name: str) -> int:
+    engine = create_engine(url, poolclass=NullPool)
+    with engine.connect() as connection:
+        return int(connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one())
 
 
 def test_a_database_that_is_not_empty_is_not_filled(database_url: str, tmp_path: Path, fails: OneLine) -> None:

@@ -21,7 +21,8 @@ _HEAD: Final = 100  # lines of the script that are searched for settings
 _ONLY_NEW: Final = b"SET transaction_timeout"  # unknown to PostgreSQL before version 17
 _NAMES: Final = {"database": "dbname"}
 _PASSWORDS: Final = {"password": "PGPASSWORD", "sslpassword": ""}
-_EXCLUDED: Final = "servers"  # the running servers: meaningless after a restore
+# The running servers are meaningless after a restore. Tokens and keys would let a thief of the backup log in.
+_EXCLUDED: Final = ("servers", "issued_tokens", "delegation_tokens", "master_keys")
 
 
 def back_up(url: str, file: Path) -> None:
@@ -34,10 +35,11 @@ def back_up(url: str, file: Path) -> None:
     part = file.with_name(file.name + ".part")
     address, environment = _address(url)
     program = client_program("pg_dump", need_of(_parameters(url)))
-    options = ["--format=custom", "--no-owner", "--no-privileges", f"--exclude-table-data={_EXCLUDED}"]
+    options = ["--format=custom", "--no-owner", "--no-privileges"]
+    options += [f"--exclude-table-data={table}" for table in _EXCLUDED]
     try:
         part.unlink(missing_ok=True)
-        part.touch(mode=0o600, exist_ok=False)  # the dump contains delegation tokens
+        part.touch(mode=0o600, exist_ok=False)  # the dump contains the names and locations of all objects
         _run([program, *options, f"--file={part}", f"--dbname={address}"], environment)
         part.rename(file)
     except OSError as error:
