@@ -65,8 +65,16 @@ class JsonWebTokens:
         return self.identity(password) if password.count(".") == 2 and password.startswith("ey") else None
 
     def _key(self, token: str) -> Any:
-        """Returns the key of the token's key id. A set that cannot be fetched is skipped if another one has the key."""
+        """Returns the key of the token's key id, or the only key for a token without one.
+
+        A set that cannot be fetched is skipped if another one has the key.
+        """
         name = self._jwt.get_unverified_header(token).get("kid")
+        if name is None:
+            keys = [key for key_set in self._sets for key in key_set.all()]
+            if len(keys) != 1:
+                raise self._jwt.PyJWKClientError("a token without key id needs key sets with exactly one key")
+            return keys[0].key
         last_error: Exception = self._jwt.PyJWKClientError("no key set has it")
         for key_set in self._sets:
             try:
@@ -101,6 +109,10 @@ class _KeySet:
             raise ConfigurationError(
                 f"jwt_keys: {location} must be an https URL or a file: an attacker could replace keys on the way"
             )
+
+    def all(self) -> list[Any]:
+        """Lists the keys."""
+        return self._keys(False)  # noqa: FBT003 - PyJWT's positional parameter `refresh`
 
     def find(self, name: str | None) -> Any:
         """Returns the key with this id, or None. An unknown id triggers a fetch, at most every ten seconds."""
