@@ -208,3 +208,18 @@ def test_the_default_location_of_spark_becomes_the_default_of_the_server(
         ):
             with pytest.raises(InvalidObjectException, match=r"outside of .*add it to METASTORE_ALLOWED_LOCATIONS"):
                 client.create_database(Database(name="three", locationUri=other))
+
+
+@pytest.mark.parametrize("location", ["file:/", "relative", "ftp://h/x"])
+def test_an_existing_name_is_reported_before_a_bad_location(hive_client: Any, location: str) -> None:
+    name = new_database(hive_client)
+    hive_client.create_table(table(name, "t"))
+    with pytest.raises(AlreadyExistsException):
+        hive_client.create_database(Database(name=name, locationUri=location))
+    bad = table(name, "t")
+    bad.sd.location = location
+    with pytest.raises(AlreadyExistsException):
+        hive_client.create_table(bad)
+    bad.tableName = "new"
+    with pytest.raises((MetaException, InvalidObjectException)):
+        hive_client.create_table(bad)

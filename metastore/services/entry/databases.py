@@ -54,9 +54,12 @@ class DatabaseService(ChangingService):
         check_object_name("database", database.name)
         if is_client_default(self._warehouse.roots, database.name, database.locationUri):
             database.locationUri = None
+        existing = AlreadyExistsError(f"Database {database.name} already exists")
         with self._store.read() as work:
+            if work.databases.find(DatabaseName(catalog, database.name)):  # as in Hive, before locations are checked
+                raise existing
             database = self._completed(work, catalog, database)
-        with taken(AlreadyExistsError(f"Database {database.name} already exists")):
+        with taken(existing):
             for attempt in self._attempts():
                 with attempt, self._journal.transaction_with_directories([database.locationUri]) as work:
                     work.databases.insert(catalog, database)

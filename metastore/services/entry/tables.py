@@ -9,7 +9,7 @@ from metastore.domain.dependencies import drop_order
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import AlreadyExistsError, NotFoundError
+from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked
 from metastore.services.cascade.dropping import ChangingService, Retention
@@ -73,14 +73,20 @@ class TableService(ChangingService):
         table = prepare(table, database, self._clock())
         check_unmarked(table)
         check_new(table)
+        duplicate = AlreadyExistsError(f"Table {database}.{table.tableName} already exists")
         with self._store.read() as work:
             if index is not None:
                 index.createTime = table.createTime
                 check_new_index(work, table, timed(index, table.createTime))
-            _set_location(work, table, self._warehouse.roots)
+            try:
+                _set_location(work, table, self._warehouse.roots)
+            except (InvalidInputError, InvalidObjectError):
+                if work.tables.reference(database.table(table.tableName)):  # as in Hive, this error comes first
+                    raise duplicate from None
+                raise
         locations = [] if is_view(table) else [table.sd.location]
         sent = table
-        with taken(AlreadyExistsError(f"Table {database}.{table.tableName} already exists")):
+        with taken(duplicate):
             for attempt in self._attempts():
                 with attempt, self._journal.new_directories(locations) as directories:
                     table = shallow_copy(sent)  # a repeated attempt begins with the table as it was sent
