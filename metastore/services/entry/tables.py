@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from metastore.domain import table_events
 from metastore.domain.dependencies import drop_order
@@ -78,12 +79,8 @@ class TableService(ChangingService):
             if index is not None:
                 index.createTime = table.createTime
                 check_new_index(work, table, timed(index, table.createTime))
-            try:
+            with _reported_first(duplicate, work, database.table(table.tableName)):
                 _set_location(work, table, self._warehouse.roots)
-            except (InvalidInputError, InvalidObjectError):
-                if work.tables.reference(database.table(table.tableName)):  # as in Hive, this error comes first
-                    raise duplicate from None
-                raise
         locations = [] if is_view(table) else [table.sd.location]
         sent = table
         with taken(duplicate):
@@ -183,6 +180,17 @@ class TableService(ChangingService):
                 stored = get_table(work, table, lock="change")
                 operations = self._drop_with_files(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
         self._journal.carry_out(operations)  # 3. carry out, after the commit
+
+
+@contextmanager
+def _reported_first(duplicate: AlreadyExistsError, work: UnitOfWork, table: TableName) -> Iterator[None]:
+    """Replaces the error of a bad location by `duplicate` if the table exists, because Hive checks that first."""
+    try:
+        yield
+    except (InvalidInputError, InvalidObjectError):
+        if work.tables.reference(table):
+            raise duplicate from None
+        raise
 
 
 def _set_location(work: UnitOfWork, table: Table, roots: Roots) -> int:
