@@ -287,6 +287,9 @@ class Application:
         )
         self._rights = _authorization(settings, self._store, self._warehouse)
 
+    def _transactions(self, timeout: timedelta) -> TransactionService:
+        return TransactionService(self._store, timeout, self._settings.max_open_transactions)
+
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         base = FacebookHandlers(_version(), self._store.is_reachable)
@@ -353,7 +356,7 @@ class Application:
             "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
             "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store, timeout)),
             "locks": LockHandlers(LockService(self._store, timeout)),
-            "transactions": TransactionHandlers(TransactionService(self._store, timeout)),
+            "transactions": TransactionHandlers(self._transactions(timeout)),
             "write_ids": WriteIdHandlers(WriteIdService(self._store, timeout)),
             "compactions": CompactionHandlers(CompactionService(self._store)),
             "hiveserver": HiveServerHandlers(),

@@ -1,7 +1,6 @@
 """Every setting of the server: help text, unit, default and limits. Only this module reads the server's environment.
 
-`docs/reference/settings.md` has the same texts; a test compares them. The module needs the standard library only, so
-that the command line can import it before it knows whether the server's packages are installed.
+`docs/reference/settings.md` has the same texts. The command line imports the module without the server's packages.
 """
 
 from __future__ import annotations
@@ -161,6 +160,7 @@ class Settings:
     token_max_lifetime: float = _seconds(
         604_800.0, "Maximum lifetime of a delegation token, in seconds.", low=1, high=_CENTURY
     )
+    max_open_transactions: int = _count(10_000, "Maximum number of open transactions of one user.")
     max_tokens_per_owner: int = _count(10_000, "Maximum number of unexpired delegation tokens of one owner.")
     password_file: Path | None = _file("File of user names and password hashes, written by `metastore users add`.")  # noqa: RUF009 - a field
     ldap_url: str = _setting("", "URL of the LDAP server that checks passwords: ldaps://host")

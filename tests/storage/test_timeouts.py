@@ -14,7 +14,7 @@ from metastore.background.expiry import expiry
 from metastore.background.timer import Timer
 from metastore.domain.names import TableName
 from metastore.domain.transactions import WriteId
-from metastore.errors import UnavailableError
+from metastore.errors import InvalidOperationError, UnavailableError
 from metastore.services.entry.locks import LockService
 from metastore.services.entry.timeouts import TimeoutService
 from metastore.services.entry.transactions import TransactionService
@@ -160,3 +160,14 @@ def test_a_timer_goes_on_whatever_happens_until_it_is_stopped(caplog: pytest.Log
 
 def test_a_timer_that_never_started_is_stopped(store: Store) -> None:
     expiry(TimeoutService(store, TIMEOUT), TIMEOUT).stop()
+
+
+def test_a_user_has_a_limited_number_of_open_transactions(store: Store) -> None:
+    limited = TransactionService(store, TIMEOUT, 3)
+    first = limited.open(OpenTxnRequest(2, "me", "here"))
+    with pytest.raises(InvalidOperationError, match="METASTORE_MAX_OPEN_TRANSACTIONS"):
+        limited.open(OpenTxnRequest(2, "me", "here"))
+    limited.open(OpenTxnRequest(3, "other", "here"))
+    limited.open(OpenTxnRequest(1, "me", "here"))
+    limited.abort(first[0])
+    limited.open(OpenTxnRequest(1, "me", "here"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import timedelta
 from typing import Final
 
 from metastore.domain import events
@@ -15,7 +16,7 @@ from metastore.services.service import LeasingService
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.transaction_writes import Conflict, TransactionComponent
 from metastore.storage.repositories.transactions import StoredTransaction
-from metastore.storage.unit_of_work import UnitOfWork
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     CommitTxnRequest,
     GetOpenTxnsInfoResponse,
@@ -35,6 +36,11 @@ _STATES: Final = {OPEN: TxnState.OPEN, ABORTED: TxnState.ABORTED, COMMITTED: Txn
 class TransactionService(LeasingService):
     """Rules of transactions. `timeout`: how long a transaction lives without a heartbeat."""
 
+    def __init__(self, store: Store, timeout: timedelta, per_user: int = 10_000) -> None:
+        """`per_user`: how many transactions one user may have open."""
+        super().__init__(store, timeout)
+        self._per_user = per_user
+
     def open(self, request: OpenTxnRequest) -> list[int]:
         """Opens transactions and returns their ids. Raises InvalidInputError, InvalidOperationError."""
         count = request.num_txns or 0
@@ -44,6 +50,11 @@ class TransactionService(LeasingService):
         _reject_replication(kind)
         holder = (request.user or "", request.hostname or "", request.agentInfo or "")
         with self._store.transaction() as work:
+            if not work.transactions.has_room(holder[0], min(count, _BATCH), self._per_user, self._timeout):
+                raise InvalidOperationError(
+                    f"User {holder[0]} cannot open {count} more transactions: the limit is {self._per_user} open ones "
+                    "(METASTORE_MAX_OPEN_TRANSACTIONS). Commit or abort some."
+                )
             opened = work.transactions.open(min(count, _BATCH), kind, *holder)
             work.undo_if_unknown(lambda later: abort(later, opened))
             if kind != TransactionType.READ_ONLY:

@@ -81,6 +81,14 @@ class Transactions:
         self._connection.execute(insert(transactions).from_select(columns, select(ids, *values)))
         return list(range(last - count + 1, last + 1))
 
+    def has_room(self, user: str, new: int, limit: int, timeout: timedelta) -> bool:
+        """Tells whether a user who opens `new` transactions stays within the limit. Reads at most `limit` + 1 rows."""
+        columns = transactions.c
+        alive = (columns.state == OPEN) & (columns.user_name == user) & (columns.heartbeat_at > ago(timeout))
+        held = select(columns.id).where(alive).limit(limit + 1).subquery()
+        count: int = self._connection.execute(select(func.count()).select_from(held)).scalar_one()
+        return count + new <= limit
+
     def unfinished(self) -> tuple[int, list[StoredTransaction]]:
         """Returns the last id, and all open and aborted transactions by id, from one snapshot."""
         unfinished = transactions.c.state.in_((OPEN, ABORTED))
