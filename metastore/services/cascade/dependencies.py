@@ -180,8 +180,8 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
     edges = work.dependencies.downwards([table.id], transitive=cascade)
     if edges and not cascade:
         raise InvalidOperationError(
-            f"Cannot drop {table.name}: {_depend(edges)} on it; drop that first, "
-            "or ask for CASCADE (the property CASCADE=true of the call's context)",
+            f"Cannot drop {table.name}: {_depend(edges)} on it. "
+            f"Drop that first, or run DROP TABLE {table.name} CASCADE in a session of spark_client.",
             others=_names(edges),
         )
     order = {edge.dependent_id: position for position, edge in enumerate(edges)}
