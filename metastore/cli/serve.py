@@ -32,6 +32,7 @@ from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
 from metastore.settings import Settings
+from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.repositories.servers import Registration
 from metastore.transport.bind import BindError, listen
 from metastore.transport.listener import Listener
@@ -132,6 +133,7 @@ def _wait_for_schema(settings: Settings, url: str) -> None:
                 _upgrade(url)
             else:
                 runner.check(url, read_only=settings.read_only)
+                check_pooler(settings, url)
             return
         except UnavailableError as error:
             now = time.monotonic()
