@@ -40,6 +40,7 @@ class DatabaseService(ChangingService):
         )
         with self._store.transaction() as work:
             catalog = Catalog(DEFAULT_CATALOG, "Default catalog for Hive", self._warehouse.root, self._clock())
+            work.catalogs.identity()  # before the first backup: a restored catalog must be recognised
             work.catalogs.insert(catalog, if_not_exists=True)
             work.databases.insert(DEFAULT_CATALOG, self._completed(work, DEFAULT_CATALOG, database), if_not_exists=True)
             if not self._warehouse.roots.named:
