@@ -19,6 +19,8 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
+from metastore.client import MetastoreClient
+from metastore.client.structs import Rename
 from spark_client.errors import SessionError
 from spark_client.jvm.servers import start_connect, start_thrift
 from spark_client.serve import serve
@@ -157,6 +159,49 @@ def test_a_client_of_jdbc(doors: Servers) -> None:
     assert ["", "x=a", "2", "1"] in [[*row[:3], row[4]] for row in rows[2:]], rows
     _, said = beeline(doors, f"ALTER TABLE {table} SKEWED BY (nowhere) ON (1)")
     assert "[Error 10203]: Invalid skewed column name: nowhere" in said
+
+
+CONFLICT = """
+import sys
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote(sys.argv[1]).create()
+try:
+    spark.sql(sys.argv[2]).collect()
+except PySparkException as error:
+    condition = error.getErrorClass() if spark.version < "4" else error.getCondition()
+    print(condition, error.getSqlState(), error)
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_conflict_has_its_condition_and_sqlstate(doors: Servers, metastore: MetastoreClient, tmp_path: Path) -> None:
+    """Another write has registered that it renames the partition's directory, and is still open."""
+    name = unique("conflict")
+    beeline(
+        doors,
+        f"CREATE TABLE {name} (id INT) PARTITIONED BY (ds INT) TBLPROPERTIES ('write.mode' = 'in-place')",
+        f"INSERT INTO {name} VALUES (1, 1)",
+    )
+    (partition,) = metastore.get_partitions("default", name)
+    lease, place = metastore.begin_write("default", name, 600), str(partition.location)
+    metastore.renew_write(lease.query_id, renames=[Rename(place, f"{place}_{lease.query_id}")])
+    statement = f"INSERT OVERWRITE TABLE {name} PARTITION (ds = 1) SELECT 2"
+    _, said = beeline(doors, statement)
+    assert "[WRITE_CONFLICT]" in said
+    assert "state=40001" in said
+    script = tmp_path / "conflict.py"
+    script.write_text(CONFLICT)
+    command = [python_of_client(), "-P", str(script), doors.connect, statement]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    assert ran.stdout.startswith("WRITE_CONFLICT "), ran.stdout
+    assert "SQLSTATE: 40001" in ran.stdout
+    assert ran.stdout.split()[1] == ("40001" if IS_SPARK_4 else "None"), ran.stdout
+    metastore.end_write(lease.query_id)
 
 
 @pytest.mark.slow
