@@ -1,4 +1,4 @@
-"""Fixtures for all tests; they live in `tests/fixtures`, by what they give."""
+"""Loads the fixtures of `tests/fixtures` and sets the profiles of Hypothesis."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from hypothesis import HealthCheck, settings
 
 from tests.fixtures.java_options import set_java_options
 
-# On a busy machine an example may take any time, and drawing one, too: nothing is decided by it.
+# On a busy machine, generating and running an example may be slow. No test depends on the time it takes.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("untimed"), max_examples=20)
 settings.load_profile("untimed")
 
 set_java_options()
 
-# A plugin comes after those that it imports: pytest rewrites their assertions first.
+# A plugin is listed after the plugins that it imports, so that pytest rewrites their assertions first.
 pytest_plugins = [
     "tests.fixtures.parallel",
     "tests.fixtures.database",

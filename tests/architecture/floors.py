@@ -1,7 +1,7 @@
-"""The house: each package's rooms on floors, low to high. A module imports what lies below its floor, and its own room.
+"""The layers of each package, lowest first. A room is a module, or a package with everything in it.
 
-Rooms of one floor do not know each other. A room is a module, or a package with all that is in it. Whoever adds a room
-puts it on a floor here: a module without one fails the test.
+A module may import rooms on lower floors and modules of its own room. Rooms on the same floor may not import each
+other. Every new room must be added to a floor here; `test_imports.py` fails for a module without one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("services.files",),
         ("services.cascade", "services.authorization"),
         ("services.entry",),
-        ("operations",),  # what handlers declare and the protocol reads: neither imports the other
+        ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other
         ("handlers", "protocol", "background", "web"),
         ("app",),
         ("cli",),
@@ -44,13 +44,13 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 
-# Packages whose rooms do not stand on these floors yet: the test of their floors must fail until they do.
+# Packages that do not follow their floors yet, with the reason. Their tests are expected to fail until they do.
 UNFINISHED: dict[str, str] = {}
 
-# Rooms whose modules do not know each other: what two of them need has a place on a lower floor.
+# Rooms whose modules may not import each other. Code that two of them share belongs on a lower floor.
 STRANGERS = ("metastore.storage.repositories", "metastore.services.entry", "migrations.versions")
 
-# Package or room → what of the other packages it may import. The most exact name decides.
+# Package or room → the modules of other packages that it may import. The longest matching name applies.
 NEIGHBOURS: dict[str, tuple[str, ...]] = {
     "metastore": ("thrift_idl",),
     "metastore.domain": (),
@@ -62,10 +62,10 @@ NEIGHBOURS: dict[str, tuple[str, ...]] = {
     "spark_client": ("metastore.client", "metastore.domain", "metastore.errors", "thrift_idl"),
 }
 
-# What touches the world outside of a function's arguments.
+# Modules with side effects or access to the environment.
 WORLD = ("os", "io", "socket", "subprocess", "shutil", "pathlib", "tempfile", "time", "random", "threading", "logging")
 
-# Room → what it must not import although it lies below, or is no code of ours.
+# Room → modules that it must not import, although they are on a lower floor or are third-party code.
 WALLS: dict[str, tuple[str, ...]] = {
     "metastore.domain": (*WORLD, "sqlalchemy", "psycopg2", "fsspec", "thrift"),
     "metastore.handlers": ("metastore.storage", "metastore.warehouse", "sqlalchemy"),

@@ -1,4 +1,4 @@
-"""What the documents say is what the program does."""
+"""The documentation agrees with the program."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def test_every_setting_is_used() -> None:
     assert [field.name for field in fields(Settings) if not re.search(rf"\b{field.name}\b", used)] == []
 
 
-def test_one_version() -> None:
+def test_the_version_is_the_same_everywhere() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     head = re.search(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert head
     assert head.group(1) == declared == version("metastore")
 
 
-def test_the_map_names_every_room() -> None:
+def test_the_readme_names_every_package() -> None:
     readme = (ROOT / "README.md").read_text()
     rooms = [path.parent.name for path in (ROOT / "metastore").glob("*/__init__.py")]
     assert [room for room in rooms if f"{room}/" not in readme] == []
 
 
-def test_the_readme_can_be_read_in_one_go() -> None:
+def test_the_readme_has_at_most_120_lines() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
@@ -80,21 +80,21 @@ def test_every_command_is_described() -> None:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_leads_somewhere(path: Path) -> None:
+def test_every_relative_link_has_a_target(path: Path) -> None:
     links = re.findall(r"\]\(([^)\s]+)\)", path.read_text())
     targets = [(path.parent / link.partition("#")[0]).resolve() for link in links if "://" not in link]
     assert [str(target) for target in targets if not target.exists() and target not in GENERATED] == []
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_path_that_is_named_is_there(path: Path) -> None:
-    """In backquotes: a file or folder below one of ours; `*` and `<…>` are any name."""
+def test_every_path_in_backquotes_exists(path: Path) -> None:
+    """Checks paths below the top-level folders. `*` and `<…>` match any name."""
     named = re.findall(rf"`((?:{'|'.join(TOPS)})/[^`\s]*)`", path.read_text())
     assert [name for name in named if not any(ROOT.glob(re.sub(r"<[^>]*>", "*", name.rstrip("/"))))] == []
 
 
-def test_the_table_of_the_layouts_has_its_place() -> None:
-    """`make bench-zipf` writes between two marks."""
+def test_the_benchmarks_have_marks_for_the_table_of_layouts() -> None:
+    """`make bench-zipf` replaces the text between these two marks."""
     text = (ROOT / "docs" / "benchmarks.md").read_text()
     assert re.search(r"<!-- make bench-zipf writes this -->\n.*\| list bucketing \|.*<!-- to here -->", text, re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""The floors of the house hold: which module may import which. Read from the sources, so nothing is loaded."""
+"""Checks imports against the floors of `floors.py`. Sources are parsed, not imported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def inside(module: str, *rooms: str) -> bool:
 
 
 def imports(source: str, package: str) -> Iterator[str]:
-    """Yields every module that a source imports, anywhere in it; `from a import b` may be the module a.b."""
+    """Yields every name that a source imports, at any depth. `from a import b` yields a.b, which may be a module."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -40,17 +40,17 @@ def imports(source: str, package: str) -> Iterator[str]:
 
 @cache
 def sources(package: str) -> Mapping[str, tuple[str, ...]]:
-    """Reads what each module of a package imports, by its name."""
-    found = {}
+    """Returns the imported names of each module of a package, by module name."""
+    names = {}
     for path in sorted((ROOT / package).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         module = ".".join(parts[:-1] if path.stem == "__init__" else parts)
-        found[module] = tuple(imports(path.read_text(), ".".join(parts[:-1])))
-    return found
+        names[module] = tuple(imports(path.read_text(), ".".join(parts[:-1])))
+    return names
 
 
-def place(module: str) -> tuple[int, str] | None:
-    """Returns the floor and the room of a module of ours, or None where it has none."""
+def floor_and_room(module: str) -> tuple[int, str] | None:
+    """Returns the floor number and room of a module, or None if `FLOORS` does not list it."""
     package, _, name = module.partition(".")
     for floor, rooms in enumerate(FLOORS.get(package, ())):
         for room in rooms:
@@ -60,27 +60,27 @@ def place(module: str) -> tuple[int, str] | None:
 
 
 def is_corridor(module: str) -> bool:
-    """Tells whether a package only holds rooms, and has none itself."""
+    """Returns whether a package only contains rooms and is not part of one."""
     package, _, name = module.partition(".")
     return not name or any(room.startswith(name + ".") for rooms in FLOORS[package] for room in rooms)
 
 
 def misplaced(module: str, imported: str) -> Iterator[str]:
-    """Yields what the floors of a package say against an import within it."""
+    """Yields an error for each floor rule that an import within a package breaks."""
     package = module.partition(".")[0]
     if module == package:
-        return  # its face: whatever floor it shows things from
-    here, there = place(module), place(imported)
-    if here is None and not is_corridor(module):
-        yield f"{module} stands on no floor of {package} (tests/architecture/floors.py)"
-    if not inside(imported, package) or there is None:
+        return  # the public interface of the package may import from any floor
+    importer, target = floor_and_room(module), floor_and_room(imported)
+    if importer is None and not is_corridor(module):
+        yield f"{module} is on no floor of {package}. Add it in tests/architecture/floors.py"
+    if not inside(imported, package) or target is None:
         return
-    if here is None or (there[0] >= here[0] and there[1] != here[1]):
-        yield f"{module} imports {imported}, which does not lie below it"
+    if importer is None or (target[0] >= importer[0] and target[1] != importer[1]):
+        yield f"{module} imports {imported}, which is not on a lower floor"
 
 
 def trespassing(module: str, imported: str) -> Iterator[str]:
-    """Yields what walls and the other rules say against an import."""
+    """Yields an error for each rule of `NEIGHBOURS`, `WALLS` and `STRANGERS` that an import breaks."""
     package = module.partition(".")[0]
     neighbours = NEIGHBOURS[max((name for name in NEIGHBOURS if inside(module, name)), key=len)]
     if inside(imported, *OURS) and not inside(imported, package, *neighbours):
@@ -90,21 +90,23 @@ def trespassing(module: str, imported: str) -> Iterator[str]:
             yield f"{module} imports {imported}: {room} must not"
     for room in STRANGERS:
         if inside(module, room) and inside(imported, room) and not inside(imported, module):
-            yield f"{module} imports {imported}: modules of {room} do not know each other"
+            yield f"{module} imports {imported}: modules of {room} must not import each other"
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_import_goes_down(package: str) -> None:
-    found = [
+def test_every_import_is_from_a_lower_floor(package: str) -> None:
+    errors = [
         text for module, names in sources(package).items() for name in ("", *names) for text in misplaced(module, name)
     ]
-    assert not found, "\n".join(dict.fromkeys(found))
+    assert not errors, "\n".join(dict.fromkeys(errors))
 
 
 @pytest.mark.parametrize("package", FLOORS)
-def test_the_walls_hold(package: str) -> None:
-    found = [text for module, names in sources(package).items() for name in names for text in trespassing(module, name)]
-    assert not found, "\n".join(found)
+def test_no_import_breaks_a_wall(package: str) -> None:
+    errors = [
+        text for module, names in sources(package).items() for name in names for text in trespassing(module, name)
+    ]
+    assert not errors, "\n".join(errors)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -120,20 +122,20 @@ def test_modules_do_not_import_each_other_in_circles(package: str) -> None:
 
 
 def known(name: str) -> str:
-    """Returns the module of ours that an imported name is, or is in."""
+    """Returns the module of this project that an imported name is or belongs to."""
     while name not in sources(name.partition(".")[0]):
         name = name.rpartition(".")[0]
     return name
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_room_of_the_floors_is_there(package: str) -> None:
+def test_every_room_of_the_floors_exists(package: str) -> None:
     rooms = [f"{package}.{room}" for floor in FLOORS[package] for room in floor]
     assert [room for room in rooms if room not in sources(package)] == []
 
 
 @pytest.mark.parametrize("room", sorted({*NEIGHBOURS, *WALLS, *STRANGERS}))
-def test_every_room_of_the_rules_is_there(room: str) -> None:
+def test_every_room_of_the_rules_exists(room: str) -> None:
     assert room in sources(room.partition(".")[0])
 
 
@@ -160,6 +162,6 @@ def test_every_room_of_the_rules_is_there(room: str) -> None:
         ("spark_client.statements.grammar.tokens", "import pyspark.sql"),
     ],
 )
-def test_a_hole_in_a_wall_is_seen(module: str, source: str) -> None:
+def test_a_forbidden_import_is_detected(module: str, source: str) -> None:
     names = imports(source, module.rpartition(".")[0])
     assert [text for name in names for text in (*misplaced(module, name), *trespassing(module, name))]

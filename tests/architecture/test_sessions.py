@@ -1,4 +1,4 @@
-"""The client uses the session that asks: the active session of a thread may belong to another user of the driver."""
+"""The client uses the session of its caller. A thread's active session may belong to another user of the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that can be read: a file has at most 400 lines, a function 50."""
+"""Size limits: a file has at most 400 lines, a function at most 50."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_functions_are_short() -> None:
     assert {name: lines for name, lines in lengths.items() if lines > 50} == {}
 
 
-def test_every_module_says_what_it_is_for() -> None:
-    silent = [str(path.relative_to(ROOT)) for path in SOURCES if not path.read_text().startswith('"""')]
-    assert silent == []
+def test_every_module_has_a_docstring() -> None:
+    undocumented = [str(path.relative_to(ROOT)) for path in SOURCES if not path.read_text().startswith('"""')]
+    assert undocumented == []

@@ -1,4 +1,4 @@
-"""Type checkers see the generated code, whose stubs say what the specifications say, and PySpark's own types."""
+"""Type checkers check uses of the generated code, by stubs made from its specifications, and of PySpark."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What mypy says, with the settings of this project, of the good lines, and of each wrong one behind them."""
+def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Mypy's messages about GOOD and, after it, each line of WRONG, with the settings of this project."""
     program = tmp_path_factory.mktemp("types") / "program.py"
     program.write_text("\n".join([GOOD, *WRONG]))
     command = [sys.executable, "-m", "mypy", "--no-error-summary", str(program)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    return [line.split(":", 1)[1] for line in done.stdout.splitlines()]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+    return [line.split(":", 1)[1] for line in result.stdout.splitlines()]
 
 
-def test_the_stubs_say_what_the_specifications_say() -> None:
+def test_the_stubs_match_the_specifications() -> None:
     written = {str(path.relative_to(GEN)): path.read_text() for path in GEN.rglob("*.pyi")}
     fresh = stubs()
     assert written.keys() == fresh.keys()
     assert [name for name, text in fresh.items() if written[name] != text] == [], "run  make generate"
 
 
-def test_what_is_right_is_let_pass(found: list[str]) -> None:
+def test_correct_lines_have_no_errors(messages: list[str]) -> None:
     first = GOOD.count("\n") + 2
-    assert [line for line in found if int(line.split(":")[0]) < first] == []
+    assert [line for line in messages if int(line.split(":")[0]) < first] == []
 
 
 @pytest.mark.parametrize(("line", "error"), WRONG.items())
-def test_what_is_wrong_is_seen(found: list[str], line: str, error: str) -> None:
+def test_each_wrong_line_has_its_error(messages: list[str], line: str, error: str) -> None:
     number = GOOD.count("\n") + 2 + list(WRONG).index(line)
-    assert [text for text in found if text.startswith(f"{number}: error: {error}")]
+    assert [text for text in messages if text.startswith(f"{number}: error: {error}")]

@@ -1,4 +1,4 @@
-"""Clients that others wrote, against one running server. Each test makes a database of its own."""
+"""Third-party clients against one running server. Each test creates its own database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 @pytest.fixture
 def database(metastore_server: Server) -> Iterator[str]:
-    """The name of an empty database, which is dropped at the end with all that it holds."""
+    """The name of an empty database. It is dropped with its contents at the end."""
     name = unique("clients")
     with connected(metastore_server, ThriftHiveMetastore) as client:
         client.create_database(Database(name=name))
@@ -26,7 +26,7 @@ def database(metastore_server: Server) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def hive(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hive]:
-    """Java's classes for the metastore, in a JVM of their own."""
+    """Hive's Java client classes, in a separate JVM."""
     with running_jvm(tmp_path_factory.mktemp("java")) as jvm:
         yield Hive(jvm, metastore_server.uri)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import dependent, list_bucketed
-from tests.fixtures.asked import Asked
+from tests.fixtures.json_program import JsonProgram
 from tests.fixtures.real_hive import find_java
 from tests.fixtures.server import Server, connected
 from tests.fixtures.sparks import python_of
@@ -38,25 +38,25 @@ def java_version() -> int:
 
 
 @pytest.fixture(scope="module", params=["4.", "3.5."], ids=["installed", "3.5"])
-def plain_spark(request: pytest.FixtureRequest, metastore_server: Server) -> Iterator[Asked]:
+def plain_spark(request: pytest.FixtureRequest, metastore_server: Server) -> Iterator[JsonProgram]:
     """The Spark that is installed, and the oldest, with nothing but the metastore's address."""
     if (old := request.param == "3.5.") and java_version() > LAST_JAVA_OF_35:
         pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
     python = python_of("3.5") if old else sys.executable
     arguments = ("-W", "ignore", "-m", "tests.clients.plain_spark", metastore_server.uri, metastore_server.warehouse)
-    with Asked(python, *arguments, folder=ROOT) as spark:
+    with JsonProgram(python, *arguments, folder=ROOT) as spark:
         assert spark.line().startswith(f'"{request.param}')
         yield spark
 
 
-def test_statements(plain_spark: Asked, tmp_path: Path) -> None:
+def test_statements(plain_spark: JsonProgram, tmp_path: Path) -> None:
     told = plain_spark.ask({"statements": [unique("spark"), str(tmp_path)]})
     assert not told["failures"], "\n".join(told["failures"])
     assert told["statements"] >= 100
 
 
 def test_a_dependent_table_is_a_view_that_reads_what_it_needs(
-    plain_spark: Asked, metastore_server: Server, database: str, tmp_path: Path
+    plain_spark: JsonProgram, metastore_server: Server, database: str, tmp_path: Path
 ) -> None:
     with connected(metastore_server) as client:
         dependent.create(client, database, tmp_path)
@@ -64,7 +64,9 @@ def test_a_dependent_table_is_a_view_that_reads_what_it_needs(
     assert plain_spark.ask({"queries": queries}) == list(dependent.ANSWERS.values())
 
 
-def test_list_bucketed_tables(plain_spark: Asked, metastore_server: Server, database: str, tmp_path: Path) -> None:
+def test_list_bucketed_tables(
+    plain_spark: JsonProgram, metastore_server: Server, database: str, tmp_path: Path
+) -> None:
     """All of the flat layout; of directories if it is told; otherwise it stumbles over a file that others overlook."""
     with connected(metastore_server) as client:
         list_bucketed.create(client, database, tmp_path)

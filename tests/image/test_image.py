@@ -1,4 +1,4 @@
-"""What the Dockerfile and docker-compose.yml promise, as far as it is seen from outside; `make image-steps` runs it."""
+"""Checks the Dockerfile and docker-compose.yml without running them. `make image-steps` runs the image."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def compose() -> Any:
     return yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 
 
-def schema_says(file: Path) -> subprocess.CompletedProcess[str]:
+def check_schema(file: Path) -> subprocess.CompletedProcess[str]:
     """Checks a file against the schema of the Compose specification, which comes with check-jsonschema."""
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(file)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_compose_fits_its_schema() -> None:
-    result = schema_says(ROOT / "docker-compose.yml")
+def test_the_compose_file_matches_the_schema() -> None:
+    result = check_schema(ROOT / "docker-compose.yml")
     assert result.returncode == 0, result.stdout
 
 
-def test_the_schema_sees_a_misspelt_key(tmp_path: Path) -> None:
+def test_the_schema_rejects_a_misspelt_key(tmp_path: Path) -> None:
     broken = tmp_path / "docker-compose.yml"
     broken.write_text((ROOT / "docker-compose.yml").read_text().replace("healthcheck:", "healthchek:"))
-    assert "healthchek" in schema_says(broken).stdout
+    assert "healthchek" in check_schema(broken).stdout
 
 
 def test_every_variable_is_a_setting(compose: Any) -> None:
@@ -51,7 +51,7 @@ def test_every_variable_is_a_setting(compose: Any) -> None:
     assert named <= SETTINGS
 
 
-def test_every_command_is_one_of_ours(compose: Any) -> None:
+def test_every_command_exists(compose: Any) -> None:
     run = [service["command"] for service in compose["services"].values() if "command" in service]
     run += [check.split('"')[3:-1:2] for check in re.findall(r"^HEALTHCHECK .*CMD (.+)$", DOCKERFILE, re.MULTILINE)]
     run.append(re.findall(r'^CMD \["(\w+)"\]$', DOCKERFILE, re.MULTILINE))
@@ -62,7 +62,7 @@ def test_every_command_is_one_of_ours(compose: Any) -> None:
             command = command.commands[word]
 
 
-def test_what_a_service_waits_for_is_there(compose: Any) -> None:
+def test_dependencies_and_volumes_of_services_exist(compose: Any) -> None:
     services = compose["services"]
     for service in services.values():
         for name, wanted in service.get("depends_on", {}).items():
@@ -73,7 +73,7 @@ def test_what_a_service_waits_for_is_there(compose: Any) -> None:
 
 
 def test_calls_in_flight_have_time_to_finish(compose: Any) -> None:
-    """Docker kills what has not stopped by then."""
+    """Docker kills a container at the end of its grace period."""
     graces = [service["stop_grace_period"] for name, service in compose["services"].items() if "metastore" in name]
     assert len(graces) == 2
     assert all(float(grace.removesuffix("s")) > Settings.drain_timeout for grace in graces)
@@ -87,15 +87,15 @@ def test_the_image_copies_every_package() -> None:
 
 
 def test_the_tests_run_on_the_python_of_the_image() -> None:
-    """`scripts/set-up` takes that version where it is installed."""
-    found = re.search(r"^FROM python:(\d+)\.(\d+)-", DOCKERFILE, re.MULTILINE)
-    assert found
-    image, here = (int(found[1]), int(found[2])), sys.version_info[:2]
-    if image != here:
-        pytest.skip(f"the image has Python {image}, these tests run on {here}: install it, and make the .venv anew")
+    """`scripts/set-up` uses that version if it is installed."""
+    base = re.search(r"^FROM python:(\d+)\.(\d+)-", DOCKERFILE, re.MULTILINE)
+    assert base
+    image, running = (int(base[1]), int(base[2])), sys.version_info[:2]
+    if image != running:
+        pytest.skip(f"The image has Python {image}, these tests run on {running}. Install it and recreate the .venv")
 
 
-def test_the_image_has_what_is_pinned() -> None:
+def test_every_dependency_of_the_image_is_pinned() -> None:
     """Every package that the server needs has one version, with its hashes."""
     lock = (ROOT / "requirements.lock").read_text()
     pinned = dict(
@@ -112,7 +112,7 @@ def test_the_image_has_what_is_pinned() -> None:
     assert "--require-hashes -r requirements.lock" in DOCKERFILE
 
 
-def test_compose_has_no_password_and_is_for_this_machine(compose: Any) -> None:
+def test_compose_has_no_default_password_and_listens_on_localhost_only(compose: Any) -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     assert "POSTGRES_PASSWORD:-" not in text
     ports = [port for service in compose["services"].values() for port in service.get("ports", [])]

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
         env={**os.environ, **environment},
@@ -21,8 +21,8 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 @pytest.fixture(scope="module")

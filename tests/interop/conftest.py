@@ -1,4 +1,4 @@
-"""Clients from Maven Central against one running server. What was tried is printed at the end."""
+"""Clients from Maven Central against one running server. A summary is printed at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.wire.security.conftest import (  # noqa: F401 - fixtures
     tls_options,
 )
 
-os.environ.pop("JDK_JAVA_OPTIONS", None)  # Trino and Flink have their own, which exclude some of these
+os.environ.pop("JDK_JAVA_OPTIONS", None)  # conflicts with the options of Trino and Flink
 
 REPORTS = pytest.StashKey[list[Report]]()
 
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def new_report(pytestconfig: pytest.Config) -> Callable[[str], Report]:
-    """`new_report(client)`: an empty report of a client, which will be printed."""
+    """`new_report(client)` returns an empty report of a client, for the summary."""
 
     def make(client: str) -> Report:
         report = Report(client)
@@ -40,7 +40,7 @@ def new_report(pytestconfig: pytest.Config) -> Callable[[str], Report]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Everything that was tried, and everything that was not, with the reason."""
+    """Prints what was tried, and what was not tried with the reason."""
     terminalreporter.section("interoperability")
     for report in config.stash[REPORTS]:
         for line in report.lines():

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.asked import Asked
 from tests.fixtures.doors import SMALL, connect_settings
+from tests.fixtures.json_program import JsonProgram
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import running
 from tests.fixtures.sparks import python_of_client
@@ -101,12 +101,12 @@ def test_all_that_is_asked_of_dead_servers(database_url: str, tmp_path: Path) ->
         with running(database_url, tmp_path) as server:
             port, addresses = str(server.port), f"{dead},{server.uri}"
             conf = (*SMALL, *connect_settings())
-            driver = Asked(
+            driver = JsonProgram(
                 sys.executable, "-W", "ignore", "-c", ASKED, addresses, connect, thrift, *conf, folder=tmp_path
             )
             assert driver.line() == "ready\n"
             (program := tmp_path / "remote.py").write_text(REMOTE)  # PySpark takes what comes by -c for doctests
-            remote = Asked(client, "-P", program, f"sc://127.0.0.1:{connect}", folder=tmp_path)
+            remote = JsonProgram(client, "-P", program, f"sc://127.0.0.1:{connect}", folder=tmp_path)
             assert remote.line() == "ready 2\n"
         *told, view = driver.ask("dead")
         assert view == ["view", 3, 1]
