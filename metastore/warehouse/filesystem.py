@@ -324,12 +324,13 @@ def _exists(files: Any, path: str) -> bool:
 def _require_kind(location: str, *, may_be_missing: bool) -> None:
     """Raises UnavailableError if no file system serves the scheme, or it cannot delete.
 
-    `may_be_missing`: accepts a known scheme whose Python package is not installed, until it is used.
+    `may_be_missing`: accepts a scheme that fsspec does not know, or whose Python package is not installed. Calls that
+    touch files there fail when they do.
     """
     with translated(location):
         try:
             files = fsspec.get_filesystem_class(paths.parse(location).identity[0])
-        except ImportError:
+        except (ImportError, ValueError):  # fsspec raises ValueError for an unknown scheme
             if may_be_missing:
                 return
             raise

@@ -94,15 +94,17 @@ class Roots:
     def admit(self, location: str, *, managed: bool) -> str:
         """Returns the normalised location if an object may be registered there. Accesses no file except local links.
 
-        `managed`: the server creates and deletes the data, so the location must be within a root. Raises
-        InvalidInputError, which names the rule and the setting.
+        `managed`: the server creates and deletes the data, so the location must be within a root. External data may
+        have any scheme, such as `wasbs:` or `viewfs:`: the server never touches files outside of the roots, so it needs
+        no library for them. Raises InvalidInputError, which names the rule and the setting.
         """
         normal = paths.normalise(location)
         scheme, authority, _ = paths.parse(normal).identity
-        if scheme not in self._schemes:
+        if managed and scheme not in self._schemes:
             raise InvalidInputError(
-                f"location {location} has the scheme {scheme}; it must be one of "
-                f"{', '.join(sorted(self._schemes))}; to allow another one, add a root with it to {SETTING}"
+                f"location {location} has the scheme {scheme}; managed data must have one of "
+                f"{', '.join(sorted(self._schemes))}; to allow another one, add a root with it to {SETTING}. "
+                f"An external table may be registered on any scheme"
             )
         if (scheme == "file" and authority) or authority in (".", "..") or not _AUTHORITY.issuperset(authority):
             raise InvalidInputError(f"location {location} has the authority {authority!r}: write {scheme}:/path")

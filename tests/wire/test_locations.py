@@ -92,8 +92,10 @@ def client(confined: Server) -> Iterator[Any]:
 
 
 def below(folder: Path | str) -> list[str]:
-    """All that is in a folder, with its size."""
-    return sorted(f"{path} {path.lstat().st_size}" for path in Path(folder).rglob("*") if path.is_file())
+    """Returns the files below a folder with their sizes, except the server's own (`.metastore_…`)."""
+    files = (path for path in Path(folder).rglob("*") if path.is_file())
+    own = [path for path in files if not any(name.startswith(".metastore_") for name in path.parts)]
+    return sorted(f"{path} {path.lstat().st_size}" for path in own)
 
 
 def hostile(warehouse: str, outside: Path, port: int) -> list[str]:
@@ -135,7 +137,10 @@ def hostile(warehouse: str, outside: Path, port: int) -> list[str]:
 def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: Path, listener: Listener) -> None:
     path, outside = Path(confined.warehouse.removeprefix("file:")), tmp_path / "outside"
     (path / "link").symlink_to(outside)
-    before, made = below(outside), sorted(each.name for each in path.iterdir())
+    before, made = (
+        below(outside),
+        sorted(each.name for each in path.iterdir() if not each.name.startswith(".metastore_")),
+    )
     plain, part = client.get_table("db", "plain"), client.get_partition("db", "p", ["0"])
     for place in hostile(confined.warehouse, outside, listener.port):
         moved, elsewhere = table("db", "plain", sd=descriptor(place)), partition("db", "p", ["0"], sd=descriptor(place))
@@ -157,7 +162,8 @@ def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: P
                 call(*arguments)
             assert "\n" not in str(raised.value.message), (place, call)
     assert below(outside) == before
-    assert sorted(each.name for each in path.iterdir()) == made
+    names = sorted(each.name for each in path.iterdir() if not each.name.startswith(".metastore_"))
+    assert names == made
     assert not Path("/etc/metastore_hostile").exists()
     assert client.get_all_tables("db") == ["p", "plain"]
     assert client.get_table("db", "plain") == plain
@@ -238,7 +244,26 @@ def test_a_refusal_names_the_location_the_rule_and_the_setting(client: Any) -> N
     ):
         client.create_table(table("db", "t", sd=descriptor("/etc/x")))
     with pytest.raises(MetaException, match=r"location ftp://h/x has the scheme ftp.*METASTORE_ALLOWED_LOCATIONS"):
-        client.create_table(table("db", "t", parameters=PURGED, sd=descriptor("ftp://h/x")))
+        client.create_table(table("db", "t", sd=descriptor("ftp://h/x")))
+
+
+@pytest.mark.parametrize("scheme", ["wasbs", "viewfs", "oss", "abfss", "gs", "cosn", "obs", "alluxio"])
+def test_an_external_table_may_have_any_scheme(client: Any, scheme: str) -> None:
+    """The server registers it and touches no file, so it needs no library for the scheme."""
+    location = f"{scheme}://store/data/{scheme}"
+    client.create_table(table("db", scheme, KEYS, parameters={"EXTERNAL": "TRUE"}, sd=descriptor(location)))
+    client.add_partition(partition("db", scheme, ["1"]))
+    assert client.get_table("db", scheme).sd.location == location
+    assert client.get_partition("db", scheme, ["1"]).sd.location == f"{location}/ds=1"
+    client.drop_table("db", scheme, True)
+
+
+def test_a_root_with_an_unknown_scheme_does_not_stop_the_server(
+    database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    server = start_metastore(database_url, "--allowed-locations", "viewfs://cluster/data wasbs://store/x")
+    with connected(server) as client:
+        assert client.get_all_databases() == ["default"]
 
 
 @pytest.mark.parametrize("parameters", [PURGED, {"EXTERNAL": "TRUE"}])
