@@ -5,11 +5,13 @@ The rows are inserted into a temporary table, which the metastore then renames i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from spark_client.context import Context
@@ -18,14 +20,18 @@ from spark_client.errors import (
     ReplyLostError,
     SparkClientError,
     TableExistsError,
+    first_line,
 )
 from spark_client.jvm.catalog import TableDefinition, matches_definition, name_of, refresh, table_exists
 from spark_client.table.datasource_tables import datasource_format
 from spark_client.write.insert import insert_into
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.result import WriteResult
-from spark_client.write.temporary_table import temporary_table
+from spark_client.write.temporary_table import TemporaryTable, temporary_table
 from spark_client.write.writable import is_written_by_file_sink
+
+# In Spark's INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST: the column, its type, and the type of the table.
+_UNSAFE_CAST = re.compile(r'Cannot safely cast (`.+`) "[^"]+" to "([^"]+)"')
 
 
 def create_as_select(
@@ -83,7 +89,9 @@ def _created(
         if if_not_exists and isinstance(error, TableExistsError):
             return None
         if isinstance(error, SparkClientError):
-            raise type(error)(str(error).replace(new.temporary_name, new.name)) from error
+            raise type(error)(_text_for_user(error, new)) from error
+        if isinstance(error, PySparkException) and new.temporary_name in str(error):
+            raise InvalidInsertError(_text_for_user(error, new)) from error
         raise
     refresh(context.spark, new.database, new.name)
     return _moved(result, before, context.metastore.get_table(new.database, new.name).location or "")
@@ -113,6 +121,13 @@ def _overwritten(
             f"use INSERT OVERWRITE, or ALTER TABLE {existing.full_name} NOT SKEWED first"
         )
     return None
+
+
+def _text_for_user(error: Exception, table: TemporaryTable) -> str:
+    """Returns the message with the name in the statement instead of the temporary one, and the fix of a cast."""
+    text = first_line(error).replace(table.temporary_name, table.name)
+    cast = _UNSAFE_CAST.search(text)
+    return f"{text} Write CAST({cast[1]} AS {cast[2]}) in the SELECT." if cast else text
 
 
 def _moved(result: WriteResult, source: str, target: str) -> WriteResult:

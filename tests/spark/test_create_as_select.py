@@ -95,6 +95,15 @@ def test_what_fails_leaves_no_table_and_no_file(spark: Session, context: Context
     assert rows(spark, f"{db}.t") == [(1,)]
 
 
+def test_the_error_of_a_cast_names_the_table_and_the_fix(spark: Session, db: str) -> None:
+    rows_ = "SELECT '1' AS key, 'v' AS value, '2010-03-03' AS ds, 12 AS hr"
+    with pytest.raises((SparkClientError, PySparkException), match=r"Write CAST\(`key` AS INT\)") as raised:
+        spark.sql(f"CREATE TABLE {db}.t (key int, value string) PARTITIONED BY (ds string, hr int) AS {rows_}")
+    assert f"`{db}`.`t`" in str(raised.value)
+    assert "as_select" not in str(raised.value)
+    assert tables(spark, db) == []
+
+
 def test_nobody_sees_it_before_its_rows_are_there(spark: Session, context: Context, db: str) -> None:
     seen: list[list[str]] = []
 
