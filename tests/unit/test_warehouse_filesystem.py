@@ -9,7 +9,8 @@ import pytest
 
 from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse, _opened
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
+from metastore.warehouse.opened import opened
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -21,7 +22,7 @@ def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
 
 
 def write(location: str, size: int) -> None:
-    with _opened(location) as (files, path):
+    with opened(location) as (files, path):
         files.makedirs(path.rpartition("/")[0], exist_ok=True)
         files.pipe_file(path, b"x" * size)
 

@@ -12,7 +12,8 @@ import pytest
 
 from metastore.app import Application
 from metastore.cli.commands import run
-from metastore.warehouse.filesystem import Warehouse, _opened
+from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.opened import opened
 from tests.fixtures.application import called
 from tests.fixtures.server import Server
 from tests.wire.builders import descriptor, new_table, partition, table
@@ -95,7 +96,7 @@ def test_cleaning_in_memory(application: Application, database_url: str) -> None
     call("add_partition", partition(*name, ["1"]))
 
     def write(location: str) -> None:
-        with _opened(location) as (files, path):
+        with opened(location) as (files, path):
             files.pipe_file(path, b"x")
 
     def files() -> set[str]:
