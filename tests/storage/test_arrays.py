@@ -1,6 +1,4 @@
-"""Lists that clients send by the hundred thousand: psycopg2 would write their elements one by one, and let no other
-thread run meanwhile.
-"""
+"""Lists with hundreds of thousands of elements, which psycopg2 would format one by one without releasing the GIL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in PostgreSQL's binary format."""
+"""Rows in PostgreSQL's binary COPY format."""
 
 from __future__ import annotations
 

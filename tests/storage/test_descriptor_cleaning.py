@@ -1,4 +1,4 @@
-"""Descriptors go when nothing refers to them, and not before, whoever looks for them meanwhile."""
+"""Storage descriptors are deleted only when nothing refers to them, even if they are looked up at the same time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cleaning(application: Application) -> DescriptorCleaningService:
 
 
 def forget_drops(application: Application) -> None:
-    """What was dropped cannot be taken back any more."""
+    """Purges dropped objects, so that they cannot be restored."""
     execute(application._store._engine.url.render_as_string(hide_password=False), _OVER)
     application.undrop.purge()
 
@@ -107,7 +107,7 @@ def test_what_is_used_again_is_found_again(application: Application, cleaning: D
     call("drop_table", "db", "t", True)
     forget_drops(application)
     cleaning.run()
-    with application._store._engine.connect() as connection:  # as one does that had found it before
+    with application._store._engine.connect() as connection:  # as a transaction that read it earlier
         connection.execute(text("UPDATE tables SET descriptor_id = :used WHERE name = 'u'"), {"used": used})
     assert cleaning.run() == 0
     with application._store._engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""What is prepared: once a connection, again after a connection is lost, and refused in the same words."""
+"""Prepared statements: once per connection, again after a lost connection, and with unchanged error messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MATCH = Prepared("match", select(func.regexp_match(literal_column("'a'"), bindpa
 
 @pytest.fixture
 def call(application: Application) -> Callable[..., Any]:
-    """Calls a handler by the wire's name."""
+    """Returns a function that calls a handler by the name of its wire method."""
     application.databases.create("hive", Database(name="db"))
     call = partial(called, application)
     call("create_table", table("db", "t", [("ds", "string")]))

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: shared by processes, stopped by the last of them, whatever became of the others."""
+"""The embedded PostgreSQL: shared by processes, and stopped by the last one, even if others were killed."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ with EmbeddedPostgres(Path(sys.argv[1])) as postgres:
 def _stopped(data_dir: Path) -> Iterator[None]:
     yield
     pid = postmaster(data_dir)
-    if pid is not None:  # a test failed, or took the server's last user away
+    if pid is not None:  # a test failed, or ended the last user of the server
         os.kill(pid, signal.SIGKILL)
 
 
 def postmaster(data_dir: Path) -> int | None:
-    """The running server of a folder."""
+    """Returns the running server of a folder."""
     try:
         pid = int((data_dir / "postgres" / "postmaster.pid").read_text().split()[0])
         return pid if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE else None
@@ -192,7 +192,7 @@ def test_a_folder_of_an_older_major_version_is_upgraded_and_kept(data_dir: Path)
 
 @contextmanager
 def nobody_waits() -> Iterator[None]:
-    """Whoever dies without a parent stays among the processes, as below a first process that waits for nobody."""
+    """Keeps orphaned processes as zombies, as in a container whose first process does not reap its children."""
     become_subreaper = 36  # prctl(2)
     library = ctypes.CDLL(None)
     assert library.prctl(become_subreaper, 1, 0, 0, 0) == 0
@@ -208,7 +208,7 @@ def test_a_killed_server_is_started_again(data_dir: Path) -> None:
         keeper = multiprocessing.get_context("fork").Process(target=postgres.keep_running, args=(end,))
         keeper.start()
         worker = threading.Thread(target=answers, args=(postgres.url, "SELECT sum(n) FROM generate_series(1, 1e10) n"))
-        worker.start()  # it waits for nothing, and so does not notice, for an hour, that its server has died
+        worker.start()  # it sleeps for an hour and does not notice that its server died
         at_work = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%1e10%' AND pid <> pg_backend_pid()"
         assert eventually(lambda: ask(postgres.url, at_work) == 1)
         killed = postmaster(data_dir)
@@ -266,7 +266,7 @@ def answers(url: str, question: str = "SELECT 1") -> bool:
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    """Asks again and again, until it is so or patience is over."""
+    """Polls until the condition is true, or fails after the time limit."""
     deadline = time.monotonic() + 20
     while not (result := condition()) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Figures that take long: what depends on what, and how old that is."""
+"""Slow statistics: their scope and their age."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.wire.dependencies.requests import DS, HR, add, add_to_dependent, crea
 
 
 class Calls:
-    """The methods, without the wire."""
+    """The handlers, called without a connection."""
 
     def __init__(self, application: Application) -> None:
         self._application = application

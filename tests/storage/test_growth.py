@@ -56,11 +56,11 @@ from thrift_idl.gen.metastore.ttypes import PublishMode
 
 CYCLES = int(os.environ.get("METASTORE_TEST_CYCLES", "3"))
 KEYS = [("ds", "string")]
-TRIES = 5  # the application's own background may be at something
+TRIES = 5  # background tasks of the application may be running
 
 
 class Direct:
-    """A client without the wire."""
+    """A client that calls handlers directly."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
@@ -70,7 +70,7 @@ class Direct:
 
 
 def rows(application: Application) -> dict[str, int]:
-    """How many there are in each table."""
+    """Returns the number of rows of each table."""
     with application._store._engine.connect() as connection:
         return {
             name: connection.execute(select(func.count()).select_from(each)).scalar_one()
@@ -79,7 +79,7 @@ def rows(application: Application) -> dict[str, int]:
 
 
 def live(client: Any, number: int) -> None:
-    """A database with all that can be in one, in shapes of its own, and the end of it."""
+    """Creates a database with every kind of object, each with unique storage descriptors, and drops it."""
     db, role = f"db{number}", f"role{number}"
     client.create_database(Database(db))
     shape = descriptor(cols=columns(("a", "int"), (f"c{number}", "string")), skewedInfo=skewed(["a"], [[str(number)]]))
@@ -148,11 +148,11 @@ def _write(client: Any, db: str) -> None:
         place = f"{root}/ds={value}/{query}"
         write_file(f"{place}/rows")
         publish(client, (db, "u"), query, day(root, value, mode, location=place))
-    begin(client, (db, "u"))  # of a writer that dies
+    begin(client, (db, "u"))  # by a writer that dies
 
 
 def clean(application: Application) -> None:
-    """All that the background does, as if all times were over; several times, as some wait for others."""
+    """Runs all background tasks as if every retention time were over; several times, because some depend on others."""
     store = application._store
     descriptors = DescriptorCleaningService(store)
     for _ in range(4):
@@ -164,7 +164,7 @@ def clean(application: Application) -> None:
         application.journal.recover()
         CleaningService(store, application.journal, application._warehouse, timedelta(0)).run()
         descriptors.run()
-        NotificationService(store, -1).clean()  # those of this second, too
+        NotificationService(store, -1).clean()  # also those of the current second
 
 
 def test_nothing_is_left(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:

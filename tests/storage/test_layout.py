@@ -1,4 +1,4 @@
-"""What clients are sent (bytes) and what queries find (columns) is the same, for every kind of row that has both."""
+"""The bytes that clients receive and the columns that queries use agree, for every kind of row with both."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ databases = st.builds(
 
 @st.composite
 def descriptors(draw: st.DrawFn, names: list[str]) -> StorageDescriptor:
-    """Columns of these names, and skew on the first of them."""
+    """Generates columns of these names, and skew on the first one."""
     skewed = draw(st.lists(values, max_size=3, unique=True))
     where = draw(st.lists(st.sampled_from(skewed), unique=True)) if skewed else []
     places = {(value,): f"file:/skewed/{draw(words)}" for value in where}
@@ -90,7 +90,7 @@ def descriptors(draw: st.DrawFn, names: list[str]) -> StorageDescriptor:
 
 
 class Objects(NamedTuple):
-    """A database and all that may lie in it, without the names that are given when it is stored."""
+    """Generates a database with any contents, without the names that are set when it is stored."""
 
     database: Database
     table: Table
@@ -154,7 +154,7 @@ def objects(draw: st.DrawFn) -> Objects:
 
 @pytest.fixture
 def rows(application: Application) -> Callable[..., list[dict[str, Any]]]:
-    """Asks for rows of the database."""
+    """Returns a function that runs a query and returns its rows."""
 
     def rows(query: str, **given: Any) -> list[dict[str, Any]]:
         with application._store._engine.connect() as connection:
@@ -172,7 +172,7 @@ def among(expected: dict[str, Any], found: dict[str, Any]) -> None:
 
 
 def escaped(value: str) -> str:
-    """Hive's FileUtils.escapePathName, once more."""
+    """A second implementation of Hive's FileUtils.escapePathName."""
     special = [*map(chr, range(1, 32)), *"\"#%'*/:=?\\{[]^\x7f"]
     return "".join(f"%{ord(name):02X}" if name in special else name for name in value)
 
@@ -187,7 +187,7 @@ Rows = Callable[..., list[dict[str, Any]]]
 )
 @given(sent=objects())
 def test_bytes_and_columns_agree(application: Application, rows: Rows, sent: Objects) -> None:
-    """The columns are listed here once more, so that no mistake in the mapping is shared with the test."""
+    """The columns are listed again here, so that the test does not share mistakes with the mapping."""
     call = partial(called, application)
     db = f"db{next(numbers)}"
     store(call, db, sent)
@@ -219,7 +219,7 @@ def database_agrees(rows: Rows, database: Database, sent: Database) -> None:
 
 
 def table_agrees(rows: Rows, table: Table, sent: Table) -> int:
-    """Returns the table's id."""
+    """Compares a stored table with the one that was sent, and returns its id."""
     (stored,) = rows(
         "SELECT tables.* FROM tables JOIN databases ON databases.id = database_id WHERE databases.name = :db",
         db=table.dbName,
@@ -312,7 +312,7 @@ def store(call: Callable[..., Any], db: str, sent: Objects) -> None:
 
 
 def among_descriptor(rows: Rows, descriptor_id: int, sd: StorageDescriptor) -> None:
-    """The parts of a storage descriptor, which are rows of their own."""
+    """Compares the parts of a storage descriptor that are stored as separate rows."""
     (found,) = rows(
         "SELECT formats.*, columns.columns, skews.column_names, skews.id AS skew_id FROM storage_descriptors AS shape "
         "JOIN column_lists AS columns ON columns.id = columns_id "
@@ -354,7 +354,7 @@ def locations(rows: Rows, table_id: int, partition_id: int | None) -> dict[tuple
 
 def test_every_table_that_holds_bytes_is_verified() -> None:
     holding = {name for name, table in metadata.tables.items() if "encoded" in table.c}
-    assert {kind.name for kind in KINDS} == holding - {"dropped_partitions"}  # whole rows, copied; no query finds them
+    assert {kind.name for kind in KINDS} == holding - {"dropped_partitions"}  # copies of rows
 
 
 @given(st.binary(max_size=200))

@@ -1,4 +1,4 @@
-"""Events and writes of which a client sends ten thousand at once: each has the text of its table, several times."""
+"""Events and writes that a client sends ten thousand at a time, each with several copies of its table's definition."""
 
 from __future__ import annotations
 

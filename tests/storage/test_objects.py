@@ -1,4 +1,4 @@
-"""Statistics and constraints: the number of SQL statements does not depend on how many there are."""
+"""Statistics and constraints: the number of SQL statements does not depend on the number of objects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMES = [f"c{n}" for n in range(40)]
 
 @pytest.fixture
 def call(application: Application) -> Callable[..., Any]:
-    """Calls a handler by the wire's name; there is a table of forty columns and a hundred partitions."""
+    """Returns a function that calls handlers; creates a table of forty columns and a hundred partitions."""
     call = partial(called, application)
     call("create_database", Database("db"))
     sd = descriptor(cols=columns(*((name, "int") for name in NAMES)))
@@ -68,7 +68,7 @@ def test_statements_do_not_depend_on_partitions_and_columns(application: Applica
             count(application, call, "get_aggr_stats_for", wanted(parts, names)),
         ]
 
-    call("get_partitions", "db", "t", -1)  # what all of them share is cached from now on
+    call("get_partitions", "db", "t", -1)  # caches what all partitions share
     few, many = counts(range(1), NAMES[:1]), counts(range(1, 100), NAMES)
     assert many == few
     reading = few[2]
@@ -87,7 +87,7 @@ def test_a_drop_leaves_no_statistics(application: Application, call: Callable[..
     some = RequestPartsSpec(names=[f"ds={n}" for n in range(60)])
     call("drop_partitions_req", DropPartitionsRequest("db", "t", some))
     assert left() == 40 * len(NAMES)
-    purge = EnvironmentContext({"ifPurge": "true"})  # else it can be taken back
+    purge = EnvironmentContext({"ifPurge": "true"})  # otherwise the drop keeps it for undrop
     call("drop_table_with_environment_context", "db", "t", True, purge)
     assert left() == 0
 

@@ -1,4 +1,4 @@
-"""Dropping is one statement: what it waits for is seen by all of it."""
+"""Dropping is one statement, which sees the changes of every transaction that it waited for."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def names(application: Application) -> list[str]:
 def dropping_while(
     application: Application, pool: ThreadPoolExecutor, work: UnitOfWork, *values: str
 ) -> list[Partition]:
-    """Drops partitions that the transaction has changed, which is committed as soon as the drop waits for it."""
+    """Drops partitions that a transaction has changed; commits it as soon as the drop waits for it."""
     outcome = pool.submit(drop, application, *values)
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'EXECUTE %_partitions%'"

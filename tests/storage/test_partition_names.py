@@ -1,6 +1,6 @@
-"""Names that a process has cached are never sent when they are not true any more, whoever changed them.
+"""A server never sends outdated names from its cache, whichever server changed them.
 
-Two applications on one database stand for two servers: they share nothing but the database.
+Two applications on one database represent two servers: they share only the database.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TABLE = TableName("hive", "db", "t")
 
 @pytest.fixture
 def both(database_url: str, tmp_path: Path) -> Iterator[tuple[Application, Application]]:
-    """With a table."""
+    """A store with one table."""
     one, other = (make_application(Settings(warehouse=str(tmp_path)), database_url) for _ in range(2))
     called(one, "create_database", Database(name="db"))
     called(one, "create_table", table("db", "t", KEYS))
@@ -51,7 +51,7 @@ def add(application: Application, *values: str) -> None:
 
 
 def insert(work: UnitOfWork, value: str) -> None:
-    """What `add` does, in a transaction that is not over."""
+    """Adds a partition within the caller's transaction."""
     stored = work.tables.find(TABLE, lock="share")
     assert stored is not None
     (complete,) = work.partitions.select_stored(stored.ref)[:1]
@@ -85,7 +85,7 @@ def test_what_is_not_committed_is_nobody_s(both: tuple[Application, Application]
     with one._store.transaction() as work:
         insert(work, "b")
         assert names(other) == names(one) == ["ds=a"]
-        assert work.partition_names.all(TABLE).decode() == ["ds=a", "ds=b"]  # its own
+        assert work.partition_names.all(TABLE).decode() == ["ds=a", "ds=b"]  # its own change
         assert names(other) == names(one) == ["ds=a"]
     assert names(other) == names(one) == ["ds=a", "ds=b"]
 
@@ -108,7 +108,7 @@ def test_what_is_undone_was_never_there(both: tuple[Application, Application]) -
 def test_a_change_between_asking_and_reading(
     both: tuple[Application, Application], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The names are those of the state that was read with them, not of the one that was found before."""
+    """The names belong to the state that was read with them, not to the earlier one that was cached."""
     one, other = both
     add(one, "a")
     read, late = partition_names.binary_row, iter("bc")
@@ -143,7 +143,7 @@ def test_a_table_that_goes_leaves_nothing(both: tuple[Application, Application])
     one, other = both
     add(one, "a")
     assert names(other) == ["ds=a"]
-    purge = EnvironmentContext({"ifPurge": "true"})  # else it can be taken back
+    purge = EnvironmentContext({"ifPurge": "true"})  # otherwise the drop keeps it for undrop
     called(one, "drop_table_with_environment_context", "db", "t", True, purge)
     assert names(other) == []
     with one._store._engine.connect() as connection:
@@ -153,7 +153,7 @@ def test_a_table_that_goes_leaves_nothing(both: tuple[Application, Application])
 
 
 def test_readers_among_writers_are_never_behind(both: tuple[Application, Application]) -> None:
-    """Each reading has what was answered before it began, and nothing that nobody had begun to add."""
+    """Each read contains all names committed before it began, and none whose insert had not begun."""
     begun: set[str] = set()
     answered: set[str] = set()
     over = threading.Event()
@@ -192,7 +192,7 @@ def test_no_more_is_kept_than_may_be() -> None:
         cache.put(key, f"value {key}", 4)
     assert [cache.get(key) for key in range(3)] == [None, "value 1", "value 2"]
     cache.get(1)
-    cache.put(3, "value 3", 4)  # 2 was not asked for longest
+    cache.put(3, "value 3", 4)  # 2 is the least recently used
     assert [cache.get(key) for key in range(4)] == [None, "value 1", None, "value 3"]
     cache.put(1, "larger than all", 11)
     assert [cache.get(key) for key in (1, 3)] == [None, "value 3"]

@@ -1,4 +1,4 @@
-"""Two servers, which keep names, and everything that changes partitions: both always say what is there."""
+"""Two servers that cache names, and every call that changes partitions: both always return the current names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def names(application: Application, name: str) -> list[str]:
 
 
 class Names(RuleBasedStateMachine):
-    """Everything that changes partitions, by either of two servers, beside a dictionary of what must be there."""
+    """Every call that changes partitions, on either server, compared with a dictionary of the expected ones."""
 
     def __init__(self, servers: Sequence[Application]) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Names(RuleBasedStateMachine):
             self.create(0, name)
 
     def done(self, server: int, name: str, *arguments: Any) -> bool:
-        """Whether the call was not refused."""
+        """Makes a call and returns whether it succeeded."""
         try:
             called(self.servers[server], name, *arguments)
         except MetastoreError as error:

@@ -1,4 +1,4 @@
-"""Who gets a connection when there are too few: reads before writers, and whoever waits when one comes free."""
+"""The order in which callers get connections when there are too few: reads before writes, waiting callers first."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_connection_is_lent_again_until_the_engine_is_new(database_url: str) -
 
         first = backend()
         assert backend() == first
-        with pool.connection() as out:  # while it is out, too
+        with pool.connection() as out:  # also while it is lent
             engine.dispose()
             assert backend() != first
             assert not out.invalidated

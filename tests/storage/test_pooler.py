@@ -1,4 +1,4 @@
-"""PgBouncer, whose sessions are not PostgreSQL's, is rejected with the setting that is the reason."""
+"""PgBouncer, whose sessions are not PostgreSQL's, is rejected with the name of the setting that causes it."""
 
 from __future__ import annotations
 

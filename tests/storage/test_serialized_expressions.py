@@ -1,4 +1,4 @@
-"""Expressions that Hive's own clients sent: the partitions that we choose, beside those that Hive itself does."""
+"""Expressions sent by Hive's own clients: the server selects the same partitions as Hive."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.fixtures.expressions import VERSIONS, Recorded, RecordedTable, record
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
-# Hive 2.3 takes every text for true, 'false' too: dropping k = true would drop both.
+# Hive 2.3 treats every text as true, also 'false': dropping k = true would drop both.
 FALSE_IS_TRUE = ("2.3.10", "booleans")
-# Hive 2.3 and 3.1 find a date in a struct unlike any constant.
+# In Hive 2.3 and 3.1, a date in a struct differs from every constant.
 DATE_IN_STRUCT = "EXPLAIN SELECT x FROM three WHERE struct(d, n) IN"
 
 
 @pytest.fixture(autouse=True)
 def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The zone of the recorder: Hive 2.3 sends instants, which are read in the server's own."""
+    """The time zone of the recorder, because Hive 2.3 sends instants that are read in the server's time zone."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     yield
@@ -35,13 +35,13 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class Chosen(NamedTuple):
-    """Positions of the partitions that may be wanted, and whether they are exactly those."""
+    """Returns the positions of the selected partitions, and whether the selection is exact."""
 
     positions: list[int]
     is_exact: bool
 
 
-# More than a thousand statements each.
+# Each has more than a thousand statements.
 @pytest.mark.parametrize(
     "version", [*(pytest.param(old, marks=pytest.mark.slow) for old in VERSIONS[:-1]), VERSIONS[-1]]
 )
@@ -59,7 +59,7 @@ def test_partitions_are_those_that_hive_chooses(application: Application, versio
 
 
 def _agrees(service: PartitionExpressionService, keys: RecordedTable, recorded: Recorded) -> bool:
-    """Whether both choose the same. Ours must not be too few; for a drop, not too many either."""
+    """Returns whether both selections agree. The server may select more, except for drops, but never less."""
     chosen = _chosen(service, keys, recorded)
     assert set(chosen.positions) >= set(recorded.kept), recorded.statement
     if chosen.is_exact and not recorded.statement.startswith(DATE_IN_STRUCT):
@@ -81,7 +81,7 @@ def _chosen(service: PartitionExpressionService, keys: RecordedTable, recorded: 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_drop_is_understood(application: Application, version: str) -> None:
-    """What ALTER TABLE … DROP PARTITION sends, Hive 2.3's booleans too: as they are meant."""
+    """The expressions of ALTER TABLE … DROP PARTITION, with the intended meaning of Hive 2.3's booleans."""
     found = recordings(version)
     called(application, "create_database", Database(name="d"))
     service = PartitionExpressionService(application._store)

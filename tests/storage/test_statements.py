@@ -1,4 +1,4 @@
-"""The number of SQL statements does not depend on the number of partitions, and what is kept twice agrees."""
+"""The number of SQL statements does not depend on the number of partitions, and redundant data agrees."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ KEYS = [("ds", "string"), ("n", "int")]
 
 @pytest.fixture
 def call(application: Application) -> Callable[..., Any]:
-    """Calls a handler by the wire's name."""
+    """Returns a function that calls a handler by the name of its wire method."""
     application.databases.create("hive", Database(name="db"))
     return partial(called, application)
 
 
 def some(name: str, numbers: range) -> list[Partition]:
-    """Partitions with skew and places, so that all tables are written."""
+    """Partitions with skew and locations, so that every database table gets rows."""
     made = []
     for number in numbers:
         sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
@@ -42,7 +42,7 @@ def some(name: str, numbers: range) -> list[Partition]:
 
 
 def steps(call: Callable[..., Any], name: str, size: int) -> dict[str, Callable[[], Any]]:
-    """The calls to be counted, in an order in which each finds what it needs."""
+    """Yields the calls to count, in an order in which each has the objects that it needs."""
     names = [f"ds=x/n={number}" for number in range(size)]
     entries = [
         PublishPartition(
@@ -76,7 +76,7 @@ def steps(call: Callable[..., Any], name: str, size: int) -> dict[str, Callable[
 
 def test_statements_are_constant(application: Application, call: Callable[..., Any]) -> None:
     counts: dict[int, dict[str, int]] = {}
-    for size in (3, 4, 40):  # the first one stores the shapes that all share
+    for size in (3, 4, 40):  # the first run stores the descriptors that all share
         counts[size] = {}
         for step, run in steps(call, f"t{size}", size).items():
             with counted(application) as statements:

@@ -1,4 +1,4 @@
-"""What ends and is forgotten without a call: late locks and transactions, and what nobody can ask for any more."""
+"""Expiry in the background: late locks and transactions, and rows that no client can ask for any more."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_transaction_is_forgotten_when_no_reader_can_tell(store: Store, transa
     for each in (first, second, reading):
         transactions.commit(CommitTxnRequest(each))
     TimeoutService(store, TIMEOUT).run()
-    assert left(store, "transactions") == [first, reader, second, reading]  # some reader may know them as open
+    assert left(store, "transactions") == [first, reader, second, reading]  # a reader may see them as open
     hours_pass(store, "transactions", "ended_at")
     TimeoutService(store, TIMEOUT).run()
     assert left(store, "transactions") == [first, reader, second]  # the open one does

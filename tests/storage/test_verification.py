@@ -1,4 +1,4 @@
-"""A row that was changed in SQL is found and named, whatever its kind and column."""
+"""The verification finds a row that was changed in SQL, and names its object and column, for every kind of row."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Type,
 )
 
-# What a row has beside its bytes: identities, versions, what other rows or the server itself decide.
+# Columns that are not part of the bytes: identities, versions, values set by other rows or by the server.
 APART = {
     "databases": {"id", "version"},
     "tables": {"id", "database_id", "descriptor_id", "version", "write_token"},
@@ -53,12 +53,12 @@ APART = {
     "storage_descriptors": {"id", "columns_id", "format_id", "skew_id"},
 }
 NAMES = {"descriptor_id": "shape"}
-"""How columns are called whose value is an identity, not in the bytes."""
+"""Names of columns that hold an identity, which is not part of the bytes."""
 
 
 @pytest.fixture
 def full(application: Application) -> Application:
-    """A database with one row of each kind at least."""
+    """A database with at least one row of each kind."""
     call = partial(called, application)
     call("create_catalog", CreateCatalogRequest(Catalog("other", "", "memory://test/other")))
     call("create_database", Database("db", "d", ownerName="o", ownerType=PrincipalType.USER, createTime=1))
@@ -80,7 +80,7 @@ def full(application: Application) -> Application:
 
 
 def change(rows: Table, column: str) -> str:
-    """SQL that gives a column another value, of one row."""
+    """Returns the SQL that gives a column of one row another value."""
     kind = rows.c[column].type
     if isinstance(kind, Boolean):
         return f'SET "{column}" = NOT "{column}"'
@@ -108,7 +108,7 @@ def test_a_sound_database_has_no_differences(full: Application) -> None:
 
 @contextmanager
 def undone(application: Application) -> Iterator[Connection]:
-    """A transaction of which nothing stays."""
+    """A transaction that is always rolled back."""
     with application._store._engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
         yield connection
@@ -116,7 +116,7 @@ def undone(application: Application) -> Iterator[Connection]:
 
 
 def test_a_change_of_any_column_is_found(full: Application) -> None:
-    """Of any kind of row; the object is named, and so is the column."""
+    """A change of any kind of row is reported with its object and column."""
     for kind in (each.name for each in KINDS):
         rows = metadata.tables[kind]
         for column in (column.name for column in rows.c if column.name not in APART[kind]):
@@ -181,7 +181,7 @@ def test_it_sees_one_moment_while_others_change_the_database(full: Application) 
 
 
 def test_rows_come_in_pieces(full: Application) -> None:
-    """From a cursor of the server's: a million partitions do not fit into memory."""
+    """Rows are read by a server-side cursor, because a million partitions do not fit into memory."""
     cursors = []
 
     def note(_: Any, cursor: Any, statement: str, *__: Any) -> None:

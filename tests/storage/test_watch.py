@@ -1,4 +1,4 @@
-"""PostgreSQL falls silent, while somebody on the way goes on to acknowledge what is sent to it."""
+"""PostgreSQL stops responding while a network device still acknowledges what is sent to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TIMEOUT = 60.0
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes a moment is suspect, and PostgreSQL has a moment to say that it is there."""
+    """Shortens the times after which a query is suspect and a server must have responded."""
     monkeypatch.setattr(watch, "PATIENCE", 0.2)
     monkeypatch.setattr(watch, "_ANSWER", 0.5)
     monkeypatch.setattr(unit_of_work, "_PATIENCE", 0.0)
@@ -46,7 +46,7 @@ def store_at(url: str) -> Iterator[Store]:
 
 
 def looked_after(future: Future[int], statement_timeout: float = TIMEOUT) -> int:
-    """What comes of it while somebody looks."""
+    """Runs the watch until a query ends, and returns the result of the query."""
     watching = Watch(statement_timeout)
     while not future.done():
         watching.check()

@@ -1,4 +1,4 @@
-"""Known vulnerabilities are found by version, whatever way names and versions are written."""
+"""Known vulnerabilities are found by version, in every spelling of names and versions."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def told(method: str, *arguments: Any, of: str, others: Iterable[str] = ()) -> s
         raise InvalidOperationError(f"it is {of}'s", others=others)
 
     called = served()[method]
-    guard = Guard(Sees())  # type: ignore[arg-type] # nothing else is asked here
+    guard = Guard(Sees())  # type: ignore[arg-type] # the test uses nothing else
     with pytest.raises(InvalidOperationError) as raised:
         guard.guarded(called, fail)(called.arguments(*arguments))
     return str(raised.value)

@@ -1,4 +1,4 @@
-"""An error that was reported keeps no call in memory."""
+"""A reported error does not keep its call in memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from metastore.protocol.call_record import release
 
 
 def failed(before: Exception | None = None) -> Exception:
-    """Returns an error that was raised, and so has a traceback."""
+    """Returns an error that was raised, so that it has a traceback."""
     try:
         raise ValueError("said") from before
     except ValueError as error:

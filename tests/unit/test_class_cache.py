@@ -1,4 +1,4 @@
-"""What is kept of compiled classes, and where nothing is."""
+"""The cache of compiled classes, and the cases without one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_is_kept_is_found_by_its_name_alone(cache: Path) -> None:
     assert class_cache.find("core-1") is None
-    for _ in range(2):  # of two that make the same one, both succeed
+    for _ in range(2):  # making the same class twice succeeds
         class_cache.keep("core-1", CLASSES)
     assert class_cache.find("core-2") is None
     found = class_cache.find("core-1")

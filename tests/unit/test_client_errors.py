@@ -1,4 +1,4 @@
-"""What is shown of errors that are not the Spark client's own."""
+"""Messages for errors that the Spark client does not raise itself."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ WITHOUT_TLS = 'error: sslmode value "require" invalid when SSL support is not co
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
-    """Makes programs of this test the only ones that are installed."""
+    """Makes the programs of this test the only installed ones."""
     directories: list[str] = []
     monkeypatch.setattr(client_programs, "programs", lambda: tmp_path / "none")
     monkeypatch.setattr(client_programs, "_PACKAGE_DIRECTORIES", ())
@@ -29,7 +29,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
         program.write_text(
             "#!/bin/sh\n"
             f'if [ "$1" = --version ]; then echo "pg_dump (PostgreSQL) {version}.1"; exit; fi\n'
-            f'[ -n "$PGHOSTADDR" ] && echo "{WITHOUT_TLS!r}" >&2\n'  # it would reach another host
+            f'[ -n "$PGHOSTADDR" ] && echo "{WITHOUT_TLS!r}" >&2\n'  # it would connect to another host
             f"echo '{answer}' >&2; exit 1\n"
         )
         program.chmod(0o755)

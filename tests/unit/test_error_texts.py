@@ -1,4 +1,4 @@
-"""What users are told of an error."""
+"""Error messages for users."""
 
 from metastore.errors import NotFoundError
 from metastore.protocol.exceptions import text_of

@@ -1,4 +1,4 @@
-"""Lines of the log, whatever clients have put into names."""
+"""Log lines stay valid for any names that clients send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`metastore methods`: what is served, and what is not and why."""
+"""`metastore methods` lists supported methods, and unsupported ones with the reason."""
 
 from __future__ import annotations
 

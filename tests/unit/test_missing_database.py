@@ -1,4 +1,4 @@
-"""A data folder whose name is misspelt: nothing is made there."""
+"""A misspelt data folder is reported and not created."""
 
 from __future__ import annotations
 

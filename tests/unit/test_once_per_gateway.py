@@ -1,4 +1,4 @@
-"""What is compiled in the JVM is compiled once."""
+"""Code is compiled once per JVM."""
 
 from __future__ import annotations
 

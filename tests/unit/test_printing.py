@@ -1,4 +1,4 @@
-"""What commands print of what clients have said."""
+"""Output of commands that contains text from clients."""
 
 from __future__ import annotations
 

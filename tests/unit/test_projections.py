@@ -1,4 +1,4 @@
-"""Parts of structs, and partitions grouped into specs: whatever goes in comes out again."""
+"""Projections of structs, and partitions grouped into specs: nothing is lost on the way there and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCATIONS = st.sampled_from(["file:/w/t/x", "file:/w/t/ds=a%2F/n=1", "file:/w/tx
 
 @st.composite
 def partitions(draw: st.DrawFn) -> list[Partition]:
-    """Of a few shapes, in the table's directory and elsewhere; values tell them apart."""
+    """Generates partitions of a few shapes, inside and outside of the table's directory, with distinct values."""
     found = []
     for number in range(draw(st.integers(0, 6))):
         skew = SkewedInfo([], [], draw(st.sampled_from([{}, {("1",): "file:/w/t/a=1"}])))
@@ -110,7 +110,7 @@ def test_like_is_sqls(pattern: str, text: str) -> None:
 
 
 def test_no_pattern_takes_long() -> None:
-    """If every place were tried for each part, there would be no end of it."""
+    """Trying every position for each part would take exponential time."""
     assert not like("%a" * 100 + "%b").fullmatch("a" * 4_000)
     assert like("%a" * 100 + "%b").fullmatch("a" * 4_000 + "b")
 

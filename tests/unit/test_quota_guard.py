@@ -1,4 +1,4 @@
-"""How many calls of a second are granted."""
+"""The number of calls per second that a quota permits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions of the same columns are read with one list of them, and are otherwise what Thrift's own decoder makes."""
+"""Partitions with equal columns share one list of them, and otherwise equal the result of Thrift's own decoder."""
 
 from __future__ import annotations
 

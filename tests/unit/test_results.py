@@ -1,4 +1,4 @@
-"""Results on the wire: what is stored encoded is the same to clients of every protocol."""
+"""Results on the wire: stored encoded structs are the same for clients of every protocol."""
 
 from __future__ import annotations
 

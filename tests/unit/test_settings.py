@@ -1,4 +1,4 @@
-"""Settings: the environment, what overrides it, the limits, and passwords that are never shown."""
+"""Settings: environment variables, overrides, limits, and passwords that are never shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One column's statistics: completed, checked, and put together."""
+"""The statistics of one column: completion, checks and aggregation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of answers about texts."""
+"""The cache of results for texts."""
 
 from __future__ import annotations
 

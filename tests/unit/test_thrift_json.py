@@ -1,4 +1,4 @@
-"""Structs as text of Thrift's JSON protocol: character by character what Thrift's own writer makes of them."""
+"""Structs in Thrift's JSON protocol: identical to the output of Thrift's own writer."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_thrift_reads_it_back(partition: Partition) -> None:
 
 @given(st.text(st.characters(categories=["Cc"]) | st.sampled_from('"\\/é😀')))
 def test_control_characters_are_escaped_as_json_wants_it(text: str) -> None:
-    """Java's reader takes it; Thrift's writer for Python leaves them as they are."""
+    """Java's reader accepts them; Thrift's writer for Python does not escape them."""
     encoded = encode_json(FieldSchema(name=text))
     assert json.loads(encoded) == {"1": {"str": text}}
     assert read(FieldSchema, encoded).name == text

@@ -1,4 +1,4 @@
-"""Directories of the warehouse: on the local disk, and on a file system that is not local (fsspec's in-memory one)."""
+"""Warehouse directories on the local disk and on fsspec's in-memory file system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locations as Hive writes them."""
+"""Locations in Hive's notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which places may be registered: texts, and links on the local disk."""
+"""Which locations may be registered: by their text, and by links on the local disk."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which files of a directory are which bucket, and what is refused with Trino's words."""
+"""The assignment of files to buckets, and the errors for invalid directories, in Trino's words."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_partition_without_buckets_is_refused_but_not_one_of_a_table_without()
     ("parameters", "version"), [({}, 1), ({"bucketing_version": "2"}, 2), ({"Bucketing_Version": "2"}, 1)]
 )
 def test_the_version_is_the_tables(parameters: dict[str, str], version: int) -> None:
-    """Hive and Trino know the property in lower case only: another one must not decide where rows lie."""
+    """Hive and Trino accept the property in lower case only, so another spelling must not affect the buckets."""
     assert bucketing_version("d.t", parameters) == version
 
 

@@ -1,4 +1,4 @@
-"""Which files of bucketed directories are opened for which hashes."""
+"""The files of bucketed directories that are read for given hashes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OURS, SPARKS = "000001_0_query-7-00000.parquet", "00001_0_part-00000-1c5d-4b_000
 
 
 def partition(kind: str, version: str | None) -> PartitionBuckets:
-    """Of a table without partitions, of four buckets by one column of this type."""
+    """An unpartitioned table with four buckets by one column of this type."""
     declared = ScanBuckets((Column("a", kind),), 4, version)
     known = partition_buckets("d.t", declared, [], ScanPartition((), "file:/t", (), 1, 0), [])
     assert known is not None

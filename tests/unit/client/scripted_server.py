@@ -1,4 +1,4 @@
-"""A metastore of a few lines on a real socket, which can be told to misbehave."""
+"""A minimal metastore on a real socket that can be made to misbehave."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from thrift_idl.gen.metastore import Metastore
 
 
 class HangUp(BaseException):
-    """Raised by a handler: close the connection without an answer."""
+    """Raised by a handler to close the connection without a reply."""
 
 
 class ScriptedServer:
-    """Serves `handler` (an object whose methods are the calls); remembers who connected and what was called."""
+    """Serves `handler` (an object whose methods are the calls), and records connections and calls."""
 
     def __init__(self, handler: Any) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -40,7 +40,7 @@ class ScriptedServer:
         return len(self._connections)
 
     def hang_up(self) -> None:
-        """Closes every connection; new ones are welcome."""
+        """Closes every connection. New ones are accepted."""
         for connection in self._connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The client against a server that misbehaves: fail-over, retry of what is safe, and never of what is not."""
+"""The client with a misbehaving server: fail-over, and retries of safe calls only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENTRY = PublishPartition((), PublishMode.APPEND, "l", expected_version=1)
 
 
 class Handler:
-    """Answers what it must; `hang_ups` calls are left without an answer first."""
+    """Replies to the necessary calls, after it has closed the connection for the first `hang_ups` calls."""
 
     def __init__(self, hang_ups: int = 0) -> None:
         self.hang_ups = hang_ups
@@ -58,7 +58,7 @@ class Handler:
 
 @pytest.fixture
 def dead_uri() -> str:
-    """A port on which nobody answers."""
+    """Returns a port on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     return f"thrift://127.0.0.1:{port}"
@@ -159,7 +159,7 @@ def test_a_foreign_protocol_is_an_unavailable_metastore() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
-            with suppress(OSError):  # the listener is shut down when the client has asked often enough
+            with suppress(OSError):  # the listener is shut down after enough attempts
                 while True:
                     connection, _ = listener.accept()
                     with connection:
@@ -192,7 +192,7 @@ def test_a_slow_answer_is_not_asked_for_again() -> None:
 
 def test_every_method_of_the_services_can_be_called_by_its_name() -> None:
     with serving(Handler(hang_ups=1)) as server, connect(server.uri) as client:
-        assert client.methods.get_database("a").locationUri == "file:/w/a.db"  # asked again
+        assert client.methods.get_database("a").locationUri == "file:/w/a.db"  # retried
         with pytest.raises(errors.NoSuchObjectError, match=r"^database missing not found$"):
             client.methods.get_database("missing")
         with pytest.raises(errors.MetastoreRefusedError, match=r"^disk full$"):

@@ -1,4 +1,4 @@
-"""Addresses as users write them."""
+"""Addresses in the forms that users write."""
 
 from __future__ import annotations
 

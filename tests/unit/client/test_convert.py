@@ -1,4 +1,4 @@
-"""Thrift structs become dataclasses and come back, with what our dataclasses do not know left alone."""
+"""Thrift structs become dataclasses and are converted back; fields unknown to the dataclasses are kept."""
 
 from __future__ import annotations
 

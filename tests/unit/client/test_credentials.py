@@ -1,4 +1,4 @@
-"""What the environment says of credentials."""
+"""Credentials from environment variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain meaning of a predicate on one row, to judge every cleverer evaluation by."""
+"""A direct evaluation of predicates on one row, as the reference for all optimized evaluations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TRUTHS = {TruthValue.TRUE: True, TruthValue.FALSE: False, TruthValue.NULL: None}
 
 
 def evaluate(expression: Expression, row: Row, types: Mapping[str, str], unknown: Choice) -> bool | None:
-    """`unknown` decides what has no plain meaning: UNKNOWN, other columns, a text that is no value of the type."""
+    """`unknown` decides where there is no direct meaning: UNKNOWN, other columns, an invalid text."""
     match expression:
         case And(children=children):
             parts = [evaluate(child, row, types, unknown) for child in children]
@@ -82,7 +82,7 @@ def atom(expression: Atom, value: Any, parsed: Callable[[str], Any]) -> bool | N
         case Compare(operator=op, value=text):
             return COMPARISONS[op](value, parsed(text))
         case In(values=texts):
-            # An element that is no value of the type takes nothing from one that is.
+            # An element that is no value of the type does not change the result of the others.
             return any(value == parsed(text) for text in sorted(texts, key=lambda text: not readable(text, parsed)))
         case StartsWith(prefix=prefix):
             return str(value).startswith(prefix)

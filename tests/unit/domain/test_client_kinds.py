@@ -1,4 +1,4 @@
-"""Who calls, by its first message."""
+"""The kind of a client, recognized by its first message."""
 
 from __future__ import annotations
 

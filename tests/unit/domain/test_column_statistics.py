@@ -1,4 +1,4 @@
-"""Which statistics are accurate, and what many partitions' ones amount to."""
+"""Which statistics are accurate, and the aggregation of those of many partitions."""
 
 from __future__ import annotations
 

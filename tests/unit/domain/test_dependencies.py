@@ -1,4 +1,4 @@
-"""Which dependent tables may be made, and that the view of one reads exactly its partitions' bases."""
+"""Which dependent tables are valid, and that the view of one reads exactly the bases of its partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of events: Hive's fields, and bounds that hold whatever a change brings."""
+"""Messages of events: Hive's fields, and size limits that hold for every change."""
 
 from __future__ import annotations
 

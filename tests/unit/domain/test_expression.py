@@ -1,4 +1,4 @@
-"""Predicates as trees: what is built of them, and what is refused."""
+"""Predicates as trees: their construction and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ X, Y = Compare("x", Operator.EQUAL, "1"), Compare("y", Operator.LESS, "2")
 
 @dataclass
 class Node:
-    """As the generated PredicateNode looks."""
+    """Has the fields of the generated PredicateNode."""
 
     op: int
     column: str | None = None
@@ -51,7 +51,7 @@ class Node:
 
 @dataclass
 class Recorder:
-    """Answers for what has no plain meaning, the same for the same question."""
+    """Decides conditions without a direct meaning, always the same for the same condition."""
 
     choices: list[bool | None]
     known: dict[Expression, bool | None] = field(default_factory=dict)
@@ -82,7 +82,7 @@ TYPES = {"x": "int", "y": "int"}
 
 
 def depth_of_not(tree: Expression) -> list[Expression]:
-    """What stands below a Not."""
+    """Yields the nodes below a Not."""
     match tree:
         case And(children=children) | Or(children=children):
             return [found for child in children for found in depth_of_not(child)]

@@ -1,4 +1,4 @@
-"""Hive's filter language: the grammar, its errors, and its answers on the rows of Hive's own tests."""
+"""Hive's filter language: its grammar, its errors, and its results on the rows of Hive's own tests."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_like_loses_no_match_of_any_dialect(pattern: str, value: str) -> None:
 def test_spark_finds_what_it_puts_between_wildcards(part: str, form: str) -> None:
     text = form.format(part)
     if text.endswith("\\") and (len(text) - len(text.rstrip("\\"))) % 2:
-        return  # it would escape the quote; no dialect can read this
+        return  # it would escape the quote, which no dialect can parse
     assert matching(f'p like "{text}"', [{"p": part}], {"p": "string"}) == 1
 
 

@@ -1,4 +1,4 @@
-"""Which lock excludes which: Hive's table, written out, and what follows for any set of locks."""
+"""Which locks conflict: Hive's table, written out, and its consequences for any set of locks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from metastore.domain.lock_rules import Blocker, Component, ExistingLock, LockType, blocker, lower_case_columns
 
 SR, SW, EX, EW = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE
-# Of one object: requested, standing → whether the request waits.
+# For one object: (requested, held) → whether the request waits.
 TABLE = {
     (SR, SR): False, (SR, SW): False, (SR, EW): False, (SR, EX): True,
     (SW, SR): False, (SW, SW): False, (SW, EW): True, (SW, EX): True,
@@ -40,7 +40,7 @@ def overlap(one: Component, other: Component) -> bool:
 
 
 def waits(requested: Component, standing: Component) -> bool:
-    """Brute force: the table, of what overlaps; a shared read of a database does not mind its tables."""
+    """Applies the table to overlapping objects. A shared read of a database does not conflict with its tables."""
     keeps_database = {(requested.type, requested.table is None), (standing.type, standing.table is None)}
     if keeps_database == {(SR, True), (EX, False)}:
         return False
@@ -103,7 +103,7 @@ def meet(asking: ExistingLock, standing: list[ExistingLock]) -> bool:
 
 @given(st.lists(st.tuples(requests, st.integers(1, 3)), max_size=8))
 def test_what_is_granted_never_conflicts_and_everybody_gets_a_turn(asked: list[tuple[list[Component], int]]) -> None:
-    """Requests of three transactions come, are granted where they may, and end in the order of their coming."""
+    """Three transactions request locks, get those that are free, and end in the order of their requests."""
     standing: list[ExistingLock] = []
     for number, (requested, transaction) in enumerate(asked):
         waiting = blocker(requested, transaction, standing)
@@ -119,7 +119,7 @@ def test_what_is_granted_never_conflicts_and_everybody_gets_a_turn(asked: list[t
         for one, other in product(standing, standing):
             if one.granted and other.granted and one.transaction != other.transaction:
                 assert not (meet(one, [other]) and one.id > other.id)
-        # A transaction that holds something and whose every lock is granted ends; else one that is dead-locked does.
+        # A transaction with all its locks ends; if there is none, a deadlocked one does.
         done = {standing_lock.transaction for standing_lock in standing} - {
             standing_lock.transaction for standing_lock in standing if not standing_lock.granted
         }

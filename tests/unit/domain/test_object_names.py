@@ -1,4 +1,4 @@
-"""Names of objects: folding, catalogs in front, legality, patterns."""
+"""Names of objects: case, catalog prefixes, validity, patterns."""
 
 from __future__ import annotations
 

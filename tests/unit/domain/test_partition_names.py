@@ -1,4 +1,4 @@
-"""Names of partitions, as Hive escapes and reads them."""
+"""Names of partitions, escaped and parsed as in Hive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what, by grants and owners."""
+"""Privileges of users by grants and ownership."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ids of registered writes: told from others', and found in the names of files."""
+"""The ids of registered writes: distinct from other ids, and recognized in file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas as they are written."""
+"""The syntax of quotas."""
 
 from __future__ import annotations
 

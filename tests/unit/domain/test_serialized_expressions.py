@@ -19,7 +19,7 @@ MUTATED = int(os.environ.get("METASTORE_TEST_MUTATED", "1500"))  # of each versi
 
 
 def _parsed(found: Recordings, recorded: Recorded, expression: bytes) -> Expression:
-    """As the service does: the partitions' texts are asked for, and the condition made."""
+    """Decodes as the service does: reads the texts of partitions and builds the condition."""
     table = found.tables[recorded.table]
     keys = [Key(*key) for key in table.keys]
     names = [key.name for key in keys]
@@ -34,7 +34,7 @@ def _parsed(found: Recordings, recorded: Recorded, expression: bytes) -> Express
 
 
 def _mutated(data: bytes, chance: random.Random) -> bytes:
-    """Some bytes changed, cut out, doubled, or put in."""
+    """Changes, removes, repeats or inserts some bytes."""
     made = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
         at = chance.randrange(len(made) or 1)
@@ -89,7 +89,7 @@ def test_an_expression_is_what_it_says() -> None:
 
 
 def _nested(levels: int) -> bytes:
-    """NOT NOT … as Hive 4 writes it: each function's list has one element, whose class is known by its number."""
+    """NOT NOT … as Hive 4 writes it: each function has a list of one element, whose class is referred to by number."""
     function = b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDes\xe3\x01"
     first_list = b"\x01\x01java.util.ArrayLis\xf4\x01\x82"
     return function + first_list + b"\x01\x00\x00\x01\x01\x01\x01\x82" * levels

@@ -1,4 +1,4 @@
-"""Skewed columns: declarations that Hive refuses, and the examples of Hive's pruner."""
+"""Skewed columns: declarations that Hive rejects, and the examples of Hive's pruner."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read(skew: Skew, predicate: str | Expression, **types: str) -> tuple[list[str], bool]:
-    """Directories as `a,b`, and whether the default one is among them."""
+    """Returns the directories as `a,b`, and whether the default directory is included."""
     tree = parse_filter(predicate) if isinstance(predicate, str) else predicate
     assert tree is not None
     kept, default = directories_to_read(skew, TYPES | types, tree)

@@ -1,4 +1,4 @@
-"""No row is lost: the pruner of skew directories against every row, by both ways of placing rows."""
+"""Pruning of skew directories never loses a row, checked against every row and both ways of placing rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from metastore.domain.skew import Skew, directories_to_read
 from tests.fixtures.examples import examples
 from tests.unit.domain.predicate_oracle import PARSERS, evaluate
 
-# Values of rows, and texts that may be declared or compared with: canonical, odd, and rubbish.
+# Values of rows, and texts that are declared or compared: canonical, unusual and invalid ones.
 VALUES: dict[str, list[Any]] = {
     "int": [-2, 0, 1, 2, 7],
     "decimal(5,2)": [Decimal("-1.50"), Decimal("0"), Decimal("1.5"), Decimal("10")],
@@ -53,12 +53,12 @@ COLUMNS = ["x", "y", "z"]
 
 
 def rendered(value: Any) -> str:
-    """The text of a value in Hive's rows."""
+    """Returns a value as Hive writes it to text."""
     return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def declared_equal(text: str, value: Any, kind: str) -> bool:
-    """Whether our writer puts a row with this value into the directory of a declared text."""
+    """Returns whether the writer puts a row with this value into the directory of a declared text."""
     if text in ("", DEFAULT_PARTITION):
         return value is None or value == ""
     try:
@@ -160,7 +160,7 @@ def test_of_plain_values_and_equalities_nothing_is_read_in_vain(data: st.DataObj
     def impossible(expression: Expression) -> bool:
         raise AssertionError(expression)
 
-    # 8 and "q" stand for all values that are neither declared nor compared with.
+    # 8 and "q" represent all values that are neither declared nor compared.
     everything: dict[str, list[Any]] = {"int": [None, 0, 1, 2, 9, 8], "string": [None, "a", "ab", "b", "zz", "q"]}
     needed: set[tuple[str, ...] | None] = set()
     for values in itertools.product(*(everything[types[column]] for column in columns)):

@@ -1,4 +1,4 @@
-"""One skewed value has one text, whatever a client has sent for it."""
+"""Every spelling of a skewed value that clients send becomes the same text."""
 
 from __future__ import annotations
 
@@ -80,5 +80,5 @@ def test_values_and_places_are_merged() -> None:
 @pytest.mark.parametrize("type_string", ["int", "decimal(6,2)"])
 @pytest.mark.parametrize("text", ["0" * 5_000_000 + "x", "1" * 5_000_000 + "x"], ids=["zeros", "ones"])
 def test_a_long_text_that_is_no_number_takes_no_long_time(type_string: str, text: str) -> None:
-    """With the square of its length, it would be days."""
+    """An algorithm of quadratic time would take days for this text."""
     assert canonical_text(type_string, text) == text

@@ -1,4 +1,4 @@
-"""Sort keys: the order of the keys is the order of the values, for every kind."""
+"""Sort keys have the order of their values, for every kind of value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def key(kind: KeyKind, text: str) -> bytes:
 
 
 def ranked(number: float) -> tuple[bool, float]:
-    """NaN behind all others, and equal to itself, as Spark has it."""
+    """NaN is greater than all other values and equal to itself, as in Spark."""
     return (math.isnan(number), 0.0 if math.isnan(number) else number)
 
 

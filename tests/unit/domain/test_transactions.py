@@ -1,4 +1,4 @@
-"""Snapshots: what a reader sees of transactions and of the tables that they wrote."""
+"""Snapshots: which transactions and written tables a reader sees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ids = st.integers(1, 12)
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[WriteId], Snapshot, frozenset[int]]:
-    """Write ids of one table by the transactions that took them, a snapshot, and whose write ids are forgotten."""
+    """Generates the write ids of a table, a snapshot, and transactions whose write ids are deleted."""
     writers = draw(st.lists(ids, unique=True, max_size=8))
     opened, aborted = draw(st.frozensets(ids)), draw(st.frozensets(ids))
     snapshot = Snapshot(draw(st.integers(0, 14)), opened - aborted, aborted)

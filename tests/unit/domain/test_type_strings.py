@@ -1,4 +1,4 @@
-"""Type strings: Hive's grammar, and which type may follow which."""
+"""Type strings: Hive's grammar, and the permitted changes of a column's type."""
 
 from __future__ import annotations
 

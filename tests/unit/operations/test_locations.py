@@ -1,4 +1,4 @@
-"""Every location that a call can carry is checked: all fields and properties, in every struct of every method."""
+"""Every location in a call is checked: all fields and properties of every struct of every method."""
 
 from __future__ import annotations
 

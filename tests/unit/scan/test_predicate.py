@@ -1,4 +1,4 @@
-"""Filters of Catalyst as predicates of the metastore: what is understood, and that nothing is claimed too much."""
+"""Catalyst's filters as predicates of the metastore: the supported ones, and that no predicate excludes a valid row."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _apply(item: dict[str, Any], args: list[Any], row: dict[str, Value]) -> Valu
 
 
 def _allowed(predicate: tree.Expression, row: dict[str, Value]) -> set[Value]:
-    """The values that a predicate can have for the row; UNKNOWN may be anything."""
+    """Returns the possible values of the predicate for the row. UNKNOWN may have any value."""
     match predicate:
         case Constant():
             return (
@@ -300,7 +300,7 @@ def test_the_wire_has_neither_not_equal_nor_like() -> None:
 
 
 def test_what_is_not_told_whole_is_known() -> None:
-    """Those filters are Spark's to judge; the others need not be evaluated on the values that there are."""
+    """Spark evaluates those filters itself; the others need no evaluation on existing values."""
     whole, unknown = node("EqualTo", A, literal("5")), node("EqualTo", node("Upper", S), literal("X", "string"))
     filters = [whole, unknown, node("Or", whole, unknown), node("Not", node("And", whole, unknown))]
     parsed = parse_filters([None, *map(text, filters)])

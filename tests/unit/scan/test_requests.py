@@ -1,4 +1,4 @@
-"""Requests of the JVM's side as they come over the line, and answers as they go back."""
+"""Requests from the JVM and the replies to them."""
 
 from __future__ import annotations
 

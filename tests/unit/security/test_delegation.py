@@ -1,4 +1,4 @@
-"""Whose a delegation token is."""
+"""The owner of a delegation token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metastore.services.entry.delegation import DelegationService
 
 
 class Store:
-    """Remembers the names of each token: owner, renewer, real user."""
+    """Records the names of each token: owner, renewer, real user."""
 
     def __init__(self) -> None:
         self.names: list[tuple[str, str, str]] = []

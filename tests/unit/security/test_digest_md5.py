@@ -1,4 +1,4 @@
-"""What was said to one challenge is worth nothing to the next, nor with a word changed."""
+"""A response to one challenge is invalid for the next one, and after any change."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_changed_word_is_seen(word: bytes, instead: bytes) -> None:
 
 @pytest.mark.parametrize("said", [b"a=" + b" " * 5_000_000 + b'"x', b"a" * 5_000_000], ids=["blanks", "a name"])
 def test_what_is_made_to_be_tried_for_long_is_not(said: bytes) -> None:
-    """With the square of its length, it would be days: of the 64 KB that are taken, a minute for the whole process."""
+    """In quadratic time, the 64 KB that a response may have would block the process for a minute."""
     begun = server()
     begun.step(b"")
     with pytest.raises(AuthenticationFailedError, match="malformed"):

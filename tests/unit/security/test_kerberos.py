@@ -1,4 +1,4 @@
-"""Short names by Hadoop's rules; tokens as Hadoop writes them; DIGEST-MD5 as RFC 2831 has it."""
+"""Short names by Hadoop's rules, tokens in Hadoop's format, DIGEST-MD5 by RFC 2831."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is listened on, and which settings do not go together."""
+"""Listeners, and settings that exclude each other."""
 
 from __future__ import annotations
 

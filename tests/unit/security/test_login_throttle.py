@@ -136,7 +136,7 @@ def test_too_many_waiting_checks_of_a_user_are_rejected() -> None:
 
 
 def step(guard: LoginGuard, checks: list[object], response: bytes) -> Identity | None:
-    """Runs an exchange as a connection does."""
+    """Runs a login exchange as a connection does."""
     plain = Plain(checks, encrypted=True, without_tls=False, guard=guard, peer=HERE)  # type: ignore[arg-type] # stubs
     try:
         plain.step(response)

@@ -1,4 +1,4 @@
-"""The file of passwords: changed by several at once, and after somebody has died at it."""
+"""The password file: concurrent changes, and changes after a process died during one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from metastore.security.passwords import PasswordFile, matches
 def test_all_that_are_added_at_once_are_there(tmp_path: Path) -> None:
     path = tmp_path / "users"
     names = [f"user{number}" for number in range(8)]
-    with ThreadPoolExecutor(len(names)) as threads:  # each holds what it has read while it hashes
+    with ThreadPoolExecutor(len(names)) as threads:  # each thread has read the file before it hashes
         assert all(threads.map(lambda name: PasswordFile(path).add(name, name), names))
     found = PasswordFile(path).users()
     assert sorted(found) == names
@@ -41,7 +41,7 @@ def test_what_somebody_left_who_died_at_it_is_taken_over(tmp_path: Path) -> None
 
 
 def test_few_are_checked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody may ask for it, and each takes 16 MiB."""
+    """Any client can request a hash, and each one takes 16 MiB."""
     running, most, counting = 0, 0, threading.Lock()
     full = threading.Barrier(passwords._MAX_CONCURRENT)
 

@@ -1,4 +1,4 @@
-"""Who may act for whom, and in which groups users are."""
+"""Which users may impersonate others, and the groups of users."""
 
 from __future__ import annotations
 

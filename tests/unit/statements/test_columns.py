@@ -1,4 +1,4 @@
-"""ALTER TABLE … ADD, DROP and RENAME COLUMN, as Spark's grammar has them."""
+"""ALTER TABLE … ADD, DROP and RENAME COLUMN in Spark's grammar."""
 
 from __future__ import annotations
 

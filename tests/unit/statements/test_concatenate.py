@@ -1,4 +1,4 @@
-"""ALTER TABLE … CONCATENATE is claimed; what only looks like it is Spark's."""
+"""ALTER TABLE … CONCATENATE is handled; similar statements are left to Spark."""
 
 from __future__ import annotations
 

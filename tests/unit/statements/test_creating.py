@@ -1,4 +1,4 @@
-"""CREATE TABLE with types and AS SELECT, SHOW CREATE DATABASE: what is taken, and what is left to Spark."""
+"""CREATE TABLE with types and AS SELECT, SHOW CREATE DATABASE: what is handled, and what is left to Spark."""
 
 from __future__ import annotations
 

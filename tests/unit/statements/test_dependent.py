@@ -1,4 +1,4 @@
-"""What the statements about dependent tables say, and which texts are left to Spark."""
+"""The statements about dependent tables, and similar texts that are left to Spark."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_may_be_a_dependent_table_s(text: str, table: str, kind: str, parti
 
 
 def test_what_is_behind_the_kind() -> None:
-    """Spark's parser gets it with another kind in front of it."""
+    """Spark's parser receives the statement with another kind of object in it."""
     statement = parse("/* alter table x */ ALTER  TABLE\n`a b`.d RENAME TO e")
     assert isinstance(statement, TableStatement)
     assert statement.statement[statement.name_start :] == "\n`a b`.d RENAME TO e"

@@ -1,4 +1,4 @@
-"""DESCRIBE EXTENDED and SHOW CREATE TABLE: what is looked into, and what is Spark's alone."""
+"""DESCRIBE EXTENDED and SHOW CREATE TABLE: which are handled, and which are left to Spark."""
 
 from __future__ import annotations
 

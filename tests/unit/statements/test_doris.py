@@ -1,4 +1,4 @@
-"""Doris' statements for Hive, as its documentation writes them, in Spark's words."""
+"""Doris' statements for Hive, from its documentation, translated to Spark's."""
 
 from __future__ import annotations
 

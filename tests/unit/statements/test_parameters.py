@@ -1,4 +1,4 @@
-"""Where the parameters of a statement stand."""
+"""The positions of the parameters of a statement."""
 
 from __future__ import annotations
 

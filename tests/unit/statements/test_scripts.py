@@ -1,4 +1,4 @@
-"""Which statements of an SQL script are looked at."""
+"""Which statements of an SQL script are examined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements about skew: what is claimed, what is left to Spark, and what is refused."""
+"""Statements about skew: which are handled, which are left to Spark, and which are rejected."""
 
 from __future__ import annotations
 

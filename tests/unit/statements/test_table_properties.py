@@ -1,4 +1,4 @@
-"""TBLPROPERTIES: what is read of a statement, and which names and values are slips."""
+"""TBLPROPERTIES: how they are parsed, and which names and values are mistakes."""
 
 from __future__ import annotations
 

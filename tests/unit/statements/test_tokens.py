@@ -1,4 +1,4 @@
-"""Tokens of Spark SQL: what is quoted, commented or in brackets is told apart."""
+"""Tokens of Spark SQL: quoted text, comments and brackets are recognized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE TABLE as Trino's documentation writes it for Hive, in Spark's words."""
+"""CREATE TABLE for Hive from Trino's documentation, translated to Spark's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UNDROP is claimed; what only looks like it is Spark's."""
+"""UNDROP is handled; similar statements are left to Spark."""
 
 from __future__ import annotations
 

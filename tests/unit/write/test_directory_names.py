@@ -1,4 +1,4 @@
-"""How directories of partitions are named: as Hive does, by a function of the table's, and never too long."""
+"""Names of partition directories: as in Hive, by a function of the table, and with a limited length."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_COLUMN = "c" * 128
 
 
 def table(function: str | None = None, *columns: str) -> Table:
-    """A table that names its directories so."""
+    """Returns a table with this naming function."""
     keys = tuple(Column(name, "string") for name in columns or ("ds", "hr"))
     parameters = {} if function is None else {FUNCTION: function}
     return Table("db", "t", (), keys, None, Storage("", "", ""), parameters=parameters)

@@ -1,4 +1,4 @@
-"""The heartbeat of a write: it goes on while the write does, through outages, and says when the lease is lost."""
+"""The heartbeat of a write: it lasts as long as the write, survives outages, and reports a lost lease."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 30  # seconds
 
 
 class Metastore:
-    """Answers renewals with the next of `answers`, the last again and again."""
+    """Answers each renewal with the next of `answers`, and repeats the last one."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers) or [(True,)]

@@ -1,4 +1,4 @@
-"""How the statements of a stream's batch are counted."""
+"""The numbering of the statements of a streaming batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_client.write.micro_batch import PREFIX, statement_of_batch
 
 @pytest.fixture
 def query(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What Spark says of the streaming query that runs; without a batch, none does."""
+    """Spark's properties of the running streaming query; there are none without a batch."""
     said = {"query": uuid.uuid4().hex, "batch": "7", "run": "1"}
 
     def running(_: object) -> RunningBatch | None:
@@ -27,7 +27,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def noted(query: dict[str, str], table: str = "d.t", error: Exception | None = None) -> str:
-    """Does a statement, or fails; returns what partitions would remember."""
+    """Runs a statement, which may fail, and returns what the partitions would record."""
     spark: Any = None
     note = ""
     with suppress(*([Exception] if error else [])), statement_of_batch(spark, table) as batch:

@@ -1,4 +1,4 @@
-"""Directory names are Hive's."""
+"""Directory names equal Hive's."""
 
 from __future__ import annotations
 

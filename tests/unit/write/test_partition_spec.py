@@ -1,4 +1,4 @@
-"""The PARTITION clause and the column list: what they mean and what is refused, in Hive's words."""
+"""The PARTITION clause and the column list: their meaning, and errors in Hive's words."""
 
 from __future__ import annotations
 

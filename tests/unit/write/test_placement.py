@@ -1,4 +1,4 @@
-"""Where the files of a write go: all properties that readers and other writers rely on, for any table and any rows."""
+"""Where the files of a write are stored: the properties that readers and other writers need, for any table and rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VALUES = [("1",), ("2",), ("a/b",)]
 
 @dataclass(frozen=True)
 class Case:
-    """A write, planned."""
+    """A planned write."""
 
     planner: PlacementPlanner
     staged: tuple[StagedFile, ...]
@@ -45,7 +45,7 @@ class Case:
 
 
 def existing(draw: st.DrawFn, values: Values, skew: Skew) -> PartitionState:
-    """A partition that is there, in a directory of any kind, some of its skewed values with a directory."""
+    """An existing partition in any kind of directory, with directories for some of its skewed values."""
     name = value_path(["p"], values) if values else ""
     place = draw(st.sampled_from([f"{ROOT}/{name}", f"{ROOT}/_versions/token-3/{name}", f"file:/elsewhere/{name}"]))
     place = place.rstrip("/")
@@ -92,7 +92,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def final(case: Case) -> dict[str, StagedFile]:
-    """Where each file is after the moves."""
+    """Returns the location of each file after the moves."""
     places = {}
     for file in case.staged:
         location = file.location
@@ -105,7 +105,7 @@ def final(case: Case) -> dict[str, StagedFile]:
 
 
 def led_to(case: Case, publication: PublishPartition) -> list[str]:
-    """The directories of a published partition: the default one, then those of skewed values."""
+    """Returns the directories of a published partition: the default one, then those of skewed values."""
     before = case.planner.snapshot.get(publication.values)
     appended = publication.mode == PublishMode.APPEND
     skew = before.skew if appended and before else case.planner.write.table.skew

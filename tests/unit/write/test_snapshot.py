@@ -1,4 +1,4 @@
-"""Which files a statement takes over from a partition that it changes: those that a scan would have read."""
+"""Which files of a changed partition a statement keeps: exactly the files that a scan would read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the rows of CREATE TABLE AS SELECT are before the table has its name."""
+"""The location of the rows of CREATE TABLE AS SELECT before the table gets its name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLE = Table("db", "t", (), (), None, Storage("", "", ""))
 
 
 def context(home: str) -> Any:
-    """A metastore whose database lies there."""
+    """Returns a context whose database has this location."""
     return Context(SimpleNamespace(), SimpleNamespace(get_database=lambda name: Database(name, home, {})))  # type: ignore[arg-type]
 
 

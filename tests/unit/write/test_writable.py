@@ -1,4 +1,4 @@
-"""Which tables are refused before anything is written."""
+"""Which tables are rejected before anything is written."""
 
 from __future__ import annotations
 
