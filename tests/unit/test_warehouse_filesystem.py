@@ -130,8 +130,13 @@ def test_a_warehouse_in_which_nothing_can_be_deleted_is_one_line(location: str) 
         Warehouse(location).check()
 
 
-@pytest.mark.parametrize("location", ["nosuchscheme://a/b", "http://127.0.0.1:1/data"])
-def test_so_is_another_root_that_no_storage_serves(location: str, tmp_path: Path) -> None:
+def test_a_root_with_an_unknown_scheme_is_accepted(tmp_path: Path) -> None:
+    """External tables below it are registered without being touched, so no library is needed."""
+    Warehouse(str(tmp_path), [str(tmp_path), "nosuchscheme://a/b"]).check()
+
+
+def test_a_root_in_which_nothing_can_be_deleted_is_one_line(tmp_path: Path) -> None:
+    location = "http://127.0.0.1:1/data"
     with pytest.raises(
         ConfigurationError, match=f"^allowed_locations {location}: .*; choose another with --allowed-locations or "
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -169,3 +170,16 @@ def test_what_was_truncated_does_not_come_back_with_what_is_dropped_meanwhile(
 def test_nothing_is_named(house: House) -> None:
     with pytest.raises(InvalidInputError, match="undrop needs a name"):
         house.call("undrop", UndropRequest(None, None))
+
+
+def test_a_table_whose_files_left_the_trash_does_not_adopt_other_files(house: House) -> None:
+    """As after a restore of the database to a moment before the table was undropped, dropped and created again."""
+    house.call("drop_table", "db", "plain", True)
+    shutil.rmtree(house.warehouse / ".metastore_trash")
+    (house.warehouse / "db.db/plain").mkdir()
+    (house.warehouse / "db.db/plain/rows").write_text("another table's rows")
+    with pytest.raises(InvalidOperationError, match="no longer in the trash"):
+        house.call("undrop", UndropRequest("db", "plain"))
+    shutil.rmtree(house.warehouse / "db.db/plain")
+    house.call("undrop", UndropRequest("db", "plain"))
+    assert not (house.warehouse / "db.db/plain/rows").exists()

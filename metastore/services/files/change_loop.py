@@ -136,10 +136,22 @@ class FileService(Service):
             if not paths.on_one_file_system(source, target):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that is another file system")
             if not self._warehouse.exists(source):
+                self._check_not_foreign(source, target)
                 continue
             self._warehouse.require_valid(target)
             if self._warehouse.exists(target):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already")
+
+    def _check_not_foreign(self, source: str, target: str) -> None:
+        """Raises InvalidOperationError if the trash lacks what would be restored, but its old location has files.
+
+        They may belong to another table, for example after the database was restored to an older moment.
+        """
+        if paths.TRASH in source.split("/") and self._warehouse.exists(target):
+            raise InvalidOperationError(
+                f"{target} cannot be restored: its files are no longer in the trash, and other files exist there; "
+                f"run 'metastore db restored' if the database was restored, else move those files away"
+            )
 
     def _carry_out_or_fail(self, ids: Sequence[int]) -> None:
         """Carries operations out after the commit. Raises UnavailableError if one fails; it stays in the journal."""
