@@ -138,7 +138,7 @@ def test_the_text_is_not_written_by_hand(client: Any, database: str) -> None:
 
 def test_a_base_is_not_dropped_before_its_dependents(client: Any, database: str) -> None:
     create(client, database, "second", "tdep")
-    text = rf"Cannot drop {database}.t: {database}.tdep depends on it; .* CASCADE"
+    text = rf"Cannot drop {database}.t: {database}.tdep depends on it\. .* CASCADE"
     with pytest.raises(MetaException, match=text):
         client.drop_table(database, "t", True)
     client.drop_table_with_environment_context(database, "t", True, EnvironmentContext({"CASCADE": "true"}))
