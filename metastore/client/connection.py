@@ -141,7 +141,7 @@ class Connection:
         except AuthenticationError as error:
             self.close()
             raise AuthenticationError(f"{address}: {error}") from error
-        except BaseException:
+        except BaseException:  # also Ctrl-C: the socket must not stay open
             self.close()
             raise
         self._socket.setTimeout(timeout * 1000)

@@ -229,7 +229,7 @@ class PasswordFile:
                 if _is_at(path, descriptor):
                     try:
                         yield file, path
-                    except BaseException:
+                    except BaseException:  # also Ctrl-C: the file with half of the users must not stay
                         path.unlink()
                         raise
                     return

@@ -281,7 +281,7 @@ class Store:
                 work.commit()
                 if self._on_events and work.recorded:
                     self._on_events([event.type for event in work.recorded])
-            except BaseException:
+            except BaseException:  # also Ctrl-C: the connection goes back to the pool without a transaction
                 work.rollback()
                 if work.unknown:
                     self._unknown.append(work.unknown)

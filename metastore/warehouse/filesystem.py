@@ -366,7 +366,7 @@ def _stopping(failed: Event) -> Iterator[None]:
         raise UnavailableError("not started, because another operation failed")
     try:
         yield
-    except Exception:
+    except Exception:  # any failure stops the other threads; it is raised again
         failed.set()
         raise
 

@@ -125,7 +125,7 @@ def _companion(java: Any, name: str, otherwise: str) -> Any:
     """Returns the companion object of a Scala class. Raises SessionError with the text `otherwise` if there is none."""
     try:
         return _class_loader(java).loadClass(f"{name}$").getField("MODULE$").get(None)
-    except Exception as error:
+    except Exception as error:  # Py4J raises several classes; the text names Java's
         if "ClassNotFoundException" not in str(error):
             raise
         raise SessionError(f"{otherwise}; this Spark does not include {name}") from None

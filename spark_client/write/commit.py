@@ -80,7 +80,7 @@ class Commit:
     def __enter__(self) -> Self:
         try:
             self._lease.claim_write_directory(self.directory, self._shared_directories)
-        except BaseException:
+        except BaseException:  # also Ctrl-C: otherwise the write stays open until its lease expires
             self._lease.end()
             raise
         self._lease.__enter__()

@@ -83,7 +83,7 @@ def _created(
             new.rename()
     except ReplyLostError:
         raise  # The rename may have succeeded, so the table must not be dropped.
-    except BaseException as error:
+    except BaseException as error:  # also Ctrl-C: the temporary table must not stay
         with suppress(SparkClientError):  # The first error matters more than a temporary table that remains.
             context.metastore.drop_table(new.database, new.temporary_name)
         if if_not_exists and isinstance(error, TableExistsError):

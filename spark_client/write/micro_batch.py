@@ -86,7 +86,7 @@ def statement_of_batch(spark: SparkSession, table: str) -> Iterator[MicroBatch |
     except WriteUncertainError:
         # Not counted as failed: a retry has the same ordinal and finds out from the markers whether it was published.
         raise
-    except BaseException:
+    except BaseException:  # also Ctrl-C: a retry of the batch must know that this statement failed
         _ended[query, table] = batch, (*batch.failed, batch.ordinal)
         raise
     _ended[query, table] = batch, batch.failed

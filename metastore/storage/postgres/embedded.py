@@ -85,7 +85,7 @@ class EmbeddedPostgres:
         except (subprocess.SubprocessError, OSError, RuntimeError, SQLAlchemyError) as error:
             self.close()
             raise ConfigurationError(_one_line(self._folder, error)) from error
-        except BaseException:
+        except BaseException:  # also Ctrl-C: PostgreSQL must not outlive this process
             self.close()
             raise
 
