@@ -46,7 +46,10 @@ def current(**options: Any) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @settings_options("database_url", "data_dir")
 def backup(file: Path, **options: Any) -> None:
-    """Write a consistent copy of the whole database to FILE. Servers can continue to run."""
+    """Write a consistent copy of the database to FILE, without delegation tokens and their keys.
+
+    Servers can continue to run.
+    """
     from metastore.cli.database import back_up
 
     click.echo(back_up(Settings.from_environment(options), file))
