@@ -160,7 +160,6 @@ class Settings:
     token_max_lifetime: float = _seconds(
         604_800.0, "Maximum lifetime of a delegation token, in seconds.", low=1, high=_CENTURY
     )
-    max_open_transactions: int = _count(10_000, "Maximum number of open transactions of one user.")
     max_tokens_per_owner: int = _count(10_000, "Maximum number of unexpired delegation tokens of one owner.")
     password_file: Path | None = _file("File of user names and password hashes, written by `metastore users add`.")  # noqa: RUF009 - a field
     ldap_url: str = _setting("", "URL of the LDAP server that checks passwords: ldaps://host")
@@ -254,6 +253,7 @@ class Settings:
     max_connections_per_address: int = _count(
         8000, "Maximum number of client connections per worker from one IP address."
     )
+    max_open_transactions: int = _count(10_000, "Maximum number of open transactions of one user.")
     max_threads: int = _count(64, "Maximum number of concurrent calls per worker.", high=1024)
     max_calls_per_address: int = _count(48, "Maximum number of concurrent calls per worker from one IP address.")
     queue_timeout: float = _seconds(
