@@ -42,10 +42,10 @@ class LineageGuard:
         with self._lock:
             if monotonic() >= self._valid_until:
                 try:
-                    found = difference(*self.states())
+                    problem = difference(*self.states())
                 except UnavailableError as error:
-                    found = f"{self._witness} cannot be read, so files are not cleaned: {error}"
-                self._report(found)
+                    problem = f"{self._witness} cannot be read, so files are not cleaned: {error}"
+                self._report(problem)
             return self._problem
 
     def note(self) -> None:
@@ -97,13 +97,13 @@ class LineageGuard:
         except (ValueError, KeyError, TypeError) as error:
             raise UnavailableError(f"{self._witness} is not a file of this server ({error}): delete it") from error
 
-    def _report(self, found: str | None) -> None:
+    def _report(self, problem: str | None) -> None:
         """Logs a new problem once, and keeps the result."""
-        if found and found != self._problem:
-            log.error("%s", found)
+        if problem and problem != self._problem:
+            log.error("%s", problem)
             with self._store.transaction(audited=False) as work:
                 work.lineage.raise_write_floor()
-        self._problem = found
+        self._problem = problem
         self._valid_until = monotonic() + _VALID
 
 
