@@ -34,6 +34,7 @@ from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.drops import Drops
 from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
+from metastore.storage.repositories.imports import Imports
 from metastore.storage.repositories.indexes import Indexes
 from metastore.storage.repositories.issued_tokens import IssuedTokens
 from metastore.storage.repositories.lineage import Lineages
@@ -102,6 +103,7 @@ class UnitOfWork:
     functions = _Repository(Functions)
     constraints = _Repository(Constraints)
     indexes = _Repository(Indexes)
+    imports = _Repository(Imports)
     column_statistics = _Repository(ColumnStatistics)
     types = _Repository(Types)
     roles = _Repository(Roles)

@@ -21,6 +21,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("services.files",),
         ("services.cascade", "services.authorization"),
         ("services.entry",),
+        ("importing",),
         ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other
         ("handlers", "protocol", "background", "web"),
         ("app",),
@@ -68,6 +69,12 @@ WORLD = ("os", "io", "socket", "subprocess", "shutil", "pathlib", "tempfile", "t
 # Room → modules that it must not import, although they are on a lower floor or are third-party code.
 WALLS: dict[str, tuple[str, ...]] = {
     "metastore.domain": (*WORLD, "sqlalchemy", "psycopg2", "fsspec", "thrift"),
+    "metastore.importing": (
+        "metastore.warehouse.filesystem",
+        "fsspec",
+        "metastore.transport",
+        "metastore.services.entry",
+    ),
     "metastore.handlers": ("metastore.storage", "metastore.warehouse", "sqlalchemy"),
     "metastore.operations": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),
     "metastore.background": ("metastore.storage", "metastore.warehouse"),

@@ -10,6 +10,7 @@ from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import with_subdirectories
+from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.services.files.retired import is_visible
 from metastore.services.files.usage import unused
 from metastore.services.rules.existing_files import has_directories
@@ -39,7 +40,7 @@ class FileCheckService(FileService):
 
         `repair`: makes missing directories of databases, removes empty unowned ones, and finishes file operations. It
         deletes no file, and makes no directory of a table or partition: an empty one would hide that its files are
-        lost. Raises NotFoundError.
+        lost. Borrowed locations are not looked at: the source of the import owns them. Raises NotFoundError.
         """
         problems: list[FileProblem] = []
         looked = 0
@@ -83,16 +84,18 @@ class FileCheckService(FileService):
                 for catalog in catalogs
                 for text in ([name.database] if name.database else work.databases.names(catalog, None))
             ]
-            databases = [(str(database_name), work.databases.find(database_name)) for database_name in names]
-        return [(owner, stored.encoded.decode().locationUri) for owner, stored in databases if stored]
+            stored = [(str(database_name), work.databases.find(database_name)) for database_name in names]
+            located = [(owner, one.encoded.decode().locationUri) for owner, one in stored if one]
+            kept = borrowed(work, [location for _, location in located])
+        return [(owner, location) for owner, location in located if location not in kept]
 
     def _locations(self, stored: StoredTable) -> list[str]:
-        """Returns the table's locations in the catalog, within the roots; none of a view."""
+        """Returns the table's own locations in the catalog, within the roots; none of a view."""
         struct = stored.encoded.decode()
         if is_view(struct) or not struct.sd.location:
             return []
         with self._store.read() as work:
-            locations = [*locations_of(struct.sd), *work.partitions.locations(stored.ref)]
+            locations = without_borrowed(work, [*locations_of(struct.sd), *work.partitions.locations(stored.ref)])
         return self._warehouse.roots.within(dict.fromkeys(locations))
 
     def _confirmed(self, walk: _Walk, stored: StoredTable, *, repair: bool) -> list[FileProblem]:

@@ -27,6 +27,7 @@ from metastore.errors import (
 from metastore.services.files.lineage import LineageGuard
 from metastore.services.files.moves import follow
 from metastore.services.files.operations import TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
+from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import Store, UnitOfWork
@@ -94,10 +95,12 @@ class Journal:
     def new_directories(self, locations: Sequence[str]) -> Iterator[NewDirectories]:
         """Makes directories for the transaction inside. If it is not committed, those that were created are removed.
 
-        Locations outside of the roots are left to their owners. The note is committed before the first directory is
-        made, so that another server can remove them if this one dies.
+        Locations outside of the roots, and borrowed ones, are left to their owners. The note is committed before the
+        first directory is made, so that another server can remove them if this one dies.
         """
         canonical = [paths.canonical(text) for text in self._warehouse.roots.within(dict.fromkeys(locations))]
+        if canonical:
+            canonical = self._repeatable(lambda work: without_borrowed(work, canonical))
         if not canonical:
             yield NewDirectories(None, [])
             return
@@ -222,8 +225,12 @@ class Journal:
         self._undo(0, locations)
 
     def _claim(self, work: UnitOfWork, ids: Sequence[int], *, planned_here: bool) -> list[FileOperation]:
-        """Claims operations for this process. Removals of locations that are used again, or of roots, are dropped."""
+        """Claims operations for this process.
+
+        Removals of locations that are used again, or of roots, are dropped, as is every operation on borrowed files.
+        """
         claimed = work.file_operations.claim(ids, own=planned_here)
+        owned_by_source = borrowed(work, [text for one in claimed for text in (one.location, one.target) if text])
         removals = [
             operation
             for operation in claimed
@@ -233,7 +240,9 @@ class Journal:
         # The catalog may know a location by the path that a symbolic link leads to.
         resolved = self._warehouse.roots.canonical([operation.location for operation in removals])
         usage = work.locations.referred([*resolved, *resolved.values()])
-        kept = []
+        kept = [one for one in claimed if one.location in owned_by_source or one.target in owned_by_source]
+        for operation in kept:
+            log.info("%s is not changed: it belongs to the source of an import", operation.location)
         for operation in removals:
             uses = [usage.get(text, UNUSED) for text in (operation.location, resolved[operation.location])]
             used = any(use.itself or (use.below and operation.reason != UNDONE) for use in uses)

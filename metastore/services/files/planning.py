@@ -14,6 +14,7 @@ from metastore.errors import InvalidOperationError
 from metastore.services.files.change_loop import Attempt, LookNeededError
 from metastore.services.files.moves import Move
 from metastore.services.files.operations import DROPPED, TRUNCATED, BlockedByFileOperationError
+from metastore.services.files.ownership import require_own_files, without_borrowed
 from metastore.storage.repositories.file_operations import FileOperation, NewOperation
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
@@ -35,6 +36,7 @@ def plan_moves(
     """Plans moves of a table's directories. Directories below `root` that become empty are removed."""
     if not moves:
         return []
+    require_own_files(work, [location for move in moves for location in move], "moved")
     attempt.require_free(moves)
     check_unblocked(work, [location for move in moves for location in move])
     canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
@@ -45,7 +47,11 @@ def plan_moves(
 def plan_truncation(
     work: UnitOfWork, entries: Mapping[str, Sequence[str]], table_id: int, drop_id: int | None = None
 ) -> list[int]:
-    """Plans the removal of files and directories, `entries`, by the directory that they are in."""
+    """Plans the removal of files and directories, `entries`, by the directory that they are in.
+
+    Raises InvalidOperationError if the files are borrowed.
+    """
+    require_own_files(work, entries, "truncated")
     check_unblocked(work, list(entries))
     new = [NewOperation("remove", paths.canonical(text), TRUNCATED, paths=inside) for text, inside in entries.items()]
     return work.file_operations.schedule(new, table_id, drop_id=drop_id)
@@ -53,6 +59,7 @@ def plan_truncation(
 
 def plan_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], table_id: int | None) -> list[list[int]]:
     """Plans operations that are carried out step by step. Returns the ids of each step."""
+    require_own_files(work, [operation.location for step in steps for operation in step], "cleaned")
     work.file_operations.lock_exclusively()
     check_unblocked(work, [operation.location for step in steps for operation in step])
     return [work.file_operations.schedule(step, table_id) for step in steps]
@@ -70,10 +77,12 @@ def plan_removal(
 ) -> list[int]:
     """Plans the removal of directories that this transaction drops from the catalog, if they are within the roots.
 
+    Borrowed directories stay (`ownership`).
+
     `root`: directories below it that become empty are removed, too. `reason`: if it is UNDONE, only empty directories
     are removed. `drop_id`: the files are put into the trash, where an undrop finds them.
     """
-    inside = [paths.canonical(text) for text in warehouse.roots.within(locations)]
+    inside = [paths.canonical(text) for text in without_borrowed(work, warehouse.roots.within(locations))]
     # An unfinished truncation must not put its files into the trash after the directory: an undrop would lack them.
     if inside and (truncations := work.file_operations.truncations_at(inside)):
         raise BlockedByFileOperationError(truncations)
@@ -96,6 +105,7 @@ def plan_restore(
     origins = {operation.id: operation.origin or "" for operation in trashed}
     moves = {one.id: Move(one.location, to) for one in trashed if (to := target(origins[one.id])) is not None}
     targets = [move.target for move in moves.values()]
+    require_own_files(work, targets, "restored")
     work.file_operations.lock_exclusively()
     if table_id is not None:
         check_available(work.locations.others(targets, table_id, None))

@@ -11,6 +11,7 @@ from metastore.errors import MetastoreError
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import cleaned, with_parents
 from metastore.services.files.operations import DROPPED, TRUNCATED
+from metastore.services.files.ownership import borrowed
 from metastore.services.files.usage import unused
 from metastore.storage.repositories.locations import UNUSED, Use
 from metastore.storage.repositories.retired_locations import RetiredLocation, ScheduledRemoval
@@ -139,10 +140,10 @@ def _batches(due: Iterable[RetiredLocation]) -> Iterator[list[RetiredLocation]]:
 
 
 def _uses(work: UnitOfWork, batch: Sequence[RetiredLocation]) -> dict[str, Use]:
-    """Returns the uses of locations. One with files of open writes counts as in use itself."""
+    """Returns the uses of locations. One with files of open writes, or a borrowed one, counts as in use itself."""
     locations = [retired.location for retired in batch]
-    written = dict.fromkeys(work.locations.written(locations), Use(itself=True, below=True))
-    return {**work.locations.referred(locations), **written}
+    others = [*work.locations.written(locations), *borrowed(work, locations)]
+    return {**work.locations.referred(locations), **dict.fromkeys(others, Use(itself=True, below=True))}
 
 
 def _still_unused(work: UnitOfWork, candidates: Sequence[_Candidate]) -> list[_Candidate]:

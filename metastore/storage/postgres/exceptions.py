@@ -52,6 +52,8 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     "table_constraints_table_id_fkey": (NotFoundError, "Table was dropped by another client"),
     "table_constraints_parent_table_id_fkey": (NotFoundError, "Parent table was dropped by another client"),
     "table_indexes_table_id_name_key": (AlreadyExistsError, "Index already exists"),
+    "imports_source_key": (ConflictError, "An import from this source exists already"),
+    "import_databases_pkey": (AlreadyExistsError, "Database belongs to another import"),
     "types_pkey": (AlreadyExistsError, "Type already exists"),
     "transaction_components_transaction_id_fkey": (TransactionNotFoundError, "No such transaction"),
 }

@@ -17,6 +17,7 @@ from metastore.storage.schema.descriptors import (
 from metastore.storage.schema.drops import dropped_partitions, dropped_rows, dropped_tables, drops
 from metastore.storage.schema.file_operations import file_operations
 from metastore.storage.schema.functions import functions
+from metastore.storage.schema.imports import borrowed_locations, import_databases, import_findings, imports
 from metastore.storage.schema.indexes import table_indexes
 from metastore.storage.schema.locks import lock_components, locks
 from metastore.storage.schema.materialized_views import materialized_view_rebuilds, materialized_view_sources
@@ -45,6 +46,7 @@ __all__ = [
     "TABLE_ITSELF",
     "audit_log",
     "audit_sequence",
+    "borrowed_locations",
     "catalogs",
     "column_lists",
     "column_statistics",
@@ -57,6 +59,9 @@ __all__ = [
     "drops",
     "file_operations",
     "functions",
+    "import_databases",
+    "import_findings",
+    "imports",
     "issued_tokens",
     "lock_components",
     "locks",

@@ -1,0 +1,1 @@
+"""Metastores that are read: through Thrift, or their database."""

@@ -1,0 +1,63 @@
+"""What a source can do. `thrift_source` and `database_source` implement it; the copier, the verifier and the follower
+use nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from metastore.domain.names import TableName
+from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Stage
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, Table
+
+
+@dataclass(frozen=True)
+class LogState:
+    """The notification log of a source. `last`: the last event id. `first`: the oldest event that is kept, if any."""
+
+    last: int
+    first: int | None
+    first_time: int | None = None  # seconds since 1970
+
+
+class Source(Protocol):
+    """A metastore that is read and never changed. Names are in lower case.
+
+    All methods raise UnavailableError if the source stops answering, and read inside the snapshot if one is open.
+    """
+
+    @property
+    def address(self) -> str:
+        """Its address, without a password."""
+
+    @property
+    def version(self) -> str:
+        """The version of its schema or server, for example 2.3.0."""
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """The kinds of objects that it can return, in the order of `Stage`."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Opens a snapshot: until its end, all methods see the source as it is now, if the source supports that."""
+
+    def log(self) -> LogState | None:
+        """Returns the state of the notification log; None if the source has none."""
+
+    def events(self, after: int, limit: int) -> list[NotificationEvent]:
+        """Returns the next events after one, ascending."""
+
+    def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
+        """Yields the objects of a stage after a cursor (empty: from the first), in a fixed order."""
+
+    def table(self, name: TableName) -> Table | None:
+        """Returns one table as it is now, or None."""
+
+    def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
+        """Yields the named partitions of a table that exist, or all of them."""
+
+    def close(self) -> None:
+        """Closes all connections."""

@@ -1,0 +1,242 @@
+"""Imports from other metastores: their progress and state, and the locations that belong to the source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, delete, func, insert, select, text, update
+
+from metastore.domain.names import DatabaseName
+from metastore.storage.postgres.arrays import array_literal
+from metastore.storage.postgres.clock import now
+from metastore.storage.postgres.driver import Prepared, run
+from metastore.storage.schema import borrowed_locations, databases, import_databases, import_findings, imports
+from metastore.storage.schema.base import INDEXED_LENGTH
+
+COPYING: Final = "copying"
+COPIED: Final = "copied"
+"""States of an import. Following and switching add their own."""
+
+BORROWED: Final = "borrowed"
+SWITCHED: Final = "switched"
+"""States of a database: the source still owns its files and its changes, or this server does."""
+
+_LOCK: Final = "hashtextextended('metastore import', 0)"
+
+
+class ImportState(NamedTuple):
+    """An import, as it stands in the database. The fields are the columns of `imports`."""
+
+    id: int
+    source: str
+    source_version: str
+    state: str
+    runner: UUID
+    stage: str
+    cursor: str
+    first_event: int | None
+    position: int | None
+    snapshots: int
+    options: dict[str, Any]
+    counts: dict[str, int]
+    started_at: datetime
+    seen_at: datetime
+    copied_at: datetime | None
+
+
+class Finding(NamedTuple):
+    """Something that an import has changed, left out or found wrong. `kind`: the class of findings."""
+
+    kind: str
+    object: str
+    detail: str
+
+
+class Borrowing(NamedTuple):
+    """How a location relates to the borrowed ones. `above`: the longest one at or above it; `below`: one is below."""
+
+    above: str | None
+    below: bool
+
+
+_FIND: Final = Prepared(
+    "find_borrowed",
+    text(f"""
+        SELECT wanted.location,
+            max(CASE WHEN wanted.own THEN NULL ELSE b.location END COLLATE "C") AS above,
+            bool_or(wanted.own) AS below
+        FROM (
+            SELECT location, above, false AS own
+            FROM unnest((SELECT cast(:locations AS text[])), (SELECT cast(:aboves AS text[]))) AS w(location, above)
+            UNION ALL
+            SELECT location, NULL, true FROM unnest((SELECT cast(:distinct AS text[]))) AS d(location)
+        ) AS wanted JOIN borrowed_locations AS b ON
+            (NOT wanted.own AND left(b.location, {INDEXED_LENGTH}) = left(wanted.above, {INDEXED_LENGTH})
+                AND b.location = wanted.above)
+            OR (wanted.own AND left(b.location, {INDEXED_LENGTH}) >= left(wanted.location || '/', {INDEXED_LENGTH})
+                AND left(b.location, {INDEXED_LENGTH}) <= left(wanted.location || '0', {INDEXED_LENGTH})
+                AND starts_with(b.location, wanted.location || '/'))
+        GROUP BY wanted.location
+    """),  # noqa: S608 - only constants of this module
+)
+"""All locations at or above another one are prefixes of it, so the longest is also the last in order of bytes."""
+
+_OWN_DATABASES: Final = (
+    select(databases.c.location)
+    .outerjoin(
+        import_databases,
+        (import_databases.c.catalog == databases.c.catalog) & (import_databases.c.database == databases.c.name),
+    )
+    .where(func.coalesce(import_databases.c.state, SWITCHED) == SWITCHED)
+)
+
+
+class Imports:
+    """Queries on imports."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def all(self) -> list[ImportState]:
+        """Returns all imports, the oldest first."""
+        rows = self._connection.execute(select(imports).order_by(imports.c.id))
+        return [ImportState(*row) for row in rows]
+
+    def find(self, source: str) -> ImportState | None:
+        """Returns the import from this source, or None."""
+        row = self._connection.execute(select(imports).where(imports.c.source == source)).one_or_none()
+        return ImportState(*row) if row else None
+
+    def begin(self, source: str, version: str, runner: UUID, options: Mapping[str, Any], event: int | None) -> int:
+        """Adds an import, and returns its id. `event`: the source's last event in the first snapshot."""
+        row = {
+            "source": source,
+            "source_version": version,
+            "state": COPYING,
+            "runner": runner,
+            "stage": "",
+            "cursor": "",
+            "first_event": event,
+            "position": event,
+            "snapshots": 1,
+            "options": dict(options),
+            "counts": {},
+            "started_at": now(),
+            "seen_at": now(),
+        }
+        number: int = self._connection.execute(insert(imports).values(row).returning(imports.c.id)).scalar_one()
+        return number
+
+    def resume(self, number: int, runner: UUID) -> None:
+        """Hands an import over to a new run, which reads a new snapshot. The runs before cannot store anything more."""
+        values = {"runner": runner, "seen_at": now(), "snapshots": imports.c.snapshots + 1}
+        self._connection.execute(update(imports).where(imports.c.id == number).values(values))
+
+    def advance(self, number: int, runner: UUID, stage: str, cursor: str, counts: Mapping[str, int]) -> bool:
+        """Records the progress with this transaction; False if another run has taken the import over."""
+        added = {
+            "id": number,
+            "runner": str(runner),
+            "stage": stage,
+            "cursor": cursor,
+            "counts": json.dumps(dict(counts)),
+        }
+        return bool(run(self._connection, _ADVANCE, **added))
+
+    def set_state(self, number: int, state: str, position: int | None = None) -> None:
+        """Changes the state, and the position in the source's log if one is given."""
+        values: dict[str, Any] = {"state": state, "seen_at": now()}
+        if state == COPIED:
+            values["copied_at"] = now()
+        if position is not None:
+            values["position"] = position
+        self._connection.execute(update(imports).where(imports.c.id == number).values(values))
+
+    def delete(self, number: int) -> None:
+        """Forgets an import. Its databases stay, and their files are this server's from now on."""
+        self._connection.execute(delete(imports).where(imports.c.id == number))
+
+    def try_lock(self) -> bool:
+        """Locks imports for this session, until its connection ends; False if another session has the lock."""
+        return bool(run(self._connection, f"SELECT pg_try_advisory_lock({_LOCK})")[0][0])
+
+    def databases(self, number: int | None = None) -> dict[DatabaseName, str]:
+        """Returns the states of the databases of an import, or of all imports."""
+        query = select(import_databases.c.catalog, import_databases.c.database, import_databases.c.state)
+        if number is not None:
+            query = query.where(import_databases.c.import_id == number)
+        return {DatabaseName(catalog, name): state for catalog, name, state in self._connection.execute(query)}
+
+    def add_databases(self, number: int, names: Iterable[DatabaseName], state: str = BORROWED) -> None:
+        """Adds databases to an import. Raises AlreadyExistsError if one belongs to an import."""
+        rows = [{"import_id": number, "catalog": name.catalog, "database": name.name, "state": state} for name in names]
+        if rows:
+            self._connection.execute(insert(import_databases).values(rows))
+
+    def switch(self, name: DatabaseName) -> None:
+        """Makes this server the owner of a database's files."""
+        of_database = (import_databases.c.catalog == name.catalog) & (import_databases.c.database == name.name)
+        self._connection.execute(update(import_databases).where(of_database).values(state=SWITCHED))
+        of_database = (borrowed_locations.c.catalog == name.catalog) & (borrowed_locations.c.database == name.name)
+        self._connection.execute(delete(borrowed_locations).where(of_database))
+
+    def borrow(self, number: int, locations: Sequence[tuple[DatabaseName, str]]) -> None:
+        """Adds locations, canonical, with the database that they belong to at the source."""
+        if not locations:
+            return
+        arrays = {
+            "catalogs": array_literal([name.catalog for name, _ in locations]),
+            "databases": array_literal([name.name for name, _ in locations]),
+            "locations": array_literal([location for _, location in locations]),
+        }
+        run(self._connection, _BORROW, id=number, **arrays)
+
+    def borrowed(self, above: Mapping[str, Sequence[str]]) -> dict[str, Borrowing]:
+        """Returns how locations relate to borrowed ones, for those that do.
+
+        `above`: the canonical locations, each with itself and all directories above it.
+        """
+        pairs = [(location, text) for location, texts in above.items() for text in texts]
+        arrays = {
+            "locations": array_literal([location for location, _ in pairs]),
+            "aboves": array_literal([text for _, text in pairs]),
+            "distinct": array_literal(list(above)),
+        }
+        rows = _FIND.rows(self._connection, **arrays)
+        return {location: Borrowing(nearest, below) for location, nearest, below in rows}
+
+    def own_database_locations(self) -> list[str]:
+        """Lists the locations of databases whose files this server owns."""
+        return list(self._connection.execute(_OWN_DATABASES).scalars())
+
+    def report(self, number: int, findings: Sequence[Finding]) -> None:
+        """Adds findings."""
+        rows = [{"import_id": number, **finding._asdict()} for finding in findings]
+        if rows:
+            self._connection.execute(insert(import_findings), rows)
+
+    def findings(self, number: int) -> list[Finding]:
+        """Returns the findings of an import, by kind and object."""
+        columns = import_findings.c
+        query = select(columns.kind, columns.object, columns.detail).where(columns.import_id == number)
+        rows = self._connection.execute(query.order_by(columns.kind, columns.object, columns.id))
+        return [Finding(*row) for row in rows]
+
+
+_ADVANCE: Final = """
+    UPDATE imports SET stage = %(stage)s, cursor = %(cursor)s, seen_at = clock_timestamp(), counts = counts || (
+        SELECT coalesce(jsonb_object_agg(key, value::bigint + coalesce((counts ->> key)::bigint, 0)), '{}')
+        FROM jsonb_each_text(cast(%(counts)s AS jsonb))
+    )
+    WHERE id = %(id)s AND runner = cast(%(runner)s AS uuid) RETURNING id
+"""
+_BORROW: Final = """
+    INSERT INTO borrowed_locations (import_id, catalog, database, location)
+    SELECT %(id)s, * FROM unnest(
+        cast(%(catalogs)s AS text[]), cast(%(databases)s AS text[]), cast(%(locations)s AS text[])
+    )
+"""
