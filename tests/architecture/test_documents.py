@@ -25,7 +25,7 @@ GENERATED = {
     (ROOT / "docs" / "reference" / name).resolve()
     for name in re.findall(r'_write\("([\w-]+\.md)"', (ROOT / "scripts" / "site" / "reference.py").read_text())
 }
-TOPS = ("metastore", "migrations", "spark_client", "thrift_idl", "tests", "docs", "scripts")
+TOPS = ("metastore", "migrations", "spark_client", "thrift_idl", "tests", "docs", "scripts", "deploy")
 
 
 @pytest.mark.parametrize("setting", fields(Settings), ids=lambda each: str(each.name))
