@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ LEAST_MEMORY: Final = 150 * 2**20
 
 _LARGEST_DEFAULT: Final = 400 * 2**20  # bytes of a worker
 _MOST_WORKERS: Final = 4  # largest default: each worker opens several database connections
+_MOST_CONNECTIONS: Final = 10_000
+_OTHER_FILES: Final = 256  # descriptors of a worker that are not client connections
 _SHARE: Final = 0.9  # of the machine or container; the rest is for the kernel and file buffers
 _SUPERVISOR_MEMORY: Final = 96 * 2**20  # bytes of the processes that are not workers
 _POSTGRES_MEMORY: Final = 128 * 2**20  # bytes of the embedded PostgreSQL
@@ -35,6 +38,14 @@ def worker_defaults(workers: int | None, memory_limit: int | None, *, embedded: 
     if memory_limit is None:
         memory_limit = min(max(available // max(1, workers), LEAST_MEMORY), _LARGEST_DEFAULT)
     return workers, memory_limit
+
+
+def connection_default() -> int:
+    """Returns the number of client connections of a worker for which `ulimit -n` suffices, at most 10000."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        return _MOST_CONNECTIONS
+    return max(1, min(_MOST_CONNECTIONS, max(hard - _OTHER_FILES, hard // 2)))
 
 
 def memory_bytes(root: Path = _ROOT) -> int:

@@ -25,7 +25,7 @@ def add_user(name: str, **options: Any) -> None:
     """
     from metastore.cli.users import add
 
-    click.echo(add(Settings.from_environment(options), name))
+    click.echo(add(Settings.load(options), name))
 
 
 @users.command("remove")
@@ -35,7 +35,7 @@ def remove_user(name: str, **options: Any) -> None:
     """Remove a user. Open connections of the user are closed within a minute."""
     from metastore.cli.users import remove
 
-    click.echo(remove(Settings.from_environment(options), name))
+    click.echo(remove(Settings.load(options), name))
 
 
 @users.command("list")
@@ -44,7 +44,7 @@ def list_users(**options: Any) -> None:
     """List the users."""
     from metastore.cli.users import show
 
-    show(Settings.from_environment(options))
+    show(Settings.load(options))
 
 
 @click.command("check-security")
@@ -71,7 +71,7 @@ def list_tokens(**options: Any) -> None:
     """List the valid tokens."""
     from metastore.cli.tokens import show
 
-    show(Settings.from_environment(options))
+    show(Settings.load(options))
 
 
 @tokens.command("revoke")
@@ -82,7 +82,7 @@ def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None
     """Revoke one token by its number, or all tokens of a user. Their connections are closed within a minute."""
     from metastore.cli.tokens import revoke
 
-    click.echo(revoke(Settings.from_environment(options), number, owner))
+    click.echo(revoke(Settings.load(options), number, owner))
 
 
 @click.group(cls=Group)

@@ -17,7 +17,8 @@ import click
 from metastore.cli.access_commands import check_security, rights, tokens, users
 from metastore.cli.database_commands import db
 from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
-from metastore.cli.options import SECONDS, Group, settings_options, uri_option
+from metastore.cli.options import DURATION, Group, SectionedCommand, settings_options, uri_option
+from metastore.cli.server_commands import config
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
 
@@ -58,7 +59,7 @@ def metastore(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@metastore.command()
+@metastore.command(cls=SectionedCommand)
 @settings_options()
 def serve(**options: Any) -> int:
     """Start a server.
@@ -68,9 +69,10 @@ def serve(**options: Any) -> int:
     Without --database-url, the server runs its own PostgreSQL in the data directory and upgrades its schema. With
     --database-url, run `metastore db upgrade` before the first start and after each update.
 
-    Each option has an environment variable, in brackets. An option takes precedence over its variable.
+    Each option has an environment variable, in brackets. An option takes precedence over its variable, and both over
+    the configuration file. Options under Advanced suit almost every server.
     """
-    settings = Settings.from_environment(options)
+    settings = Settings.load(options)
     gc.disable()  # imports create no garbage, and looking for it takes a fifth of the start
     from metastore.cli.serve import serve as run_server
 
@@ -79,6 +81,7 @@ def serve(**options: Any) -> int:
     return run_server(settings)
 
 
+metastore.add_command(config)
 metastore.add_command(db)
 
 
@@ -181,7 +184,7 @@ def calls(kind: str, url: str, **options: Any) -> None:
     """
     from metastore.cli.calls import show_calls
 
-    show_calls(Settings.from_environment(options), url, kind)
+    show_calls(Settings.load(options), url, kind)
 
 
 @metastore.command()
@@ -226,7 +229,7 @@ def partitions() -> None:
 @click.argument("name", metavar="DATABASE.TABLE")
 @click.argument("spec", metavar="COLUMN=VALUE[/COLUMN=VALUE]")
 @click.option("--dependencies", "bases", is_flag=True, help="Also wait for all partitions that it depends on.")
-@click.option("--timeout", type=SECONDS, help="Maximum time to wait, in seconds. Default: no limit.")
+@click.option("--timeout", type=DURATION, help="Maximum time to wait. Default: no limit.")
 @uri_option
 def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> None:
     """Wait until a partition exists. The exit status is 1 after a timeout."""
@@ -307,7 +310,7 @@ def audit(name: str | None, since: str | None, user: str | None, limit: int, **o
     """
     from metastore.cli.audit import audit as show_audit
 
-    click.echo(show_audit(Settings.from_environment(options), name, since, user, limit), err=True)
+    click.echo(show_audit(Settings.load(options), name, since, user, limit), err=True)
 
 
 for command in (users, tokens, rights, check_security, protect, unprotect, dropped, undrop, history, check, clean):

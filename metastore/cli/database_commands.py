@@ -30,7 +30,7 @@ def upgrade(finish: bool, **options: Any) -> None:
     """
     from metastore.cli import database
 
-    click.echo((database.finish if finish else database.upgrade)(Settings.from_environment(options)))
+    click.echo((database.finish if finish else database.upgrade)(Settings.load(options)))
 
 
 @db.command()
@@ -39,7 +39,7 @@ def current(**options: Any) -> None:
     """Show the schema revision of the database, and the revision that this version needs."""
     from metastore.cli.database import current as show_current
 
-    click.echo(show_current(Settings.from_environment(options)))
+    click.echo(show_current(Settings.load(options)))
 
 
 @db.command()
@@ -52,7 +52,7 @@ def backup(file: Path, **options: Any) -> None:
     """
     from metastore.cli.database import back_up
 
-    click.echo(back_up(Settings.from_environment(options), file))
+    click.echo(back_up(Settings.load(options), file))
 
 
 @db.command()
@@ -62,7 +62,7 @@ def restore(file: Path, **options: Any) -> None:
     """Restore a backup from FILE into an empty database."""
     from metastore.cli.database import restore as run_restore
 
-    click.echo(run_restore(Settings.from_environment(options), file))
+    click.echo(run_restore(Settings.load(options), file))
 
 
 @db.command()
@@ -79,7 +79,7 @@ def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
     """
     from metastore.cli.restored import reconcile
 
-    click.echo(reconcile(Settings.from_environment(options), dry_run=dry_run, take_over=take_over), err=True)
+    click.echo(reconcile(Settings.load(options), dry_run=dry_run, take_over=take_over), err=True)
 
 
 @db.command()
@@ -88,7 +88,7 @@ def servers(**options: Any) -> None:
     """List the servers that use the database, with their versions."""
     from metastore.cli.database import show_servers
 
-    show_servers(Settings.from_environment(options))
+    show_servers(Settings.load(options))
 
 
 @db.command()
@@ -103,4 +103,4 @@ def verify(show: int, **options: Any) -> int:
     """
     from metastore.cli.database import show_verified
 
-    return show_verified(Settings.from_environment(options), show)
+    return show_verified(Settings.load(options), show)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from metastore.cli.options import SECONDS, uri_option
+from metastore.cli.options import DURATION, uri_option
 
 
 @click.command()
@@ -92,9 +92,8 @@ def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
 @click.option("--dry-run", is_flag=True, help="List the files that would be removed, but remove nothing.")
 @click.option(
     "--grace",
-    metavar="SECONDS",
-    type=SECONDS,
-    help="Keep replaced files for this time, in seconds. Default: the server's METASTORE_REPLACED_FILE_RETENTION.",
+    type=DURATION,
+    help="Keep replaced files for this time. Default: the server's METASTORE_REPLACED_FILE_RETENTION.",
 )
 @click.option(
     "--unregistered",

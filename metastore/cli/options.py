@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import Field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -12,28 +11,52 @@ from typing import Any, Final
 import click
 
 from metastore.errors import InvalidInputError
-from metastore.settings import PREFIX, Settings
+from metastore.settings import PREFIX, SECTIONS, all_settings, settings_of
+from metastore.settings.kinds import CENTURY, FLAG, shown_default
+from metastore.settings.sources import FILE, option, variable
+from metastore.units import parse_duration
 
-_TYPES: Final[dict[Callable[[str], Any], Any]] = {int: int, float: float, Path: click.Path(path_type=Path)}
+CONFIG_OPTION: Final = click.option(
+    option(FILE),
+    FILE,
+    type=click.Path(path_type=Path),
+    help=f"Configuration file, in TOML. Variables and options take precedence.  [env var: {variable(FILE)}]",
+)
 
 
 def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that adds an option for each setting in `names`, or for all settings.
+    """Returns a decorator that adds `--config`, and an option for each setting in `names`, or for all settings.
 
-    An absent option has the value None: `Settings.from_environment` then reads the environment variable.
+    The value of an option is its text, None if it is absent. `Settings.load` parses it, and reads the other sources.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for setting in reversed([field for field in fields(Settings) if not names or field.name in names]):
-            default = "" if setting.default in (None, "", Path()) else f"; default: {setting.default}"
-            text = f"{setting.metadata['help']}  [env var: {PREFIX}{setting.name.upper()}{default}]"
-            kind = bool if setting.default is False else _TYPES.get(setting.metadata["parse"], str)
-            flag: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if kind is bool else {}
-            option = click.option("--" + setting.name.replace("_", "-"), setting.name, type=kind, help=text, **flag)
-            command = option(command)
-        return command
+        for setting in reversed([each for each in all_settings() if not names or each.name in names]):
+            command = _option(setting)(command)
+        return CONFIG_OPTION(command)
 
     return decorate
+
+
+def _option(setting: Field[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    kind = setting.metadata["kind"]
+    default = shown_default(setting)
+    text = f"{setting.metadata['help']}  [env var: {variable(setting.name)}{'; default: ' if default else ''}{default}]"
+    flag: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if kind is FLAG else {}
+    return click.option(option(setting.name), setting.name, metavar=kind.name.upper(), help=text, **flag)
+
+
+class SectionedCommand(click.Command):
+    """A command whose help lists the options of settings by section, the advanced ones last."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options. Called by click."""
+        records = {param.name: record for param in self.get_params(ctx) if (record := param.get_help_record(ctx))}
+        for section in SECTIONS:
+            with formatter.section(section.title):
+                formatter.write_dl([records.pop(setting.name) for setting in settings_of(section)])
+        with formatter.section("Other options"):
+            formatter.write_dl(list(records.values()))
 
 
 uri_option = click.option(
@@ -54,17 +77,23 @@ class Group(click.Group):
         return super().parse_args(context, arguments or ["--help"])
 
 
-class _Seconds(click.FloatRange):
-    """A duration of at most a hundred years. Unlike a float, it cannot be infinite or NaN."""
+class _Duration(click.ParamType[float]):
+    """A duration of at most a hundred years: a number of seconds, or `30s`, `5min`, `1d`."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        seconds = super().convert(value, param, ctx)
-        if math.isnan(seconds):
-            self.fail(f"{value!r} is not a valid number of seconds", param, ctx)
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Returns the seconds. Called by click."""
+        try:
+            seconds = parse_duration(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a valid time; write 30s, 5min or 1d", param, ctx)
+        if seconds > CENTURY:
+            self.fail(f"{value!r} is longer than a hundred years", param, ctx)
         return seconds
 
 
-SECONDS: Final = _Seconds(min=0, max=3_155_760_000)
+DURATION: Final = _Duration()
 
 
 def moment(option: str, text: str) -> datetime:

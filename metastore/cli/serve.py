@@ -60,8 +60,7 @@ def serve(settings: Settings) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     configure(settings.log_level, settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    transport = _transport(settings)
-    parse_quotas(settings.quotas)
+    transport = transport_options(settings)
     if settings.traces_endpoint:
         Spans(settings.traces_endpoint, version("metastore")).close()  # a check: each worker makes its own
     Warehouse(settings.warehouse, settings.roots).check()
@@ -153,8 +152,12 @@ def _upgrade(url: str) -> None:
         log.warning("%s", error)
 
 
-def _transport(settings: Settings) -> TransportOptions:
-    """Returns the options of the transport: the settings of the same names. Raises ConfigurationError."""
+def transport_options(settings: Settings) -> TransportOptions:
+    """Returns the options of the transport: the settings of the same names. Logs warnings.
+
+    Raises ConfigurationError if settings contradict each other, or a file that they name cannot be used.
+    """
+    parse_quotas(settings.quotas)
     shared = {field.name for field in fields(TransportOptions)} & {field.name for field in fields(Settings)} - {
         "listeners"
     }

@@ -98,15 +98,23 @@ def _listener(settings: Settings, text: str) -> ListenerSettings:
 def _check(settings: Settings, listener: ListenerSettings) -> None:
     certificates = listener.tls_client_certificates
     if listener.tls != "off" and settings.tls_certificate is None:
-        raise ConfigurationError(f"tls={listener.tls} needs tls_certificate, the server's certificate")
+        raise ConfigurationError(
+            f"tls={listener.tls} needs tls_certificate, the server's certificate{settings.origin('tls')}"
+        )
     if certificates != "off" and (listener.tls == "off" or settings.tls_client_ca is None):
-        raise ConfigurationError(f"tls_client_certificates={certificates} needs tls and tls_client_ca")
+        raise ConfigurationError(
+            f"tls_client_certificates={certificates} needs tls and tls_client_ca"
+            f"{settings.origin('tls_client_certificates')}"
+        )
     if CERTIFICATE in listener.authentication and certificates == "off":
-        raise ConfigurationError(f"authentication by {CERTIFICATE} needs tls_client_certificates=optional or required")
+        raise ConfigurationError(
+            f"authentication by {CERTIFICATE} needs tls_client_certificates=optional or required"
+            f"{settings.origin('authentication')}"
+        )
     if PASSWORD in listener.authentication and listener.tls == "off" and not settings.allow_password_without_tls:
         raise ConfigurationError(
             "authentication by password needs tls=allowed or required; passwords in plain text are accepted only with "
-            "allow_password_without_tls=true"
+            f"allow_password_without_tls=true{settings.origin('authentication')}"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     "metastore": [
-        ("errors", "context", "identity", "text_cache", "structs", "machine"),
+        ("errors", "context", "identity", "text_cache", "structs", "machine", "units"),
         ("directories",),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security"),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import Field, fields
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from metastore.cli.commands import metastore
-from metastore.settings import Settings
+from metastore.settings import SECTIONS, Settings, all_settings, settings_of
+from metastore.settings.kinds import shown_default
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,24 +30,28 @@ GENERATED = {
 TOPS = ("metastore", "migrations", "spark_client", "thrift_idl", "tests", "docs", "scripts", "deploy")
 
 
-@pytest.mark.parametrize("setting", fields(Settings), ids=lambda each: str(each.name))
-def test_every_setting_is_described_with_its_default(setting: object) -> None:
-    name, default, metadata = setting.name, setting.default, setting.metadata  # type: ignore[attr-defined]
+@pytest.mark.parametrize("setting", all_settings(), ids=lambda each: str(each.name))
+def test_every_setting_is_described_with_its_default(setting: Field[Any]) -> None:
+    name, default, metadata = setting.name, shown_default(setting), setting.metadata
     row = re.search(rf"^\| `METASTORE_{name.upper()}` \| (.+?) \| (.*?) \| (.+) \|$", SETTINGS, re.MULTILINE)
     assert row, f"docs/reference/settings.md does not describe METASTORE_{name.upper()}"
-    assert (row.group(2), row.group(3)) == (metadata["unit"], metadata["help"])
-    if default not in (None, "", Path()):
+    assert (row.group(2), row.group(3)) == (metadata["kind"].name, metadata["help"])
+    if default:
         assert row.group(1) == f"`{default}`"
 
 
 def test_settings_are_described_in_the_order_of_the_code() -> None:
     tables = SETTINGS.partition("\n## Settings of other programs")[0]
-    described = re.findall(r"^\| `METASTORE_(\w+)`", tables, re.MULTILINE)
-    assert described == [field.name.upper() for field in fields(Settings)]
+    described = re.findall(r"^(?:\| `METASTORE_(\w+)`|## (.+))", tables, re.MULTILINE)
+    expected = []
+    for section in SECTIONS:
+        expected.append(("", f"{section.title}: `[{section.table}]`"))
+        expected += [(setting.name.upper(), "") for setting in settings_of(section)]
+    assert described == expected
 
 
 def test_every_setting_is_used() -> None:
-    used = "\n".join(path.read_text() for path in (ROOT / "metastore").rglob("*.py") if path.name != "settings.py")
+    used = "\n".join(path.read_text() for path in (ROOT / "metastore").rglob("*.py") if path.parent.name != "settings")
     assert [field.name for field in fields(Settings) if not re.search(rf"\b{field.name}\b", used)] == []
 
 

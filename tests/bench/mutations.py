@@ -141,7 +141,7 @@ def in_process(
         patch.setattr(passwords, "_COST", 2)  # else nine tenths of the time would be theirs
         passwords.PasswordFile(Path(options["password_file"])).add(USER, PASS)
         authenticator = make_authenticator(
-            Settings.from_environment({}, {f"{PREFIX}{k.upper()}": v for k, v in options.items()}), _secret
+            Settings.load({}, {f"{PREFIX}{k.upper()}": v for k, v in options.items()}), _secret
         )
         asking = frozenset(options["authentication"].split(","))
         listeners = [

@@ -13,7 +13,7 @@ from metastore.settings import Settings, database_url, safe_url
 
 
 def read(**environment: str) -> Settings:
-    return Settings.from_environment(environment={f"METASTORE_{name}": value for name, value in environment.items()})
+    return Settings.load(environment={f"METASTORE_{name}": value for name, value in environment.items()})
 
 
 def test_defaults_are_complete() -> None:
@@ -25,7 +25,7 @@ def test_defaults_are_complete() -> None:
 
 def test_environment_then_overrides() -> None:
     environment = {"METASTORE_PORT": "1234", "METASTORE_WORKERS": "3", "METASTORE_DATA_DIR": "/data"}
-    settings = Settings.from_environment({"port": 99, "workers": None}, environment)
+    settings = Settings.load({"port": 99, "workers": None}, environment)
     assert (settings.port, settings.workers, settings.data_dir) == (99, 3, Path("/data"))
     assert settings.warehouse == "/data/warehouse"
 

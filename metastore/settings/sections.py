@@ -1,0 +1,273 @@
+"""The settings that an administrator chooses, with help text, default and limits. One class for each section.
+
+`metastore.settings.advanced` has the rest. `docs/reference/settings.md` has the same texts. The command line imports
+these modules without the server's packages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from metastore.machine import LEAST_MEMORY
+from metastore.settings.kinds import CENTURY, DAY, duration, flag, number, path, size, text
+from metastore.settings.urls import database_url as normalized_url
+
+UNSET: Final = Path()
+
+
+class Section:
+    """A part of the settings.
+
+    Attributes:
+        title: heading in help and reference.
+        table: name of the table in the configuration file.
+    """
+
+    title: ClassVar[str]
+    table: ClassVar[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listeners(Section):
+    """Addresses and processes."""
+
+    title = "Connections and listeners"
+    table = "server"
+
+    host: str = text("127.0.0.1", "IP address or host name to listen on. 0.0.0.0 listens on all interfaces.")
+    port: int = number(9083, "TCP port of the Thrift listener. 0 picks a free port.", low=0, high=65535)
+    listeners: str = text(
+        "",
+        "Several listeners instead of host and port, separated by blanks. Options after `?` override the general "
+        "settings: 0.0.0.0:9083 127.0.0.1:9084?tls=off&authentication=none",
+        separator=" ",
+    )
+    http_host: str = text("127.0.0.1", "IP address of the HTTP listener. 0.0.0.0 listens on all interfaces.")
+    http_port: int | None = number(
+        None,
+        "TCP port of the HTTP listener, which serves /metrics and /health. 0 picks a free port. Unset: no HTTP "
+        "listener.",
+        low=0,
+        high=65535,
+    )
+    http_allowed_hosts: str = text(
+        "", "Host names, separated by commas, under which clients may request /calls.", separator=","
+    )
+    http_token_file: Path | None = path("File of the token for /calls. Unset: http.token in the data directory.")
+    workers: int = number(
+        None,
+        "Number of worker processes. Unset: one per processor or CPU of the container's quota, at most 4, and fewer if "
+        "the memory does not suffice.",
+        high=256,
+    )
+    drain_timeout: float = duration(
+        20.0, "Time for running calls to finish after SIGTERM. Unfinished calls are aborted.", low=0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls(Section):
+    """Encryption of the listeners."""
+
+    title = "TLS"
+    table = "tls"
+
+    tls: str = text("off", "TLS on the Thrift listener: off, allowed (plain connections too) or required.")
+    tls_certificate: Path | None = path("PEM file of the server certificate and its chain.")
+    tls_key: Path | None = path("PEM file of the private key. Unset: the key is in the certificate file.")
+    tls_client_certificates: str = text("off", "Client certificates: off, optional or required.")
+    tls_client_ca: Path | None = path("PEM file of the CA certificates that sign client certificates.")
+    tls_user_pattern: str = text(
+        r"(?:(?!CN=)(?!UID=)[^,\\]*(?:\\.[^,\\]*)*,)*CN=([^,+\\]+)(?:,.*)?",
+        "Regular expression for the subject of a client certificate, such as CN=alice,O=Example. Its group captures "
+        "the user name; by default, the most specific CN. email:(.+)@example.com matches the SAN's e-mail address.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authentication(Section):
+    """Who connects."""
+
+    title = "Authentication"
+    table = "authentication"
+
+    authentication: str = text(
+        "none",
+        "Accepted authentication methods, separated by commas: tls-certificate, kerberos, token, password, jwt. none: "
+        "no authentication; clients state their user name.",
+        separator=",",
+    )
+    allow_password_without_tls: bool = flag("Accept passwords and JWTs on connections without TLS: true or false.")
+    session_max_age: float = duration(DAY, "Maximum age of authenticated connections. 0: none.", low=0)
+    proxy_users: str = text(
+        "",
+        "Users that may act for other users, separated by blanks, each with the users or groups they may impersonate "
+        "and the hosts they may connect from: trino?users=*&hosts=10.0.0.0/8 kyuubi?groups=analysts",
+        separator=" ",
+    )
+    group_mapping: str = text(
+        "none",
+        "Source of the groups of authenticated users: none, system, ldap, or the path of a file with lines "
+        "`group: user, user`.",
+    )
+    kerberos_keytab: Path | None = path("Keytab with the keys of the server's principal.")
+    kerberos_auth_to_local: str = text(
+        "DEFAULT", "Rules that map principals to user names, in the syntax of hadoop.security.auth_to_local."
+    )
+    kerberos_protection: str = text(
+        "authentication,integrity,privacy",
+        "SASL protection levels that the server offers, as in hadoop.rpc.protection.",
+        separator=",",
+    )
+    token_renew_interval: float = duration(
+        DAY, "Lifetime of a delegation token after each renewal.", low=1, high=CENTURY
+    )
+    token_max_lifetime: float = duration(7 * DAY, "Maximum lifetime of a delegation token.", low=1, high=CENTURY)
+    password_file: Path | None = path("File of user names and password hashes, written by `metastore users add`.")
+    ldap_url: str = text("", "URL of the LDAP server that checks passwords: ldaps://host")
+    ldap_user_dn: str = text("", "Template for the DN of a user: uid={user},ou=people,dc=example")
+    ldap_ca: Path | None = path("PEM file of the CA certificates that sign the LDAP server's certificate.")
+    ldap_group_base: str = text("", "Base DN of groups in LDAP. Unset: no groups are read.")
+    ldap_group_filter: str = text("(|(memberUid={user})(member={dn}))", "LDAP filter for the groups of a user.")
+    jwt_keys: str = text(
+        "",
+        "JSON Web Key Sets (JWKS) that verify JWTs: https URLs or file paths, separated by commas.",
+        separator=",",
+    )
+    jwt_issuer: str = text("", "Required issuer (`iss`) of a JWT. Unset: any issuer.")
+    jwt_audience: str = text("", "Required audience (`aud`) of a JWT. Unset: any audience.")
+    jwt_user_claim: str = text("sub", "JWT claim that holds the user name.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authorization(Section):
+    """What users may do."""
+
+    title = "Authorization"
+    table = "authorization"
+
+    authorization: str = text(
+        "off",
+        "off: every client may do everything. grants: clients have only the privileges that they were "
+        "granted. Other objects are hidden.",
+        choices=("off", "grants"),
+    )
+    admins: str = text(
+        "",
+        "Users with the role admin, separated by commas. Groups are prefixed with @. Unset: no administrators.",
+        separator=",",
+    )
+    read_only: bool = flag("Reject all calls that change anything: true or false.")
+    audit: str = text(
+        "off",
+        "Audit trail of changes and denials: off, log (one log line each), or table (log lines and rows in the "
+        "database).",
+        choices=("off", "log", "table"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Database(Section):
+    """The connection to PostgreSQL."""
+
+    title = "Database"
+    table = "database"
+
+    database_url: str | None = text(
+        None,
+        "URL of the PostgreSQL database: postgresql://user:password@host:port/database. Unset: an embedded PostgreSQL "
+        "in data_dir.",
+        parse=normalized_url,
+        secret=True,
+    )
+    pool_size: int = number(8, "Database connections per worker.", high=1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warehouse(Section):
+    """Files of tables."""
+
+    title = "Warehouse and files"
+    table = "warehouse"
+
+    data_dir: Path = path("Directory of the embedded PostgreSQL and of the default warehouse.", UNSET)
+    warehouse: str = text("", "Path or URI of the warehouse, where databases and managed tables are stored.")
+    allowed_locations: str = text(
+        "",
+        "Paths or URIs outside the warehouse where the server may create and delete files, separated by commas. Unset: "
+        "the locations of existing databases.",
+        separator=",",
+    )
+    dependent_schema_change: str = text(
+        "propagate",
+        "Effect of a column change on dependent tables: propagate (apply it to them as well) or reject.",
+        choices=("propagate", "reject"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention(Section):
+    """How long removed data is kept."""
+
+    title = "Retention"
+    table = "retention"
+
+    event_retention: float = duration(DAY, "Time that events stay in the notification log.", low=1, high=CENTURY)
+    drop_retention: float = duration(
+        DAY,
+        "Time for which dropped, truncated and overwritten data can be restored. 0 deletes it immediately.",
+        low=0,
+        high=CENTURY,
+    )
+    replaced_file_retention: float = duration(
+        3600.0, "Time that replaced files are kept for queries that have already started.", low=0, high=CENTURY
+    )
+    audit_retention: float = duration(90 * DAY, "Time that rows of the audit table are kept.", low=1, high=CENTURY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits(Section):
+    """Memory, and quotas of clients."""
+
+    title = "Limits"
+    table = "limits"
+
+    memory_limit: int = size(
+        None,
+        "Memory limit of a worker. Calls that would exceed it are queued, then rejected. Unset: an equal share of the "
+        "memory of the machine or container, at most 400 MiB.",
+        low=LEAST_MEMORY,
+    )
+    quotas: str = text(
+        "",
+        "Quotas of users and client kinds, separated by semicolons: `user *: calls=100 partitions=5000 bytes=64M; "
+        "client java: …`. Unset: no quotas.",
+        separator=";",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observability(Section):
+    """Metrics, traces and logs."""
+
+    title = "Observability"
+    table = "observability"
+
+    metrics_hive_names: bool = flag("Also export metrics under the names that Hive uses: true or false.")
+    traces_endpoint: str = text(
+        "", "OTLP/HTTP endpoint that receives a span per call: http://host:4318/v1/traces. Unset: no tracing."
+    )
+    slow_call_threshold: float = duration(
+        1.0, "Duration after which a call is logged as slow, with its SQL.", low=0.001
+    )
+    log_format: str = text(
+        "text", "Log format: text, or json (one object per line).", parse=str.lower, choices=("text", "json")
+    )
+    log_level: str = text(
+        "INFO",
+        "Minimum severity of log messages: DEBUG, INFO, WARNING or ERROR.",
+        parse=str.upper,
+        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+    )

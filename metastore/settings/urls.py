@@ -1,0 +1,44 @@
+"""URLs of PostgreSQL databases: their form, and their form without passwords."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from metastore.errors import ConfigurationError
+
+_DRIVER: Final = "postgresql+psycopg2"
+
+
+def database_url(text: str) -> str:
+    """Returns a PostgreSQL URL with the psycopg2 driver. Raises ConfigurationError for any other database.
+
+    Several hosts may be given as in libpq: `h1:5432,h2:5433`, or as URL parameters. libpq then connects to the first
+    host that accepts writes, unless the URL sets `target_session_attrs`.
+    """
+    scheme, separator, rest = text.partition("://")
+    if not separator or scheme.partition("+")[0] not in ("postgresql", "postgres"):
+        raise ConfigurationError(
+            f"database URL {safe_url(text)!r} is not a PostgreSQL URL; write postgresql://user:password@host:5432/database"
+        )
+    before, at, hosts = rest.partition("/")[0].rpartition("@")
+    path = rest[len(before + at + hosts) :]
+    if "," in hosts:
+        named = [re.fullmatch(r"(.*?)(?::(\d*))?", part) for part in hosts.split(",")]
+        names = ",".join(match[1].strip("[]") for match in named if match)
+        ports = ",".join(match[2] or "5432" for match in named if match)
+        path += f"{'&' if '?' in path else '?'}host={names}&port={ports}"
+        rest = f"{before}{at}{path}"
+    several = re.search(r"[?&]host=[^&]*,", path) or len(re.findall(r"[?&]host=", path)) > 1
+    if several and "target_session_attrs=" not in path:
+        rest += "&target_session_attrs=read-write"
+    return f"{_DRIVER}://{rest}"
+
+
+def safe_url(url: str) -> str:
+    """Returns `url` with `***` instead of passwords, in the authority or in parameters.
+
+    The patterns are greedy: they may hide more than the password, never less.
+    """
+    url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url.replace(_DRIVER, "postgresql", 1), flags=re.DOTALL)
+    return re.sub(r"((?:^|[?&\s])(?:ssl)?password=)[^&\s]*", r"\1***", url, flags=re.IGNORECASE)
