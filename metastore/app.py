@@ -6,11 +6,12 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from metastore.background.audit import audit_logging, failed_login_audit
+from metastore.background.audit import audit_logging, audit_writing
 from metastore.background.cleaning import descriptor_cleaning, event_cleaning, warehouse_cleaning
 from metastore.background.expiry import expiry
 from metastore.background.recovery import (
@@ -75,7 +76,7 @@ from metastore.security.groups import Groups
 from metastore.security.proxy_users import ProxyUsers
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dropping import Retention
-from metastore.services.entry.audit import AuditService, FailedLogins
+from metastore.services.entry.audit import AuditService
 from metastore.services.entry.callers import CallerService
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
@@ -256,6 +257,9 @@ class Application:
         """Stops the timers, removes the registration of the server, and closes all connections."""
         for timer in (self._bootstrap, *self._timers):
             timer.stop()
+        if self._audit:
+            with suppress(UnavailableError):
+                self._audit.write_waiting()
         if self._server:
             self._server.leave()
         if self._spans:
@@ -278,12 +282,11 @@ class Application:
             per_owner=settings.max_tokens_per_owner,
         )
         self._audit = _audit(settings, self._store)
-        self._failed_logins = FailedLogins(self._audit) if self._audit else None
         self.authenticator = make_authenticator(
             settings,
             self._delegation.secret,
             self._delegation.alive,
-            self._failed_logins.record if self._failed_logins else lambda *_: None,
+            self._audit.login_failed if self._audit else lambda *_: None,
         )
         self._rights = _authorization(settings, self._store, self._warehouse)
 
@@ -302,8 +305,7 @@ class Application:
         settings = self._settings
         timeout = timedelta(seconds=settings.txn_timeout)
         return (
-            *([audit_logging(self._audit)] if self._audit else []),
-            *([failed_login_audit(self._failed_logins)] if self._failed_logins else []),
+            *([audit_writing(self._audit), audit_logging(self._audit)] if self._audit else []),
             expiry(TimeoutService(self._store, timeout), timeout),
             event_cleaning(self.notifications, settings.event_retention),
             warehouse_cleaning(self.cleaning, settings.cleanup_interval),
@@ -355,7 +357,7 @@ class Application:
             "tokens": TokenHandlers(TokenService(self._store), self._delegation),
             "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
             "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store, timeout)),
-            "locks": LockHandlers(LockService(self._store, timeout)),
+            "locks": LockHandlers(LockService(self._store, timeout, settings.max_locks)),
             "transactions": TransactionHandlers(self._transactions(timeout)),
             "write_ids": WriteIdHandlers(WriteIdService(self._store, timeout)),
             "compactions": CompactionHandlers(CompactionService(self._store)),

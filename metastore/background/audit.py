@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from metastore.background.timer import Timer
-from metastore.services.entry.audit import AuditService, FailedLogins
+from metastore.services.entry.audit import AuditService
 
 _INTERVAL: Final = 0.5  # seconds
 
@@ -15,6 +15,6 @@ def audit_logging(service: AuditService) -> Timer:
     return Timer("audit logging", service.tell, _INTERVAL)
 
 
-def failed_login_audit(logins: FailedLogins) -> Timer:
-    """Returns the timer that writes failed logins of this worker to the audit trail."""
-    return Timer("audit of failed logins", logins.write, _INTERVAL)
+def audit_writing(service: AuditService) -> Timer:
+    """Returns the timer that writes the waiting lines of this worker: failed logins, calls about hidden objects."""
+    return Timer("audit writing", service.write_waiting, _INTERVAL)

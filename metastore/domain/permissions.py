@@ -59,7 +59,7 @@ class OwnTransactions:
 
 @dataclass(frozen=True, slots=True)
 class WriteAccess:
-    """One of these rights on the table that the write with this query ID writes to."""
+    """The caller began the write with this query ID, and has one of these rights on its table."""
 
     query_id: str
     any_of: tuple[Right, ...]

@@ -38,7 +38,7 @@ class LockHandlers:
     def check_lock(self, request: CheckLockRequest) -> LockResponse:
         return self._locks.check(request.lockid or 0)
 
-    @operation(None, from_fields(own_locks, "rqst.lockid"), quota_exempt=True)
+    @operation(None, from_fields(own_locks, "rqst.lockid"), missing_ok=True, quota_exempt=True)
     def unlock(self, request: UnlockRequest) -> None:
         self._locks.unlock(request.lockid or 0)
 

@@ -9,7 +9,7 @@ from metastore.operations.assignments import set_grantor
 from metastore.operations.audit_details import granted
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import change, from_fields, operation
-from metastore.operations.sessions import grantable, ownership_of, principals_on
+from metastore.operations.sessions import grantable, ownership_of, principals_on, visible_object
 from metastore.services.entry.privileges import PrivilegeService
 from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, folded
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -78,7 +78,13 @@ class PrivilegeHandlers:
         self._privileges.refresh(_object(ref), authorizer, _requested(request.privileges))
         return GrantRevokePrivilegeResponse(success=True)
 
-    @operation(_HIVE_OBJECT_TABLE, answer_filter=privileges)
+    @operation(
+        _HIVE_OBJECT_TABLE,
+        from_fields(visible_object, "hiveObject"),
+        answer_filter=privileges,
+        missing_ok=True,
+        missing_answer=list,
+    )
     def list_privileges(self, principal: str | None, kind: int | None, ref: HiveObjectRef) -> list[HiveObjectPrivilege]:
         return self._privileges.select(principal, kind, _object(ref))
 

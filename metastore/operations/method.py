@@ -57,7 +57,8 @@ class Method:
         self.assign = self._optional(operation.assignments)
         self.filter = self._optional(operation.answer_filter)
         self.audit_detail = self._optional(operation.audit_detail)
-        self.missing_ok = field_reader(self.arguments, operation.missing_ok) if operation.missing_ok else None
+        ignore = operation.missing_ok
+        self.missing_ok = field_reader(self.arguments, ignore) if isinstance(ignore, str) else lambda _: ignore
         served = operation.served_read_only
         self.served_read_only: bool | Callable[[Arguments], bool] = (
             self._bound(served)

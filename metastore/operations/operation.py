@@ -97,7 +97,8 @@ class Operation:
         answer_filter: a function (authorizer, answer, *fields) that returns what the caller may see of the answer.
         limit: the path of the field that limits the answer. It is applied after the filter.
         zero_is_unlimited: whether a limit of 0 means no limit, and not an empty answer.
-        missing_ok: the path of a boolean: if it is true and the target does not exist, nothing happens.
+        missing_ok: if the target does not exist, nothing happens; or the path of a boolean that says so.
+        missing_answer: returns the answer in that case.
         checked_by_service: the service checks the requirements itself, in the statement that reads the object.
         is_change: the call is audited, and rejected by a read-only server.
         served_read_only: whether a read-only server serves the call, if that does not follow from `is_change`; or a
@@ -113,7 +114,8 @@ class Operation:
     answer_filter: Answer | None = None
     limit: str | None = None
     zero_is_unlimited: bool = False
-    missing_ok: str | None = None
+    missing_ok: str | bool = False
+    missing_answer: Callable[[], Any] = lambda: None
     checked_by_service: bool = False
     is_change: bool = False
     served_read_only: bool | FieldFunction | None = None

@@ -19,6 +19,7 @@ from metastore.domain.permissions import (
     WriteAccess,
 )
 from metastore.domain.privileges import WHOLE_METASTORE, Right, WholeMetastore
+from metastore.domain.query_ids import is_registered_form
 from metastore.domain.transactions import Operation, TransactionType
 from metastore.operations.locations import locations_in
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -103,18 +104,22 @@ def scanned_table(scan: ScanRequest | None) -> Requirements:
 
 
 def own_write(query_id: str | None) -> Requirements:
-    """INSERT on the table that the write writes to."""
+    """The caller began the write, and has INSERT on the table that it writes to."""
     yield WriteAccess(query_id or "", (Right.INSERT,))
 
 
 def publication(request: PublishRequest) -> Requirements:
-    """INSERT on the table, DELETE if partitions are overwritten, and the right to the published locations."""
+    """INSERT on the table, DELETE if partitions are overwritten, the right to the published locations, and the caller's
+    own write. Older clients publish without a registered write.
+    """
     name = table_name(request.dbName, request.tableName, request.catName)
     partitions = [partition for partition in request.partitions or () if partition is not None]
     yield RequiredPrivilege(name, (Right.INSERT,))
     if any(partition.mode == PublishMode.OVERWRITE for partition in partitions):
         yield RequiredPrivilege(name, (Right.DELETE,))
     yield LocationPrivilege(name.parent, name, locations_in(*partitions))
+    if is_registered_form(request.queryId or ""):
+        yield from own_write(request.queryId)
 
 
 def publications(requests: Iterable[PublishRequest] | None) -> Requirements:
@@ -132,6 +137,14 @@ def securable(ref: HiveObjectRef) -> TableName | DatabaseName | WholeMetastore:
     if ref.objectType in (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN):
         return database.table(fold(ref.objectName))
     return database if ref.objectType == HiveObjectType.DATABASE else WHOLE_METASTORE
+
+
+def visible_object(ref: HiveObjectRef | None) -> Requirements:
+    """Visibility of the object, if the reference names one."""
+    if ref is not None and ref.dbName and ref.objectType is not None:
+        on = securable(ref)
+        if isinstance(on, TableName | DatabaseName):
+            yield RequiredPrivilege(on)
 
 
 def ownership_of(ref: HiveObjectRef) -> Requirements:

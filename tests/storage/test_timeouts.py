@@ -14,7 +14,7 @@ from metastore.background.expiry import expiry
 from metastore.background.timer import Timer
 from metastore.domain.names import TableName
 from metastore.domain.transactions import WriteId
-from metastore.errors import InvalidOperationError, UnavailableError
+from metastore.errors import InvalidOperationError, LockNotFoundError, UnavailableError
 from metastore.services.entry.locks import LockService
 from metastore.services.entry.timeouts import TimeoutService
 from metastore.services.entry.transactions import TransactionService
@@ -171,3 +171,25 @@ def test_a_user_has_a_limited_number_of_open_transactions(store: Store) -> None:
     limited.open(OpenTxnRequest(1, "me", "here"))
     limited.abort(first[0])
     limited.open(OpenTxnRequest(1, "me", "here"))
+
+
+def test_a_user_has_a_limited_number_of_locks(store: Store, database_url: str) -> None:
+    """A lock counts once for each object that it names. Expired locks do not count."""
+    limited = LockService(store, TIMEOUT, 3)
+
+    def request(user: str, *tables: str) -> LockRequest:
+        components = [LockComponent(LockType.SHARED_READ, LockLevel.TABLE, "db", name) for name in tables]
+        return LockRequest(components, None, user, "here")
+
+    two = limited.lock(request("me", "a", "b")).lockid
+    with pytest.raises(InvalidOperationError, match=r"cannot lock 2 more objects: .*METASTORE_MAX_LOCKS"):
+        limited.lock(request("me", "a", "c"))
+    limited.lock(request("other", "a", "b", "c"))
+    limited.lock(request("me", "c"))
+    limited.unlock(two)
+    last = limited.lock(request("me", "a", "b")).lockid
+    with store.transaction() as work:
+        work._connection.execute(text("UPDATE locks SET heartbeat_at = now() - interval '1 hour'"))
+    limited.lock(request("me", "x", "y", "z"))
+    with pytest.raises(LockNotFoundError):
+        limited.check(last)

@@ -18,7 +18,7 @@ from metastore.domain.permissions import (
     RoleAdministration,
 )
 from metastore.domain.privileges import CatalogName
-from metastore.errors import MetastoreError
+from metastore.errors import MetastoreError, NotFoundError
 from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
 
@@ -27,6 +27,8 @@ class AuditLog(Protocol):
     """Stores the notes: `services.entry.audit`."""
 
     def write(self, note: AuditNote) -> None: ...
+
+    def write_later(self, note: AuditNote) -> None: ...
 
 
 def audited(log: AuditLog, method: Method, function: Callable[[Arguments], Any]) -> Callable[[Arguments], Any]:
@@ -46,7 +48,9 @@ def audited(log: AuditLog, method: Method, function: Callable[[Arguments], Any])
             if error.is_denial:
                 note = current.note or _note(current, method, arguments)
                 note.outcome, note.detail = "refused", {"error": str(error)}
-                log.write(note)
+                # The call about a hidden object must not take longer than one about a missing object.
+                write = log.write_later if isinstance(error, NotFoundError) else log.write
+                write(note)
             raise
         finally:
             current.note = None

@@ -80,8 +80,8 @@ def _authorized(method: Method, authorizer: Authorizer, function: Function) -> F
             try:
                 grants = authorizer.check(method.requirements(arguments))
             except NotFoundError:
-                if missing_ok and missing_ok(arguments):
-                    return None
+                if missing_ok(arguments):
+                    return declared.missing_answer()
                 raise
             if assign:
                 assign(grants, arguments)

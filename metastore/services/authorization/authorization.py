@@ -55,11 +55,13 @@ class Authorization:
         for _ in range(_ATTEMPTS):
             read = work.access.read_table(name)
             if read is None:
+                work.access.granted(None, cached.grants)  # as many statements as for a hidden table
                 raise missing_table(name)
             if read.version == cached.grants.version or cached.grants.is_admin:
                 decision = cached.known_decision(read.securable)
                 if decision is None:
-                    decision = cached.decide(read.securable, work.access.granted(read.securable, cached.grants))
+                    granted = work.access.granted(read.securable.table_id, cached.grants)
+                    decision = cached.decide(read.securable, granted)
                 if not decision.is_visible:
                     raise HiddenError(str(missing_table(name)))
                 return read.encoded if decision.is_owned else _without_secrets(read.encoded)

@@ -41,10 +41,15 @@ class CachedGrants:
         return self._decisions.get(table)
 
     def decide(self, table: Securable, granted: Collection[str]) -> Decision:
-        """Decides about a table. `granted`: the caller's privileges on it."""
+        """Decides about a table. `granted`: the caller's privileges on it.
+
+        Only visible tables are remembered: otherwise the second call about a hidden table would cost less than one
+        about a missing table.
+        """
         whole = table._replace(granted=granted)
         decision = Decision(sees(self.grants, whole), owns_all(self.grants, whole))
-        if PART not in granted:  # dropping a partition removes its privileges without a new version
+        # Dropping a partition removes its privileges without a new version.
+        if decision.is_visible and PART not in granted:
             if len(self._decisions) >= _MOST_DECISIONS:
                 self._decisions.clear()
             self._decisions[table] = decision

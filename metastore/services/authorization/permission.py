@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import (
@@ -37,7 +37,6 @@ from metastore.domain.privileges import (
     rights_on_everything,
     sees,
 )
-from metastore.domain.query_ids import token_of
 from metastore.errors import (
     HiddenError,
     LockNotFoundError,
@@ -55,6 +54,7 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 
 _Name: TypeAlias = TableName | DatabaseName
+_NO_TABLE: Final = TableName("", "", "")
 
 
 class Permission:
@@ -76,6 +76,8 @@ class Permission:
 
     def _look_up(self, names: Iterable[_Name]) -> None:
         new = [name for name in dict.fromkeys(names) if name not in self._securables]
+        if not new:
+            return
         self._securables |= zip(new, self._work.access.find(new, self._grants), strict=True)
 
     def _is_visible(self, name: TableName) -> bool:
@@ -142,7 +144,10 @@ class Permission:
             raise self._denied("GRANT OPTION", f"role {required.role}")
 
     def check_locks(self, required: OwnLocks) -> None:
+        """A lock of another user is reported as missing, at the same cost."""
         owners = self._work.access.owners_of_locks(required.ids)
+        if missing := [number for number in required.ids if number not in owners]:
+            raise LockNotFoundError(f"No such lock lockid:{min(missing)}")
         if others := self._others(owners):
             raise _hidden(LockNotFoundError(f"No such lock lockid:{min(others)}"))
 
@@ -155,13 +160,15 @@ class Permission:
         return [number for number, user in owners.items() if user != (self._grants.user or "")]
 
     def check_write(self, required: WriteAccess) -> None:
-        token = token_of(required.query_id)
-        name = self._work.access.table_of_token(token) if token else None
-        if name is None:
-            return  # the service reports that there is no such write
+        """A write of another user is reported as one that has ended, at the same cost."""
+        write = self._work.access.write(required.query_id)
+        name = write.table if write else _NO_TABLE
         self._look_up([name])
         table = self._securables[name]
-        if table is None or not rights(self._grants, table) & frozenset(required.any_of):
+        if write is None or table is None:
+            raise ended(required.query_id)
+        is_own = write.user is None or write.user == self._grants.user
+        if not is_own or rights(self._grants, table).isdisjoint(required.any_of):
             raise HiddenError(str(ended(required.query_id)))
 
     def check_dependents(self, required: DependentsPrivilege) -> None:

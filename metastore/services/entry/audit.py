@@ -1,9 +1,11 @@
-"""The audit trail: rejected calls, and the transfer of all lines to the log, in order."""
+"""The audit trail: rejected calls, failed logins, and the transfer of all lines to the log, in order."""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
+from itertools import islice
+from threading import Lock
 from typing import Final
 
 from metastore.context import AuditNote
@@ -14,7 +16,7 @@ from metastore.storage.unit_of_work import Store
 log = logging.getLogger("metastore.audit")
 
 _BATCH: Final = 1000
-_MAX_FAILED_LOGINS: Final = 1000  # of a worker, not yet written
+_MAX_WAITING: Final = 5000  # lines of a worker that are not written yet
 _MAX_NAME: Final = 200  # characters
 
 
@@ -24,11 +26,41 @@ class AuditService:
     def __init__(self, store: Store, keep: float) -> None:
         self._store = store
         self._keep = keep
+        self._waiting: deque[AuditNote] = deque()
+        self._dropped = 0
+        self._writing = Lock()
 
     def write(self, note: AuditNote) -> None:
         """Writes the line of a call that was rejected, or whose transaction has not written it."""
         with self._store.transaction(audited=False) as work:
             work.audit.write(note)
+
+    def write_later(self, note: AuditNote) -> None:
+        """Keeps a line until `write_waiting`, which a timer calls. Drops it if too many lines wait."""
+        if len(self._waiting) >= _MAX_WAITING:
+            self._dropped += 1
+            return
+        self._waiting.append(note)
+
+    def login_failed(self, user: str | None, peer: str, reason: str) -> None:
+        """Keeps the line of a failed login: a client that is not authenticated must not make its thread wait for the
+        database. `user`: the claimed name.
+        """
+        name = user[:_MAX_NAME].replace("\0", "") if user else None
+        self.write_later(AuditNote("", name, None, peer, "login", [], outcome="refused", detail={"error": reason}))
+
+    def write_waiting(self) -> None:
+        """Writes the lines that wait. Those that cannot be written are kept. Raises UnavailableError."""
+        dropped, self._dropped = self._dropped, 0
+        if dropped:
+            log.warning("%d lines are missing in the audit trail: too many at once", dropped)
+        with self._writing:
+            while batch := list(islice(self._waiting.copy(), _BATCH)):
+                with self._store.transaction(audited=False) as work:
+                    for note in batch:
+                        work.audit.write(note)
+                for _ in batch:
+                    self._waiting.popleft()
 
     def tell(self) -> None:
         """Logs new lines. One worker of all servers does it at a time."""
@@ -43,36 +75,6 @@ class AuditService:
                     work.audit.delete_older(self._keep)
             if len(lines) < _BATCH:
                 return
-
-
-class FailedLogins:
-    """Failed logins on their way to the audit trail.
-
-    They are written by a timer: a client that is not authenticated must not make its thread wait for the database.
-    """
-
-    def __init__(self, audit: AuditService) -> None:
-        self._audit = audit
-        self._notes: deque[AuditNote] = deque()
-        self._dropped = 0
-
-    def record(self, user: str | None, peer: str, reason: str) -> None:
-        """Keeps a failed login until it is written. `user`: the claimed name."""
-        if len(self._notes) >= _MAX_FAILED_LOGINS:
-            self._dropped += 1
-            return
-        name = user[:_MAX_NAME].replace("\0", "") if user else None
-        detail = {"error": reason}
-        self._notes.append(AuditNote("", name, None, peer, "login", [], outcome="refused", detail=detail))
-
-    def write(self) -> None:
-        """Writes the failed logins. Those that cannot be written are kept. Raises UnavailableError."""
-        dropped, self._dropped = self._dropped, 0
-        if dropped:
-            log.warning("%d failed logins are missing in the audit trail: too many at once", dropped)
-        while self._notes:
-            self._audit.write(self._notes[0])
-            self._notes.popleft()
 
 
 class _Line(CallLine):

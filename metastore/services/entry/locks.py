@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from metastore.domain.lock_rules import Blocker, Component, LockType, blocker, lower_case_columns
 from metastore.domain.names import fold, split_database
-from metastore.errors import LockNotFoundError, TransactionOpenError
+from metastore.errors import InvalidOperationError, LockNotFoundError, TransactionOpenError
 from metastore.services.rules.lock_requests import requested, written
 from metastore.services.rules.lookup import required
 from metastore.services.rules.transactions import expire_leases, open_ones, renew
 from metastore.services.service import LeasingService
 from metastore.storage.postgres.clock import milliseconds
 from metastore.storage.repositories.locks import Holder, LockEntry
-from metastore.storage.unit_of_work import UnitOfWork
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     LockRequest,
     LockResponse,
@@ -29,15 +30,20 @@ _ORDER = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, Lock
 class LockService(LeasingService):
     """Rules of locks. `timeout`: how long a lock lives without a heartbeat."""
 
+    def __init__(self, store: Store, timeout: timedelta, per_user: int = 10_000) -> None:
+        """`per_user`: how many objects the locks of one user may name."""
+        super().__init__(store, timeout)
+        self._per_user = per_user
+
     def lock(self, request: LockRequest) -> LockResponse:
         """Grants all components of a request, or queues it.
 
-        Raises InvalidInputError, TransactionNotFoundError, TransactionAbortedError.
+        Raises InvalidInputError, InvalidOperationError, TransactionNotFoundError, TransactionAbortedError.
         """
         components = requested(request)
         holder = Holder(request.txnid or None, request.user or "", request.hostname or "", request.agentInfo or "")
         with self._store.transaction() as work:
-            work.locks.one_at_a_time(components)
+            self._one_at_a_time(work, components, holder.user)
             blocking = self._blocker(work, components, holder.transaction, None)
             if holder.transaction is not None:
                 open_ones(work, [holder.transaction], self._timeout)
@@ -109,6 +115,18 @@ class LockService(LeasingService):
                 transaction_id=request.txnid or None,
             )
         return [_element(entry) for entry in sorted(entries, key=_order)]
+
+    def _one_at_a_time(self, work: UnitOfWork, components: Sequence[Component], user: str) -> None:
+        """Serialises requests. Raises InvalidOperationError if the user has too many locks that have not expired."""
+        room = self._per_user - len(components)
+        if room >= 0 and work.locks.one_at_a_time(components, user, self._per_user) <= room:
+            return
+        expire_leases(work, self._timeout)
+        if room < 0 or work.locks.one_at_a_time(components, user, self._per_user) > room:
+            raise InvalidOperationError(
+                f"User {user} cannot lock {len(components)} more objects: the limit is {self._per_user} "
+                "(METASTORE_MAX_LOCKS). Release some locks."
+            )
 
     def _blocker(
         self, work: UnitOfWork, components: Sequence[Component], transaction: int | None, lock: int | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from metastore.context import caller
 from metastore.domain.names import TableName
 from metastore.domain.query_ids import names_write
 from metastore.errors import ConflictError, InvalidInputError
@@ -25,16 +26,18 @@ class WriteService(Service):
     """Rules of writes. Catalog, database and table names are in lower case."""
 
     def begin(self, table: TableName, lease_millis: int) -> str:
-        """Registers a write and returns its query id.
+        """Registers a write of the caller and returns its query id.
 
         Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a bad lease.
         """
         if not 0 < lease_millis <= _LONGEST_LEASE:
             raise InvalidInputError(f"leaseMillis is {lease_millis}, but must be from 1 to {_LONGEST_LEASE}")
+        current = caller.get()
+        user = current.user if current else None
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
             check_writable(stored.encoded.decode(), "Cannot begin a write")
-            return work.writes.begin(stored.ref.id, stored.ref.write_token, root_of(stored), lease_millis)
+            return work.writes.begin(stored.ref.id, stored.ref.write_token, root_of(stored), lease_millis, user)
 
     def renew(
         self, query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[tuple[str, str]]

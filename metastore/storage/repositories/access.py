@@ -18,6 +18,7 @@ from metastore.storage.schema import (
     databases,
     functions,
     locks,
+    open_writes,
     partitions,
     privileges_version,
     skewed_locations,
@@ -125,6 +126,13 @@ class ReadTable(NamedTuple):
     version: int
 
 
+class WriteOwner(NamedTuple):
+    """The table of an open write, and the user who began it; None if that is not known."""
+
+    table: TableName
+    user: str | None
+
+
 _GRANTED_ON: Final = text(
     f"SELECT {_GRANTED.format(table='t', grantees=':grantees')} FROM (SELECT cast(:table_id AS bigint) AS id) AS t"  # noqa: S608 - constants
 )
@@ -155,7 +163,10 @@ _VERSION_ALONE: Final = Prepared("version_of_privileges", select(privileges_vers
 
 
 class Access:
-    """Queries for authorization. `grantees`: a caller's principals, as `CallerGrants.grantees` lists them."""
+    """Queries for authorization. `grantees`: a caller's principals, as `CallerGrants.grantees` lists them.
+
+    Queries about an empty list run, too: an answer in which nothing is hidden must not cost less than a filtered one.
+    """
 
     def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
         self._connection = connection
@@ -210,7 +221,7 @@ class Access:
         For a missing table of an existing database the result describes the database.
         """
         values = _named(names) | {"grantees": grants.grantees, **_owners(grants)}
-        rows = self._connection.execute(_FIND, values) if names else ()
+        rows = self._connection.execute(_FIND, values)
         return [None if row[2] is None else Securable(*row[1:]) for row in rows]
 
     def owners_of_locks(self, ids: Sequence[int]) -> dict[int, str]:
@@ -235,13 +246,17 @@ class Access:
         )
         return set(self._connection.execute(query).scalars())
 
-    def table_of_token(self, token: str) -> TableName | None:
-        """Returns the table whose query ids start with this token, or None."""
-        query = select(databases.c.catalog, databases.c.name, tables.c.name.label("table")).where(
-            tables.c.write_token == token, databases.c.id == tables.c.database_id
+    def write(self, query_id: str) -> WriteOwner | None:
+        """Returns the table and the user of a write; None if it has ended, or its table was dropped."""
+        query = select(databases.c.catalog, databases.c.name, tables.c.name.label("table"), open_writes.c.user_name)
+        query = query.where(
+            open_writes.c.query_id == query_id,
+            open_writes.c.aborted_at.is_(None),
+            tables.c.id == open_writes.c.table_id,
+            databases.c.id == tables.c.database_id,
         )
         row = self._connection.execute(query).one_or_none()
-        return TableName(row.catalog, row.name, row.table) if row else None
+        return WriteOwner(TableName(row.catalog, row.name, row.table), row.user_name) if row else None
 
     def owner_of_function(self, database: DatabaseName, name: str) -> tuple[str | None, int | None] | None:
         """Returns the name and kind of a function's owner, or None if there is no such function."""
@@ -268,9 +283,9 @@ class Access:
         tail = self._descriptors.tails([descriptor_id])[descriptor_id]
         return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Securable(*securable), version)
 
-    def granted(self, securable: Securable, grants: CallerGrants) -> list[str]:
+    def granted(self, table_id: int | None, grants: CallerGrants) -> list[str]:
         """Returns the privileges on the table itself; with a trailing "+" if they include the grant option."""
-        values = {"table_id": securable.table_id, "grantees": grants.grantees}
+        values = {"table_id": table_id, "grantees": grants.grantees}
         granted: list[str] = self._connection.execute(_GRANTED_ON, values).scalar_one()
         return granted
 
@@ -278,17 +293,13 @@ class Access:
         """Returns the existing tables that the caller may see, with their creation times."""
         ordered = sorted(set(names))
         values = _named(ordered) | _seeing(grants, tables=True)
-        rows = self._connection.execute(_VISIBLE_TABLES, values) if ordered else ()
+        rows = self._connection.execute(_VISIBLE_TABLES, values)
         return {ordered[number - 1]: made for number, made in rows}
 
     def seen_databases(self, names: Iterable[DatabaseName], grants: CallerGrants) -> set[DatabaseName]:
         """Returns the existing databases that the caller may see."""
         ordered = sorted(set(names))
-        rows = (
-            self._connection.execute(_VISIBLE_DATABASES, _named(ordered) | _seeing(grants, tables=False))
-            if ordered
-            else ()
-        )
+        rows = self._connection.execute(_VISIBLE_DATABASES, _named(ordered) | _seeing(grants, tables=False))
         return {ordered[number - 1] for (number,) in rows}
 
     def seen_catalogs(self, grants: CallerGrants) -> set[str]:

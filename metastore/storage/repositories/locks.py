@@ -54,7 +54,13 @@ _SPACE = 0x6C6F636B  # "lock"; advisory locks of two numbers are separate from t
 _BUCKETS = 1024
 _MANY_TABLES = 64  # of one database; above that all locks of the database are read
 
-_ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(:space, key) FROM unnest(cast(:keys AS int[])) AS key")
+_ONE_AT_A_TIME = text("""
+    SELECT pg_advisory_xact_lock(:space, key),
+           (SELECT count(*) FROM (
+               SELECT FROM locks JOIN lock_components ON lock_id = id WHERE user_name = :user LIMIT :limit
+           ) AS held)
+    FROM unnest(cast(:keys AS int[])) AS key
+""")
 
 _SNAPSHOT = text("""
     SELECT lock.id, lock.transaction_id, lock.acquired_at IS NOT NULL AS granted,
@@ -111,17 +117,20 @@ class Locks:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def one_at_a_time(self, requested: Iterable[Component]) -> None:
+    def one_at_a_time(self, requested: Iterable[Component], user: str = "", limit: int = 0) -> int:
         """Serialises lock requests in these databases until the transaction ends.
 
         Of two conflicting requests the second then sees the first. Takes advisory locks in ascending order; databases
         share 1,024 of them by hash.
+
+        Returns the number of objects that the locks of the user name, at most `limit`.
         """
         keys = {
             crc32(f"{component.catalog}.{component.database}".encode(errors="replace")) % _BUCKETS
             for component in requested
         }
-        self._connection.execute(_ONE_AT_A_TIME, {"space": _SPACE, "keys": sorted(keys)})
+        values = {"space": _SPACE, "keys": sorted(keys), "user": user, "limit": limit}
+        return max((held for _, held in self._connection.execute(_ONE_AT_A_TIME, values)), default=0)
 
     def snapshot(
         self, requested: Iterable[Component], transaction: int | None, lock: int | None, timeout: timedelta

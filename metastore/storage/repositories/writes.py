@@ -35,9 +35,9 @@ _BEGIN = text("""
         ON CONFLICT (table_id) DO UPDATE SET last_number = greatest(known.last_number + 1, excluded.last_number)
         RETURNING known.last_number
     )
-    INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept)
+    INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept, user_name)
     SELECT :token || '-' || counter.last_number, :table_id, counter.last_number, ARRAY[:root], :lease_millis,
-           clock_timestamp() + :lease, false
+           clock_timestamp() + :lease, false, :user
     FROM counter
     RETURNING query_id
 """)
@@ -90,11 +90,11 @@ class Writes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def begin(self, table_id: int, token: str, root: str, lease_millis: int) -> str:
-        """Registers a write, and returns its query id. `token`: the table's prefix of query ids."""
+    def begin(self, table_id: int, token: str, root: str, lease_millis: int, user: str | None) -> str:
+        """Registers a write of a user, and returns its query id. `token`: the table's prefix of query ids."""
         lease = timedelta(milliseconds=lease_millis)
         values = {"table_id": table_id, "token": token, "root": root, "lease_millis": lease_millis, "lease": lease}
-        query_id: str = self._connection.execute(_BEGIN, values).scalar_one()
+        query_id: str = self._connection.execute(_BEGIN, values | {"user": user}).scalar_one()
         return query_id
 
     def renew(self, query_id: str) -> OpenWrite | None:

@@ -19,6 +19,7 @@ locks = Table(
     Column("heartbeat_count", Integer, nullable=False),
     Column("blocked_by", BigInteger),
     Column("blocked_by_position", Integer),
+    Index("locks_user_name_idx", "user_name"),
     Index("locks_heartbeat_at_idx", "heartbeat_at", postgresql_where=text("transaction_id IS NULL")),
 )
 

@@ -5,7 +5,7 @@ Locations are in the form of `warehouse.paths.canonical`: all spellings of a loc
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
 
 from metastore.storage.schema.base import Name, Texts, metadata, time_column
 
@@ -30,6 +30,7 @@ open_writes = Table(
     time_column("aborted_at"),  # an aborted write can be neither renewed nor published
     Column("swept", Boolean, nullable=False),  # its files were removed; the writer may still create some
     time_column("begun_at", nullable=False, default=text("now()")),
+    Column("user_name", Text),  # who began it; null: an anonymous user, or a server of an earlier version
 )
 
 open_write_locations = Table(

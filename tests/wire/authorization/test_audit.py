@@ -46,6 +46,8 @@ def call(application: Application, user: str, name: str, *arguments: Any, **more
 
 
 def trail(application: Application) -> list[AuditLine]:
+    if application._audit:
+        application._audit.write_waiting()
     with application._store.read() as work:
         return work.audit.select(None, None, None, 1000)
 
@@ -57,6 +59,7 @@ def test_changes_and_rejected_calls_are_logged(audited: Application) -> None:
         call(audited, "bob", "drop_table", "sales", "orders", False)
     with pytest.raises(MetastoreError):
         call(audited, "bob", "get_table", "sales", "orders")
+    assert len(trail(audited)) == 4
     call(audited, "alice", "get_table", "sales", "orders")
     with pytest.raises(MetastoreError):
         call(audited, "alice", "get_table", "sales", "missing")

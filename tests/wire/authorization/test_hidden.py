@@ -62,14 +62,14 @@ def world(guarded_server: Server) -> None:
         owner.set_ugi(HIDDEN.user, [])
         root.create_database(Database(name=HIDDEN.database, ownerName=HIDDEN.user))
         root.create_database(Database(name=SHOWN, ownerName="patron"))
-        _fill(owner, HIDDEN.database, HIDDEN.table)
+        fill(owner, HIDDEN.database, HIDDEN.table)
         root.create_table(table(SHOWN, "seen", [("ds", "string")], owner="patron"))
-        _refer(root)
+        refer(root)
         for name in ("seen", "dependent"):
             grant(root, on_table(SHOWN, name), "SELECT", "stranger")
 
 
-def _fill(client: Any, database: str, name: str) -> None:
+def fill(client: Any, database: str, name: str) -> None:
     client.create_table(table(database, name, [("ds", "string")]))
     client.add_partition(partition(database, name, [HIDDEN.value]))
     client.create_function(Function("zfunction", database, "c", HIDDEN.user, 1, 0, 1, []))
@@ -84,7 +84,7 @@ def _fill(client: Any, database: str, name: str) -> None:
     client.compact2(CompactionRequest(database, name, f"ds={HIDDEN.value}", CompactionType.MAJOR))
 
 
-def _refer(root: Any) -> None:
+def refer(root: Any) -> None:
     """Lets visible and hidden tables depend on each other."""
     key = SQLForeignKey(HIDDEN.database, HIDDEN.table, "a", SHOWN, "seen", "a", 1, 0, 0, "zfk", "zpk", catName="hive")
     root.add_foreign_key(AddForeignKeyRequest([key]))

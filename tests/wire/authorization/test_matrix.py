@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
@@ -30,6 +31,10 @@ from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 NAMES = Names("home_db", "t", "someone")
+_WRITE = text("""
+    INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept)
+    SELECT :query_id, id, 1, '{}', 1000, now(), false FROM tables WHERE name = 't'
+""")
 
 
 class Reached(Exception):  # noqa: N818 - not an error
@@ -49,6 +54,8 @@ def guarded(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathF
         for right in RIGHTS:
             called(application, "grant_privileges", bag(on_table(NAMES.database, NAMES.table), right, right))
         called(application, "grant_privileges", bag(on_database(NAMES.database), "CREATE", "creator"))
+    with application._store.transaction() as work:  # a write that any user with INSERT may continue
+        work._connection.execute(_WRITE, {"query_id": NAMES.token})
     yield application
     application.close()
 

@@ -1,4 +1,4 @@
-"""Calls of the write protocol cannot name locations outside of their table: the server would move files there."""
+"""Calls of the write protocol are bound to the user who began the write, and to the locations of its table."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.wire.authorization.conftest import ADMIN
 from tests.wire.authorization.granting import grant, on_table
 from tests.wire.builders import partition, table, unique
 from tests.wire.writing import begin, change, clean, day, files_below, let_die, local, publish, renew, write_file
-from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException
-from thrift_idl.gen.metastore.ttypes import PublishMode, Rename
+from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException, NoSuchObjectException
+from thrift_idl.gen.metastore.ttypes import PublishMode, PublishRequest, Rename
 
 Clients = Callable[..., Any]
 NOT_OWN = "is not a location of the table"
@@ -131,3 +131,46 @@ def test_partitions_elsewhere_belong_to_their_table(client_of: Clients, houses: 
     grant(root, on_table(*houses.mine), "INSERT", "carol")
     entry = day(houses.home, "5", PublishMode.APPEND, location=elsewhere)
     publish(bob, houses.mine, write, entry, retired=[f"{elsewhere}/_temp_{write}"])
+
+
+def test_nobody_continues_the_write_of_another_user(client_of: Clients, guarded_server: Server, houses: Houses) -> None:
+    """Both users may insert. The attacker knows the query id, which the names of files contain."""
+    root, bob, carol = client_of(ADMIN), client_of("bob"), client_of("carol")
+    for right in ("INSERT", "DELETE", "ALTER"):
+        grant(root, on_table(*houses.mine), right, "carol")
+    write = begin(bob, houses.mine)
+    no_write = f"There is no open write {write}"
+    attacks: list[Callable[[], Any]] = [
+        lambda: renew(carol, write),
+        lambda: renew(carol, write, f"{houses.home}/ds=9"),
+        lambda: publish(carol, houses.mine, write, day(houses.home, "9")),
+        lambda: carol.publish_all([PublishRequest(*houses.mine, write, [day(houses.home, "9")])]),
+        lambda: carol.end_write(write),
+    ]
+    for attack in attacks:
+        with pytest.raises((MetaException, NoSuchObjectException), match=no_write):
+            attack()
+    assert clean(carol, houses.mine).locations == []  # the write lives: cleaning does not abort it
+    assert renew(bob, write, f"{houses.home}/ds=2") == [True]
+    publish(bob, houses.mine, write, day(houses.home, "2"))
+    assert bob.get_partition_names(*houses.mine, -1) == ["ds=2"]
+
+
+def test_a_write_that_a_server_of_an_earlier_version_began_has_no_owner(
+    client_of: Clients, guarded_server: Server, houses: Houses
+) -> None:
+    bob, carol = client_of("bob"), client_of("carol")
+    grant(client_of(ADMIN), on_table(*houses.mine), "INSERT", "carol")
+    write = begin(bob, houses.mine)
+    change(guarded_server.database_url, f"UPDATE open_writes SET user_name = NULL WHERE query_id = '{write}'")
+    assert renew(carol, write) == []
+    carol.end_write(write)
+
+
+def test_the_write_of_another_table_cannot_be_published_here(client_of: Clients, houses: Houses) -> None:
+    bob = client_of("bob")
+    bob.create_table(table(houses.mine[0], "other", [("ds", "string")]))
+    write = begin(bob, (houses.mine[0], "other"))
+    with pytest.raises(NoSuchObjectException, match=f"There is no open write {write}"):
+        publish(bob, houses.mine, write, day(houses.home, "2"))
+    bob.end_write(write)

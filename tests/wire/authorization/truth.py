@@ -33,6 +33,7 @@ WHO: Final[dict[str, frozenset[str]]] = {
     "CREATE and SELECT": frozenset(("home", "admin")),
     "owns the database": frozenset(("home", "admin")),
     "admin": frozenset(("admin",)),
+    "acquired the lock": frozenset(("admin",)),  # none of the callers did
 }
 
 TRUTH: Final[dict[str, str]] = {
@@ -54,9 +55,10 @@ TRUTH: Final[dict[str, str]] = {
         get_dataconnectors get_dataconnector_req
         get_ischema get_schema_version get_schema_latest_version get_schema_all_versions get_schemas_by_cols get_serde
         get_file_metadata get_file_metadata_by_expr
-        check_lock unlock heartbeat show_locks open_txns commit_txn abort_txn abort_txns get_open_txns
+        unlock show_locks open_txns commit_txn abort_txn abort_txns get_open_txns
         get_open_txns_info get_open_txns_req heartbeat_txn_range get_latest_txnid_in_conflict
-        add_write_ids_to_min_history show_compact renew_write end_write""",
+        add_write_ids_to_min_history show_compact""",
+    "acquired the lock": "check_lock heartbeat",
     "sees the table": """get_table get_table_req get_fields get_fields_with_environment_context get_fields_req
         get_schema get_schema_with_environment_context get_schema_req
         get_partition get_partition_with_auth get_partition_req get_partition_by_name get_partitions
@@ -76,7 +78,7 @@ TRUTH: Final[dict[str, str]] = {
     "SELECT": """get_table_column_statistics get_partition_column_statistics get_table_statistics_req
         get_partitions_statistics_req get_aggr_stats_for plan_scan scan_values""",
     "INSERT": """fire_listener_event add_write_notification_log add_write_notification_log_in_batch begin_write
-        add_partitions_pspec publish publish_all""",
+        add_partitions_pspec publish publish_all renew_write end_write""",
     "INSERT or ALTER": """add_partition add_partition_with_environment_context add_partitions add_partitions_req
         append_partition append_partition_with_environment_context append_partition_by_name
         append_partition_by_name_with_environment_context append_partition_req markPartitionForEvent

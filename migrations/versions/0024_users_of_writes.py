@@ -1,0 +1,17 @@
+"""The user who began a write, who alone may renew, publish or end it; an index that counts the locks of a user."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0024"
+down_revision = "0023"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Adds the column and the index. Servers of earlier versions leave the column null."""
+    op.add_column("open_writes", sa.Column("user_name", sa.Text))
+    op.create_index("locks_user_name_idx", "locks", ["user_name"])

@@ -1,0 +1,129 @@
+"""A call about a hidden object costs what a call about a missing one costs: the same SQL statements, with auditing on.
+
+Times would tell a stranger what exists, even if the answers do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.app import Application, make_application
+from metastore.context import Caller, caller
+from metastore.handlers.registry import served
+from metastore.settings import Settings
+from tests.fixtures.application import called, counted
+from tests.wire.authorization.arguments import arguments_of
+from tests.wire.authorization.conftest import ADMIN
+from tests.wire.authorization.granting import grant, on_table
+from tests.wire.authorization.test_hidden import HIDDEN, LEFT_OUT, MISSING, SHOWN, fill, refer
+from tests.wire.builders import table
+from tests.wire.writing import begin
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    HiveObjectRef,
+    HiveObjectType,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    UnlockRequest,
+)
+from thrift_idl.gen.metastore.ttypes import PublishRequest, RenewWriteRequest
+
+UNKNOWN = 10**9
+
+
+class Client:
+    """Calls methods of an application in this process, as a user."""
+
+    def __init__(self, application: Application, user: str) -> None:
+        self._application, self._user = application, user
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            token = caller.set(Caller("10.0.0.1:5", self._user))
+            try:
+                return called(self._application, name, *arguments)
+            finally:
+                caller.reset(token)
+
+        return call
+
+
+@pytest.fixture(scope="module")
+def house(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    """A server that audits, with the objects of `test_hidden`."""
+    url, folder = make_database(), tmp_path_factory.mktemp("costs")
+    settings = Settings(
+        warehouse=str(folder), database_url=url, authorization="grants", admins=ADMIN, audit="table", data_dir=Path()
+    )
+    application = make_application(settings, url)
+    root, owner = Client(application, ADMIN), Client(application, HIDDEN.user)
+    root.create_database(Database(name=HIDDEN.database, ownerName=HIDDEN.user))
+    root.create_database(Database(name=SHOWN, ownerName="patron"))
+    fill(owner, HIDDEN.database, HIDDEN.table)
+    root.create_table(table(SHOWN, "seen", [("ds", "string")], owner="patron"))
+    refer(root)
+    grant(root, on_table(SHOWN, "seen"), "INSERT", "stranger")
+    yield application
+    application.close()
+
+
+def cost(application: Application, user: str, name: str, *arguments: Any) -> list[str]:
+    """Returns the SQL statements of a call, without what differs between two names of the same length."""
+    client = Client(application, user)
+    getattr(client, name)  # the client is not what costs
+    with counted(application) as statements, suppress(Exception):  # the answers are compared by `test_hidden`
+        getattr(client, name)(*arguments)
+    return [re.sub(r"\d+|'[^']*'", "#", text) for text in statements]
+
+
+@pytest.mark.parametrize("name", [name for name, method in served().items() if method.fields and name not in LEFT_OUT])
+def test_a_hidden_object_costs_what_a_missing_one_costs(house: Application, name: str) -> None:
+    method = served()[name]
+    cost(house, "stranger", "get_table", SHOWN, "seen")  # reads the grants
+    for _ in range(2):  # a decision that is remembered must not show, either
+        missing, hidden = (cost(house, "stranger", name, *arguments_of(method, names)) for names in (MISSING, HIDDEN))
+        assert hidden == missing
+
+
+@pytest.mark.parametrize("kind", [HiveObjectType.PARTITION, HiveObjectType.COLUMN, HiveObjectType.DATABASE])
+def test_a_listing_of_privileges_does_not_tell_what_exists(house: Application, kind: int) -> None:
+    """With a wrong number of partition values, which the server rejects for a table that the caller may see."""
+    asked = [HiveObjectRef(kind, names.database, names.table, ["1", "2"]) for names in (HIDDEN, MISSING)]
+    stranger = Client(house, "stranger")
+    assert [stranger.list_privileges("stranger", 1, ref) for ref in asked] == [[], []]
+    assert len({tuple(cost(house, "stranger", "list_privileges", "stranger", 1, ref)) for ref in asked}) == 1
+
+
+def test_writes_and_locks_of_others_cost_what_missing_ones_cost(house: Application) -> None:
+    owner = Client(house, HIDDEN.user)
+    write = begin(owner, (HIDDEN.database, HIDDEN.table))
+    component = LockComponent(LockType.SHARED_READ, LockLevel.TABLE, HIDDEN.database, HIDDEN.table)
+    lock = owner.lock(LockRequest([component], None, HIDDEN.user, "h")).lockid
+    unknown = f"{write}9"
+    pairs = {
+        "unlock": (UnlockRequest(lock), UnlockRequest(UNKNOWN)),
+        "end_write": (write, unknown),
+        "renew_write": (RenewWriteRequest(write, []), RenewWriteRequest(unknown, [])),
+        "publish": (PublishRequest(SHOWN, "seen", write, []), PublishRequest(SHOWN, "seen", unknown, [])),
+    }
+    for name, (others, missing) in pairs.items():
+        assert cost(house, "stranger", name, others) == cost(house, "stranger", name, missing), name
+
+
+def test_rejected_calls_about_hidden_objects_are_audited(house: Application) -> None:
+    cost(house, "prober", "get_database", HIDDEN.database)
+    assert house._audit is not None
+    house._audit.write_waiting()  # a timer does it, too
+    with house._store.read() as work:
+        lines = work.audit.select(None, None, "prober", 10)
+    assert [(line.method, line.objects, line.outcome) for line in lines] == [
+        ("get_database", [HIDDEN.database], "refused")
+    ]
