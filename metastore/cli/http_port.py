@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from metastore.background.timer import Timer
+from metastore.cli.console import make_console
 from metastore.errors import MetastoreError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
@@ -73,7 +74,8 @@ def run_http_port(
 
     pages = Pages(metrics, DatabaseProbe(database_gauges), other_gauges, settings.metrics_hive_names)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
-    return serve(make_application(pages, token=token, allowed_hosts=allowed_hosts), listener, lifeline)
+    application = make_application(pages, make_console(settings, url), token=token, allowed_hosts=allowed_hosts)
+    return serve(application, listener, lifeline)
 
 
 class _SlowGauges:

@@ -47,13 +47,13 @@ class Listeners(Section):
     http_host: str = text("127.0.0.1", "IP address of the HTTP listener. 0.0.0.0 listens on all interfaces.")
     http_port: int | None = number(
         None,
-        "TCP port of the HTTP listener, which serves /metrics and /health. 0 picks a free port. Unset: no HTTP "
-        "listener.",
+        "TCP port of the HTTP listener, which serves /metrics, /health and the console. 0 picks a free port. "
+        "Unset: no HTTP listener.",
         low=0,
         high=65535,
     )
     http_allowed_hosts: str = text(
-        "", "Host names, separated by commas, under which clients may request /calls.", separator=","
+        "", "Host names, separated by commas, under which clients may request /calls and the console.", separator=","
     )
     http_token_file: Path | None = path("File of the token for /calls. Unset: http.token in the data directory.")
     workers: int = number(

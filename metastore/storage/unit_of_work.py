@@ -51,6 +51,7 @@ from metastore.storage.repositories.privileges import Privileges
 from metastore.storage.repositories.retired_locations import RetiredLocations
 from metastore.storage.repositories.roles import Roles
 from metastore.storage.repositories.runtime_statistics import RuntimeStatistics
+from metastore.storage.repositories.search import Search
 from metastore.storage.repositories.servers import Servers
 from metastore.storage.repositories.shared_descriptors import SharedDescriptors
 from metastore.storage.repositories.tables import Tables
@@ -125,6 +126,7 @@ class UnitOfWork:
     file_operations = _Repository(FileOperations)
     drops = _Repository(Drops)
     retired_locations = _Repository(RetiredLocations)
+    search = _Repository(Search)
     servers = _Repository(Servers)
     lineage = _Repository(Lineages)
     shared_descriptors = _Repository(SharedDescriptors)

@@ -17,14 +17,18 @@ OPEN_PATHS: Final = frozenset({"/metrics", "/health/live", "/health/ready"})
 them under any host name."""
 
 
+TOKEN_PATHS: Final = "/calls"  # noqa: S105 - a path
+"""Paths below need the token. The pages of the console authenticate users themselves."""
+
+
 class AccessControl:
     """Middleware that protects every path outside OPEN_PATHS.
 
-    A request needs two things:
-
-    - A Host header with `localhost`, the IP address that the client is connected to, or one of `allowed_hosts`. A web
-      page on a domain that resolves to this server (DNS rebinding) sends the name of its own domain, and is rejected.
-    - The header `Authorization: Bearer TOKEN`. Without a token in the configuration, every request is rejected.
+    - A request needs a Host header with `localhost`, the IP address that the client is connected to, or one of
+      `allowed_hosts`. A web page on a domain that resolves to this server (DNS rebinding) sends the name of its own
+      domain, and is rejected.
+    - Below TOKEN_PATHS, it also needs the header `Authorization: Bearer TOKEN`. Without a token in the configuration,
+      every such request is rejected.
     """
 
     def __init__(self, app: ASGIApp, *, token: str | None, allowed_hosts: Collection[str]) -> None:
@@ -45,6 +49,8 @@ class AccessControl:
                 "Host header rejected. Use localhost or the server's IP address, or set METASTORE_HTTP_ALLOWED_HOSTS.\n"
             )
             return PlainTextResponse(text, 403)
+        if not f"{scope['path']}/".startswith(f"{TOKEN_PATHS}/"):
+            return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"
         if self._token and is_bearer and secrets.compare_digest(token.strip().encode(), self._token.encode()):

@@ -17,7 +17,8 @@ from starlette.routing import Route
 from metastore.monitoring.exposition import render
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
-from metastore.web.access import AccessControl
+from metastore.web.access import TOKEN_PATHS, AccessControl
+from metastore.web.console.routes import Console
 from metastore.web.probe import DatabaseProbe
 
 _NO_WORKER: Final = "no worker process is running"
@@ -64,8 +65,10 @@ class Pages:
         return any(pid and Path(f"/proc/{pid}/stat").exists() for pid in pids)
 
 
-def make_application(pages: Pages, *, token: str | None, allowed_hosts: Collection[str]) -> Starlette:
-    """Returns the application. `token` and `allowed_hosts`: see `AccessControl`."""
+def make_application(
+    pages: Pages, console: Console | None = None, *, token: str | None, allowed_hosts: Collection[str]
+) -> Starlette:
+    """Returns the application. `console`: None to serve no pages. `token`, `allowed_hosts`: see `AccessControl`."""
     routes = {
         "/metrics": pages.show_metrics,
         "/health/live": pages.live,
@@ -74,11 +77,13 @@ def make_application(pages: Pages, *, token: str | None, allowed_hosts: Collecti
         "/calls/now": pages.calls_in_flight,
     }
 
-    async def not_found(_: Request, __: Exception) -> Response:
+    async def not_found(request: Request, _: Exception) -> Response:
+        if console and not request.url.path.startswith(TOKEN_PATHS):
+            return await console.site.missing(request)
         return PlainTextResponse(f"Not found. Paths: {' '.join(routes)}\n", 404)
 
     return Starlette(
-        routes=[Route(path, handler) for path, handler in routes.items()],
+        routes=[Route(path, handler) for path, handler in routes.items()] + (console.routes() if console else []),
         middleware=[Middleware(AccessControl, token=token, allowed_hosts=allowed_hosts)],
         exception_handlers={404: not_found},
     )

@@ -81,4 +81,6 @@ def test_without_a_token_every_request_is_rejected() -> None:
 def test_only_the_open_paths_need_neither() -> None:
     assert all(status(path, {}) == 200 for path in OPEN_PATHS)
     assert status("/metrics/", {}) == 403
+    assert status("/calls", {"Host": "localhost"}) == 401
+    assert status("/callsx", {"Host": "localhost"}) == 200  # of the console, which authenticates users itself
     assert status("//metrics", {}) == 403

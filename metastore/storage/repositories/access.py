@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, bindparam, select, text, union
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.domain.privileges import ADMIN, ANY_LOCATION, PUBLIC, CallerGrants, Right, Securable, inherited
+from metastore.domain.privileges import ADMIN, ANY_LOCATION, PUBLIC, CallerGrants, Right, Securable
 from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.visibility import OWNED, WHOLE, owners, seeing
 from metastore.storage.schema import (
     databases,
     functions,
@@ -63,16 +64,14 @@ _GRANTED = f"""ARRAY(
 )"""  # noqa: S608 - constants
 _GRANTED_TO_ME = _GRANTED.format(table="t", grantees=":grantees")
 
-# True if the caller owns the object as a user, or through a group or role.
-_OWNED = "coalesce({table}.owner_type, 1) || ':' || {table}.owner = ANY (cast(:grantees AS text[]))"
 _TABLE_IS_VISIBLE = f"""(
-    {_OWNED.format(table="t")}
+    {OWNED.format(table="t")}
     OR EXISTS (SELECT FROM privileges AS p WHERE p.table_id = t.id
                AND p.principal_type || ':' || p.principal = ANY (cast(:grantees AS text[])))
 )"""
 _WITHIN = f"""(
     EXISTS (SELECT FROM tables AS t WHERE t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[]))
-            AND {_OWNED.format(table="t")})
+            AND {OWNED.format(table="t")})
     OR EXISTS (SELECT FROM privileges AS p JOIN tables AS t ON t.id = p.table_id
                JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS held(kind, name)
                  ON p.principal_type = held.kind AND p.principal = held.name
@@ -90,30 +89,24 @@ _FIND = text(f"""
     ORDER BY wanted.number
 """)  # noqa: S608 - constants
 
-# Databases whose objects are all visible to the caller: through grants on them or on their catalog, or as their owner.
-_WHOLE = f"""(
-    d.id = ANY (cast(:seen_databases AS bigint[])) OR d.catalog = ANY (cast(:seen_catalogs AS text[]))
-    OR (coalesce(d.owner_type, 1) || ':' || d.owner = ANY (cast(:grantees AS text[]))
-        AND NOT (d.owner_type = 2 AND d.owner = '{PUBLIC}'))
-)"""
 _VISIBLE_TABLES = text(f"""
     SELECT wanted.number, t.create_time
     FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, name, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
     JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
-    WHERE {_WHOLE} OR {_TABLE_IS_VISIBLE}
+    WHERE {WHOLE} OR {_TABLE_IS_VISIBLE}
 """)  # noqa: S608 - constants
 _VISIBLE_DATABASES = text(f"""
     SELECT wanted.number FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
-    WHERE {_WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN}
+    WHERE {WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN}
 """)  # noqa: S608 - constants
 _VISIBLE_CATALOGS = text(f"""
     SELECT c.name FROM catalogs AS c WHERE EXISTS (
         SELECT FROM databases AS d WHERE d.catalog = c.name
-        AND ({_WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN})
+        AND ({WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN})
     )
 """)  # noqa: S608 - constants
 
@@ -220,7 +213,7 @@ class Access:
 
         For a missing table of an existing database the result describes the database.
         """
-        values = _named(names) | {"grantees": grants.grantees, **_owners(grants)}
+        values = _named(names) | {"grantees": grants.grantees, **owners(grants)}
         rows = self._connection.execute(_FIND, values)
         return [None if row[2] is None else Securable(*row[1:]) for row in rows]
 
@@ -292,19 +285,19 @@ class Access:
     def seen_tables(self, names: Iterable[TableName], grants: CallerGrants) -> dict[TableName, int]:
         """Returns the existing tables that the caller may see, with their creation times."""
         ordered = sorted(set(names))
-        values = _named(ordered) | _seeing(grants, tables=True)
+        values = _named(ordered) | seeing(grants, tables=True)
         rows = self._connection.execute(_VISIBLE_TABLES, values)
         return {ordered[number - 1]: made for number, made in rows}
 
     def seen_databases(self, names: Iterable[DatabaseName], grants: CallerGrants) -> set[DatabaseName]:
         """Returns the existing databases that the caller may see."""
         ordered = sorted(set(names))
-        rows = self._connection.execute(_VISIBLE_DATABASES, _named(ordered) | _seeing(grants, tables=False))
+        rows = self._connection.execute(_VISIBLE_DATABASES, _named(ordered) | seeing(grants, tables=False))
         return {ordered[number - 1] for (number,) in rows}
 
     def seen_catalogs(self, grants: CallerGrants) -> set[str]:
         """Returns the catalogs in which the caller may see a database."""
-        return set(self._connection.execute(_VISIBLE_CATALOGS, _seeing(grants, tables=False)).scalars())
+        return set(self._connection.execute(_VISIBLE_CATALOGS, seeing(grants, tables=False)).scalars())
 
 
 def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:
@@ -312,23 +305,4 @@ def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:
         "catalogs": [name.catalog for name in names],
         "databases": [name.database if isinstance(name, TableName) else name.name for name in names],
         "names": [name.name if isinstance(name, TableName) else None for name in names],
-    }
-
-
-def _owners(grants: CallerGrants) -> dict[str, Any]:
-    pairs = [grantee.split(":", 1) for grantee in grants.grantees]
-    return {"kinds": [int(kind) for kind, _ in pairs], "owners": [name for _, name in pairs]}
-
-
-def _seeing(grants: CallerGrants, *, tables: bool) -> dict[str, Any]:
-    """Returns the parameters of the visibility queries.
-
-    `tables`: only grants on a database that its tables inherit make the tables visible.
-    """
-    on_databases = [number for number, held in grants.databases.items() if not tables or inherited(held)]
-    return {
-        "grantees": grants.grantees,
-        "seen_databases": on_databases,
-        "seen_catalogs": [name for name, held in grants.catalogs.items() if inherited(held)],
-        **_owners(grants),
     }

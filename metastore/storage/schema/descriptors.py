@@ -5,9 +5,10 @@ A table or partition refers to one descriptor. A hundred thousand partitions of 
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
 
 from metastore.storage.schema.base import Texts, digest_column, encoded_column, id_column, json_column, metadata
+from metastore.storage.schema.words import COLUMN_WORDS
 
 column_lists = Table(
     "column_lists",
@@ -16,6 +17,7 @@ column_lists = Table(
     digest_column(),
     json_column("columns"),  # [{"name", "type", "comment"}]
     encoded_column(),
+    Index("column_lists_words_idx", text(COLUMN_WORDS), postgresql_using="gin"),
 )
 
 storage_formats = Table(

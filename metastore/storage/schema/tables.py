@@ -13,6 +13,7 @@ from metastore.storage.schema.base import (
     json_column,
     metadata,
 )
+from metastore.storage.schema.words import TABLE_WORDS
 
 tables = Table(
     "tables",
@@ -40,6 +41,8 @@ tables = Table(
     UniqueConstraint("database_id", "name"),
     Index("tables_database_id_owner_idx", "database_id", "owner"),
     indexed_location("tables"),
+    Index("tables_name_idx", "name", "id"),
+    Index("tables_words_idx", text(TABLE_WORDS), postgresql_using="gin"),
 )
 
 # No foreign key to partitions: deleting a hundred thousand of them must not check this table for each. The repository

@@ -1,0 +1,63 @@
+"""Connects the console with the database, the users and the services."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from metastore.background.audit import audit_writing
+from metastore.domain.privileges import Admins
+from metastore.identity import AuthenticationFailedError, Identity
+from metastore.security.authenticator import make_authenticator
+from metastore.security.groups import Groups
+from metastore.security.listener_settings import listeners
+from metastore.services.authorization.authorization import Authorization
+from metastore.services.entry.audit import AuditService
+from metastore.services.entry.search import SearchService
+from metastore.settings import Settings
+from metastore.storage.postgres.engine import make_engine
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse.filesystem import Warehouse
+from metastore.web.console.catalog import CatalogPages
+from metastore.web.console.gate import Gate
+from metastore.web.console.routes import Console
+from metastore.web.console.sessions import Sessions
+from metastore.web.console.site import Page, Site
+
+_CONNECTIONS: Final = 3  # pages that read the database at the same time
+_TIMEOUT: Final = 5.0  # seconds for a statement, and to wait for a connection
+
+
+def make_console(settings: Settings, url: str) -> Console:
+    """Returns the console. It has its own few database connections, so that pages never wait for calls, or calls for
+    pages. Raises ConfigurationError.
+    """
+    bounded = replace(settings, pool_size=_CONNECTIONS, pool_timeout=_TIMEOUT)
+    engine = make_engine(bounded, url, statement_timeout=_TIMEOUT, application="metastore console")
+    store = Store(engine, bounded)
+    warehouse = Warehouse(settings.warehouse, settings.roots)
+    rights = None
+    if settings.authorization != "off":
+        rights = Authorization(store, Admins.parsed(settings.admins), warehouse.roots)
+    groups = Groups(settings)
+    return Console(Site(_gate(settings, store), groups.of, _CONNECTIONS), _pages(store, rights))
+
+
+def _pages(store: Store, rights: Authorization | None) -> list[Page]:
+    return [*CatalogPages(SearchService(store, rights)).pages()]
+
+
+def _gate(settings: Settings, store: Store) -> Gate:
+    """Returns the authentication of the console: the same users as the listeners'."""
+    methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
+    audit = AuditService(store, 0.0) if settings.audit != "off" else None
+    if audit:
+        audit_writing(audit).start()
+    record = audit.login_failed if audit else lambda *_: None
+    # Browsers have no delegation tokens: the console offers PLAIN only.
+    authenticator = make_authenticator(settings, _reject_token, set, record)
+    return Gate(authenticator, methods, Sessions(authenticator.ended, settings.session_max_age))
+
+
+def _reject_token(_: bytes) -> tuple[bytes, Identity]:
+    raise AuthenticationFailedError("The console accepts no delegation tokens")

@@ -1,0 +1,14 @@
+"""What a caller may see, for queries over many tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from metastore.services.authorization.authorization import Authorization
+from metastore.storage.queries.visibility import EVERYTHING, seeing
+
+
+def scope(rights: Authorization | None) -> Mapping[str, Any]:
+    """Returns the parameters of visibility conditions for the caller. `rights`: None if callers see everything."""
+    return seeing(rights.grants(), tables=True) if rights else EVERYTHING

@@ -1,0 +1,174 @@
+"""Serves pages: lets the visitor in, reads the data in a thread, and renders it as HTML or JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from metastore.context import Caller, caller
+from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError, UnavailableError
+from metastore.identity import AuthenticationFailedError, AuthenticationUnavailableError
+from metastore.web.console.gate import ClosedError, ForeignFormError, Gate, LoginRequiredError, Visitor, login_path
+from metastore.web.console.parameters import Parameters
+from metastore.web.console.rendering import render
+
+log = logging.getLogger("metastore.console")
+
+_NICE: Final = 10  # the kernel prefers the threads for calls
+_SECURITY_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers would hide the origin of the login form
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Vary": "Cookie, Authorization, Accept",
+}
+Data = dict[str, Any]
+_SCHEMES: Final = 'Basic realm="metastore", Bearer'
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page.
+
+    Attributes:
+        path: Starlette's pattern of its address.
+        template: the file that renders its data.
+        read: returns its data, which is also its JSON twin. Runs in a thread, with the visitor as the caller.
+        picture: adds what only the HTML page needs, such as the coordinates of a picture.
+    """
+
+    path: str
+    template: str
+    read: Callable[[Parameters], Data]
+    picture: Callable[[Data], Data] = lambda data: data
+
+
+class Site:
+    """Serves pages to visitors. `groups` returns the groups of a user. At most `threads` pages are read at a time."""
+
+    def __init__(self, gate: Gate, groups: Callable[[str], list[str]], threads: int) -> None:
+        self._gate = gate
+        self._groups = groups
+        self._executor = ThreadPoolExecutor(threads, "console", initializer=_be_nice)
+
+    async def page(self, page: Page, request: Request) -> Response:
+        """Answers a request for a page."""
+        as_json = _wants_json(request)
+        visitor = None
+        try:
+            visitor = await self._gate.visitor(request)
+            parameters = Parameters(request.path_params, request.query_params)
+            data = await self._run(visitor, lambda: page.read(parameters))
+            if as_json:
+                return _secured(JSONResponse(data))
+            text = await self._run(
+                visitor, lambda: render(page.template, page.picture(data), self._view(request, visitor))
+            )
+            return _secured(HTMLResponse(text))
+        except LoginRequiredError:
+            if as_json:
+                return self._error(request, None, 401, "Log in: send a password (Basic) or a JWT (Bearer)")
+            return _secured(RedirectResponse(login_path(request), 303))
+        except Exception as error:  # noqa: BLE001 - `_failed` logs what it does not expect
+            return self._failed(request, visitor, error)
+
+    async def login(self, request: Request) -> Response:
+        """`/login`: shows the form, or checks it."""
+        try:
+            if request.method == "POST":
+                return _secured(await self._gate.log_in(request))
+            self._gate.check_open(request)
+            data = {"next": request.query_params.get("next", "/"), "error": ""}
+            return _secured(HTMLResponse(render("login.html", data, self._view(request, None))))
+        except AuthenticationFailedError as error:
+            status = 503 if isinstance(error, AuthenticationUnavailableError) else 401
+            data = {"next": request.query_params.get("next", "/"), "error": _one_line(error)}
+            return _secured(HTMLResponse(render("login.html", data, self._view(request, None)), status))
+        except Exception as error:  # noqa: BLE001 - `_failed` logs what it does not expect
+            return self._failed(request, None, error)
+
+    async def logout(self, request: Request) -> Response:
+        """`POST /logout`: ends the session."""
+        try:
+            return _secured(await self._gate.log_out(request))
+        except ForeignFormError as error:
+            return self._failed(request, None, error)
+
+    async def missing(self, request: Request) -> Response:
+        """Answers requests for addresses without a page."""
+        return self._error(request, None, 404, "This address has no page")
+
+    async def _run(self, visitor: Visitor, function: Callable[[], Any]) -> Any:
+        def called() -> Any:
+            groups = self._groups(visitor.user) if visitor.user else []
+            caller.set(Caller(visitor.peer, visitor.user, groups, authentication=visitor.method))
+            return function()
+
+        return await asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, called)
+
+    def _failed(self, request: Request, visitor: Visitor | None, error: Exception) -> Response:
+        match error:
+            case NotFoundError():
+                return self._error(request, visitor, 404, _one_line(error))
+            case PermissionDeniedError():
+                return self._error(request, visitor, 403, _one_line(error))
+            case UnavailableError() | AuthenticationUnavailableError():
+                return self._error(request, visitor, 503, _one_line(error))
+            case MetastoreError():
+                return self._error(request, visitor, 400, _one_line(error))
+            case AuthenticationFailedError():
+                return self._error(request, visitor, 401, _one_line(error))
+            case ClosedError():
+                return self._error(request, visitor, 403, _one_line(error))
+            case ForeignFormError():
+                return self._error(request, visitor, 403, "The form was sent by another web site")
+        log.error("the page %s failed", request.url.path, exc_info=error)
+        return self._error(request, visitor, 500, "The server has failed to make this page; its log has the reason")
+
+    def _error(self, request: Request, visitor: Visitor | None, status: int, text: str) -> Response:
+        headers = {"WWW-Authenticate": _SCHEMES} if status == 401 and _wants_json(request) else {}
+        if _wants_json(request):
+            return _secured(JSONResponse({"error": text}, status, headers=headers))
+        page = render("error.html", {"status": status, "error": text}, self._view(request, visitor))
+        return _secured(HTMLResponse(page, status, headers=headers))
+
+    def _view(self, request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
+        """Returns what every template may use, besides the data of its page."""
+        twin = request.url.include_query_params(format="json")
+        return {
+            "path": request.url.path,
+            "query": dict(request.query_params),
+            "user": visitor.user if visitor else None,
+            "json_address": f"{twin.path}?{twin.query}",
+        }
+
+
+def _wants_json(request: Request) -> bool:
+    wanted = request.query_params.get("format")
+    return wanted == "json" if wanted else "application/json" in request.headers.get("accept", "")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _secured(response: Response) -> Response:
+    response.headers.update(_SECURITY_HEADERS)
+    return response
+
+
+def _be_nice() -> None:
+    with suppress(OSError):  # a sandbox may forbid it
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)

@@ -1,0 +1,76 @@
+"""Servers with a console: an open one, and one with users and rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.client import Credentials, connect
+from metastore.security.passwords import PasswordFile
+from tests.fixtures.server import Server, connected, running
+from tests.wire.console.visiting import Visitor
+from tests.wire.monitoring.pages import HTTP
+
+ADMIN, LOW = "root", "low"
+PASSWORDS = {ADMIN: "root's password", LOW: "low's password", "reader": "reader's password"}
+
+
+@dataclass(frozen=True)
+class Console:
+    """A server and the address of its console."""
+
+    server: Server
+    url: str
+
+    def visitor(self, user: str | None = None) -> Visitor:
+        """Returns a visitor, who has logged in if `user` is given."""
+        visitor = Visitor(self.url)
+        if user:
+            assert visitor.log_in(user, PASSWORDS[user]).status == 303
+        return visitor
+
+    @contextmanager
+    def client(self, user: str | None = None) -> Iterator[Any]:
+        """Yields a Thrift client."""
+        if user is None:
+            with connected(self.server) as client:
+                yield client
+        else:
+            with connect(self.server.uri, credentials=Credentials(user=user, password=PASSWORDS[user])) as client:
+                yield client.methods
+
+
+@pytest.fixture(scope="module")
+def console(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A console without authentication, on loopback."""
+    with running(make_database(), tmp_path_factory.mktemp("console"), "--http-port", "0") as server:
+        found = HTTP.search(server.ready)
+        assert found
+        yield Console(server, found[1])
+
+
+@pytest.fixture(scope="module")
+def password_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("console-passwords") / "users"
+    for user, password in PASSWORDS.items():
+        PasswordFile(path).add(user, password)
+    return path
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory, password_file: Path
+) -> Iterator[Console]:
+    """A console with passwords and grants."""
+    options = ["--authentication", "password", "--password-file", str(password_file)]
+    options += ["--allow-password-without-tls", "true", "--authorization", "grants", "--admins", ADMIN]
+    folder = tmp_path_factory.mktemp("guarded-console")
+    with running(make_database(), folder, "--http-port", "0", "--audit", "table", *options) as server:
+        found = HTTP.search(server.ready)
+        assert found
+        yield Console(server, found[1])
