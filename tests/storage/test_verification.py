@@ -40,7 +40,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 # Columns that are not part of the bytes: identities, versions, values set by other rows or by the server.
 APART = {
     "databases": {"id", "version"},
-    "tables": {"id", "database_id", "descriptor_id", "version", "write_token"},
+    "tables": {"id", "database_id", "descriptor_id", "version", "write_token", "hive_sd_id"},
     "partitions": {"id", "table_id", "version"},
     "column_statistics": {"table_id", "partition_id", "engine", "analyzed_at"},
     "table_constraints": {"id", "table_id", "position", "parent_table_id"},

@@ -5,7 +5,7 @@ A table or partition refers to one descriptor. A hundred thousand partitions of 
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Identity, Index, Integer, Table, Text, text
 
 from metastore.storage.schema.base import Texts, digest_column, encoded_column, id_column, json_column, metadata
 from metastore.storage.schema.words import COLUMN_WORDS
@@ -54,6 +54,8 @@ skew_values = Table(
     Column("skew_id", BigInteger, ForeignKey("skew_specifications.id", ondelete="CASCADE"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("value", Texts, nullable=False),
+    # The id of the value in the views of Hive's schema, above all ids of skewed locations.
+    Column("id", BigInteger, Identity(always=True, start=2**52), nullable=False, unique=True),
 )
 
 storage_descriptors = Table(

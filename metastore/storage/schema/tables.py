@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Computed,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
 
 from metastore.storage.schema.base import (
     Name,
@@ -38,6 +50,8 @@ tables = Table(
     # have seen none.
     Column("write_token", Text, nullable=False, unique=True),
     Column("owner_type", Integer),  # Hive's PrincipalType; null means a user
+    # The descriptor's id in the views of Hive's schema (migrations/hive_schema), above all ids of partitions.
+    Column("hive_sd_id", BigInteger, Computed(f"{2**52} + id", persisted=True), unique=True),
     UniqueConstraint("database_id", "name"),
     Index("tables_database_id_owner_idx", "database_id", "owner"),
     indexed_location("tables"),

@@ -1,0 +1,33 @@
+"""Hive's schema as read-only views, for tools that read the database of a metastore by SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0024"
+down_revision = "0023"
+branch_labels = None
+depends_on = None
+
+FOLDER = Path(__file__).parents[1] / "hive_schema"
+FILES = ("functions", "objects", "statistics", "privileges", "events", "absent", "lower_case")
+
+FIRST_SD_ID = 2**52
+"""Descriptors of tables have ids from here, those of partitions the ids of the partitions. JSON can express both."""
+
+
+def upgrade() -> None:
+    """Creates the views of the schema `hive`, and two columns of ids that these need."""
+    op.execute(
+        f"ALTER TABLE tables ADD COLUMN hive_sd_id bigint GENERATED ALWAYS AS ({FIRST_SD_ID} + id) STORED, "
+        "ADD CONSTRAINT tables_hive_sd_id_key UNIQUE (hive_sd_id)"
+    )
+    op.execute(
+        f"ALTER TABLE skew_values ADD COLUMN id bigint GENERATED ALWAYS AS IDENTITY (START WITH {FIRST_SD_ID}), "
+        "ADD CONSTRAINT skew_values_id_key UNIQUE (id)"
+    )
+    op.execute("CREATE SCHEMA IF NOT EXISTS hive")
+    for name in FILES:
+        op.execute((FOLDER / f"{name}.sql").read_text())
