@@ -98,7 +98,7 @@ COMMENT ON FUNCTION hive.thrift_value IS 'Decodes the value of this Thrift type 
     'is an object by field number, a map an array of keys and values in turn, a double a text, a text or binary the hexadecimal digits of its bytes.';
 
 CREATE FUNCTION hive.thrift_struct(fields bytea) RETURNS jsonb LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
-$$ SELECT value FROM hive.thrift_value(fields, 12, 0) $$;
+$$ SELECT value FROM hive.thrift_value(fields || ''::bytea, 12, 0) $$;  -- decompressed once
 
 CREATE FUNCTION hive.thrift_field(fields bytea, wanted int) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -107,6 +107,7 @@ DECLARE
     kind int;
     field int;
 BEGIN
+    fields := fields || ''::bytea;  -- decompressed once, not by each get_byte
     WHILE at < octet_length(fields) LOOP
         kind := get_byte(fields, at);
         EXIT WHEN kind = 0;
@@ -116,16 +117,13 @@ BEGIN
         IF field = wanted THEN
             RETURN (SELECT value FROM hive.thrift_value(fields, kind, at));
         END IF;
-        at := CASE kind
-            WHEN 2 THEN at + 1
-            WHEN 3 THEN at + 1
-            WHEN 6 THEN at + 2
-            WHEN 8 THEN at + 4
-            WHEN 4 THEN at + 8
-            WHEN 10 THEN at + 8
-            WHEN 11 THEN at + 4 + hive.int32_at(fields, at)
-            ELSE (SELECT after FROM hive.thrift_value(fields, kind, at))
-        END;
+        IF kind = 11 THEN
+            at := at + 4 + hive.int32_at(fields, at);
+        ELSIF kind = 8 THEN
+            at := at + 4;
+        ELSE
+            SELECT after INTO at FROM hive.thrift_value(fields, kind, at);
+        END IF;
     END LOOP;
     RETURN NULL;
 END $$;
@@ -146,10 +144,7 @@ BEGIN
     IF octet_length(bytes) > 0 AND get_byte(bytes, 0) > 127 THEN
         number := number - power(256::numeric, octet_length(bytes));
     END IF;
-    IF scale < 0 THEN
-        RETURN round(number * power(10::numeric, -scale));
-    END IF;
-    RETURN round(number / power(10::numeric, scale), scale);
+    RETURN (number || 'e' || -scale)::numeric;  -- exact, which a division is not
 END $$;
 COMMENT ON FUNCTION hive.decimal_of IS 'The text of a Decimal of hive_metastore.thrift: an unscaled big-endian integer and its scale.';
 
