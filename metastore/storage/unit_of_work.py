@@ -19,7 +19,7 @@ from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
 from metastore.storage.cache import Cache
 from metastore.storage.postgres.driver import run
-from metastore.storage.postgres.exceptions import translate, translated
+from metastore.storage.postgres.exceptions import DATABASE_ERRORS, raise_translated, translate
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.access import VERSION, Access
@@ -79,7 +79,7 @@ class UnknownCommit(NamedTuple):
 
 
 class _Repository(Generic[_R]):
-    """Creates a repository when it is first used: a call uses few of the thirty."""
+    """Creates a repository when it is first used: a call uses few of the forty."""
 
     def __init__(self, make: Callable[[Connection], _R]) -> None:
         self._make = make
@@ -133,6 +133,8 @@ class UnitOfWork:
 
     def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:
         self._connection = connection
+        self._tails = tails
+        self._names = names
         self._in_transaction = False
         self._number = ""  # PostgreSQL's id of the transaction
         self.unknown: UnknownCommit | None = None  # set if the commit's outcome is unknown
@@ -141,16 +143,31 @@ class UnitOfWork:
         self._listed: set[int] = set()  # ids of tables whose partition lists change
         self._privileges_change = False
         self.note: AuditNote | None = None  # line of the audit trail to write with the commit
-        descriptors = self._descriptors = Descriptors(connection, tails)
-        self.tables = Tables(connection, descriptors)
-        self.partitions = Partitions(connection, descriptors)
-        self.partitions_write = PartitionsWrite(connection, descriptors, self._listed)
-        self.partition_names = PartitionNames(connection, names)
+
+    @cached_property
+    def _descriptors(self) -> Descriptors:
+        return Descriptors(self._connection, self._tails)
 
     @cached_property
     def access(self) -> Access:
         """Queries for authorization decisions."""
         return Access(self._connection, self._descriptors)
+
+    @cached_property
+    def tables(self) -> Tables:
+        return Tables(self._connection, self._descriptors)
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        return Partitions(self._connection, self._descriptors)
+
+    @cached_property
+    def partitions_write(self) -> PartitionsWrite:
+        return PartitionsWrite(self._connection, self._descriptors, self._listed)
+
+    @cached_property
+    def partition_names(self) -> PartitionNames:
+        return PartitionNames(self._connection, self._names)
 
     def change_privileges(self) -> None:
         """Raises the version of privileges with the commit: all servers then discard cached privileges."""
@@ -266,7 +283,7 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
         """Yields a unit of work in autocommit mode: each statement sees everything that is committed when it starts."""
-        with translated(), self._pool.connection() as connection:
+        with self._connection() as connection:
             yield UnitOfWork(connection, self._tails, self._names)
 
     @contextmanager
@@ -275,7 +292,7 @@ class Store:
 
         `audited`: the transaction is what the call is for, so that it writes the call's line of the audit trail.
         """
-        with translated(), self._pool.connection(writes=True) as connection:
+        with self._connection(writes=True) as connection:
             work = UnitOfWork(connection, self._tails)  # without the name cache: uncommitted names must not get into it
             if audited and (current := caller.get()) and current.note and not current.note.is_written:
                 work.note = current.note
@@ -297,8 +314,16 @@ class Store:
 
         If PostgreSQL crashes within the next second, these commits may be lost, unless a later commit was synchronous.
         """
-        with translated(), self._pool.connection(writes=True) as connection:
+        with self._connection(writes=True) as connection:
             yield UnitOfWork(connection, self._tails)
+
+    @contextmanager
+    def _connection(self, *, writes: bool = False) -> Iterator[Connection]:
+        try:
+            with self._pool.connection(writes=writes) as connection:
+                yield connection
+        except DATABASE_ERRORS as error:
+            raise_translated(error)
 
     def resolve_unknown_commits(self) -> None:
         """Undoes transactions that were committed although their callers got an error. Raises UnavailableError."""

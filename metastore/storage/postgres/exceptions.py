@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Final, NoReturn
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -73,19 +72,22 @@ _STATES: dict[str, tuple[type[MetastoreError], str]] = {
 }
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Raises domain errors for the database errors of the block."""
-    try:
-        yield
-    except PoolTimeoutError as error:
+DATABASE_ERRORS: Final = (DBAPIError, PoolTimeoutError, ValueError)
+"""The errors of SQLAlchemy and psycopg2 that `raise_translated` handles."""
+
+
+def raise_translated(error: Exception) -> NoReturn:
+    """Raises the domain error for one of `DATABASE_ERRORS`, or the error itself if it does not come from the database.
+
+    Call it in the `except` block that has caught the error.
+    """
+    if isinstance(error, PoolTimeoutError):
         raise UnavailableError("All connections to PostgreSQL are busy; raise METASTORE_POOL_SIZE") from error
-    except DBAPIError as error:
+    if isinstance(error, DBAPIError):
         raise translate(error) from error
-    except ValueError as error:  # psycopg2 rejects NUL characters before it sends the statement
-        if "NUL" in str(error):
-            raise InvalidObjectError("A text holds a NUL character, which cannot be stored") from error
-        raise
+    if isinstance(error, ValueError) and "NUL" in str(error):  # psycopg2 raises it before it sends the statement
+        raise InvalidObjectError("A text holds a NUL character, which cannot be stored") from error
+    raise error
 
 
 def translate(error: DBAPIError) -> MetastoreError:

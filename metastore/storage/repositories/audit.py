@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 
 from metastore.context import AuditNote
 from metastore.storage.postgres.driver import run
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import audit_log
 
 WRITE: Final = """
@@ -59,11 +60,8 @@ def written(note: AuditNote | None) -> dict[str, Any]:
     }
 
 
-class Audit:
+class Audit(Repository):
     """Queries on the audit trail."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def write(self, note: AuditNote) -> None:
         """Writes a line."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import catalogs, metastore_properties
 from thrift_idl.gen.hive_metastore.ttypes import Catalog
 
 _IDENTITY = "guid"
 
 
-class Catalogs:
+class Catalogs(Repository):
     """Queries on catalogs. Names are in lower case."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def find(self, name: str, *, lock: bool = False) -> Catalog | None:
         """Returns the catalog, or None. `lock`: keeps others from changing or dropping it, or adding databases."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, any_, delete, literal, select, text
+from sqlalchemy import Select, any_, delete, literal, select, text
 
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.column_statistics import statistics_row
 from metastore.storage.mapping.layout import Fields, whole_list
 from metastore.storage.postgres.arrays import is_among
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import TABLE_ITSELF, column_statistics, partitions
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
@@ -40,11 +41,8 @@ _DELETE_PAIRS = text("""
 """)
 
 
-class ColumnStatistics:
+class ColumnStatistics(Repository):
     """Queries on statistics. Column names are in lower case; None means all columns."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def of_table(self, table_id: int, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
         """Returns the statistics of the table itself, or None."""

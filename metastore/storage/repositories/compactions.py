@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, any_, delete, func, literal, or_, select, text, update
+from sqlalchemy import Row, any_, delete, func, literal, or_, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.compactions import ABORTED, ACTIVE, ENDED, INITIATED, READY_FOR_CLEANING, SUCCEEDED, WORKING
 from metastore.domain.names import DatabaseName, TableName
 from metastore.storage.postgres.clock import ago, now
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.schema import compactions
 
@@ -65,11 +66,8 @@ _PURGE = text("""
 _OF_EXISTING_TABLES: Final = compactions.c.database != ""  # requests of dropped tables wait until those are restored
 
 
-class Compactions:
+class Compactions(Repository):
     """Queries on compactions."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def request(self, table: TableName, partition: str | None, values: dict[str, Any]) -> int | None:
         """Adds a request, and returns its id; None if one is already requested or running for the object.

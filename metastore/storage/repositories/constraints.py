@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, any_, delete, insert, literal, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, and_, any_, delete, insert, literal, or_, select, true, tuple_
 
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint, constraint_row, constraint_tail
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import databases, table_constraints, tables
 from metastore.storage.schema.base import Texts
 
@@ -23,11 +24,8 @@ _JOINED = (
 _REFERENCES_EXISTING = or_(table_constraints.c.parent_table_id.is_(None), _PARENTS.c.database_id.is_not(None))
 
 
-class Constraints:
+class Constraints(Repository):
     """Queries on constraints. Names are in lower case, structs complete (`services.rules.constraints`)."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def select(self, catalog: str, condition: ColumnElement[bool], *structs: type[Any]) -> list[EncodedList[Any]]:
         """Returns one list for each kind of struct: the constraints that match, by table, name and position.

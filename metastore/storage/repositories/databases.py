@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, select, update
+from sqlalchemy import Select, bindparam, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import DatabaseName
@@ -13,6 +13,7 @@ from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.layout import Fields, whole, whole_list
 from metastore.storage.postgres.driver import Prepared
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import databases
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -38,11 +39,8 @@ _INSERT = insert(databases)
 _UPDATE = update(databases).where(databases.c.id == bindparam("replaced")).values(version=databases.c.version + 1)
 
 
-class Databases:
+class Databases(Repository):
     """Queries on databases. Names are in lower case."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def find(self, database: DatabaseName, *, lock: bool = False) -> StoredDatabase | None:
         """Returns the database, or None. `lock`: keeps others from changing or dropping it."""

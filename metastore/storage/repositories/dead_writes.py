@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, any_, delete, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, any_, delete, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.storage.postgres import clock
 from metastore.storage.postgres.clock import ago, now
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import open_write_locations, open_write_renames, open_writes, tables
 from metastore.storage.schema.base import Texts
 
@@ -38,11 +39,8 @@ class DeadWrite(NamedTuple):
     within_grace: bool
 
 
-class DeadWrites:
+class DeadWrites(Repository):
     """Queries on dead writes. `table_ids`: None for all tables, including dropped ones."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def find(self, table_ids: Sequence[int] | None) -> list[str]:
         """Returns the query ids of writes whose lease has expired or whose table was dropped.

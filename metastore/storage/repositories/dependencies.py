@@ -9,12 +9,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from metastore.domain.dependencies import Source
 from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.postgres.driver import Prepared
+from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TableRef
 
 
@@ -231,11 +232,8 @@ _UP = text(_REACHED_TABLES.format(of="dependent_id", to="base_id"))
 _DOWN = text(_REACHED_TABLES.format(of="base_id", to="dependent_id"))
 
 
-class Dependencies:
+class Dependencies(Repository):
     """Queries on dependencies."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def is_used(self, table_id: int) -> bool:
         """Tells whether tables or materialized views depend on this table (also dropped ones), or it has or stores an

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection
-
 from metastore.domain.keys import sort_key
 from metastore.domain.names import TableName
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.queries import drops as statements
+from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TableRef
 from metastore.storage.schema import TABLE_ITSELF
 
@@ -51,11 +50,8 @@ class DroppedTable(NamedTuple):
     name: str
 
 
-class Drops:
+class Drops(Repository):
     """Queries on drops."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def begin(
         self,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import Connection, any_, delete, func, literal, select, text
+from sqlalchemy import any_, delete, func, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
@@ -19,6 +19,7 @@ from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries import file_operations as statements
 from metastore.storage.queries.file_locks import BEING_MADE, EXCLUSIVE_LOCK, MOVES, RELEASE_LEASES, TRUNCATIONS
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import drops, file_operations
 
 MAKE: Final = "make"
@@ -84,11 +85,8 @@ _COLUMNS = file_operations.c
 _ALL = select(*(_COLUMNS[name] for name in statements.COLUMNS.split(", "))).order_by(_COLUMNS.id)
 
 
-class FileOperations:
+class FileOperations(Repository):
     """Queries on the journal."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def begin_making(self, number: int, locations: Sequence[str]) -> bool:
         """Records that the caller is about to create directories; False if another operation conflicts with them.

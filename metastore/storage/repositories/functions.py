@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Select, delete, insert, select, update
 
 from metastore.domain.names import DatabaseName
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.storage.mapping.functions import function_row
 from metastore.storage.mapping.layout import Fields, whole, whole_list
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import databases, functions
 from thrift_idl.gen.hive_metastore.ttypes import Function
 
@@ -24,11 +25,8 @@ class StoredFunction:
     encoded: EncodedStruct[Function]
 
 
-class Functions:
+class Functions(Repository):
     """Queries on functions. Names are in lower case, structs complete."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def find(self, database: DatabaseName, name: str, *, lock: bool = False) -> StoredFunction | None:
         """Returns the function, or None. `lock`: keeps others from changing or dropping it."""

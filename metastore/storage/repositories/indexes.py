@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, update
 
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.indexes import index_ending, index_row
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import databases, table_indexes, tables
 from thrift_idl.gen.hive_metastore.ttypes import Index
 
@@ -42,11 +43,8 @@ _REFERENCES = select(
 ).select_from(_JOINED)
 
 
-class Indexes:
+class Indexes(Repository):
     """Queries on indexes. Names are in lower case, structs complete."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def select(self, table: TableName, name: str | None = None) -> EncodedList[Index]:
         """Returns the indexes of a table, by name, or only the one of this name."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.sql.elements import ColumnElement
 
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import issued_tokens
 
 _NEXT = text(
@@ -28,11 +29,8 @@ class IssuedToken(NamedTuple):
     alive: bool
 
 
-class IssuedTokens:
+class IssuedTokens(Repository):
     """Queries on issued tokens. All times are the database's, so that servers agree."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def next(self) -> tuple[int, int]:
         """Returns the number of a new token, and the present time in ms since 1970."""

@@ -9,7 +9,9 @@ import json
 import uuid
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
+
+from metastore.storage.queries.repository import Repository
 
 _EVENT_GAP: Final = 1_000_000
 """Event numbers that a restore skips: more than a database loses that its witness has not seen."""
@@ -76,11 +78,8 @@ class Lineage(NamedTuple):
     restored: bool = False
 
 
-class Lineages:
+class Lineages(Repository):
     """Queries on the lineage."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def read(self) -> Lineage:
         """Returns the state of this database (1 statement)."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.postgres.driver import Prepared
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.base import INDEXED_LENGTH
 from metastore.warehouse import paths
 
@@ -82,13 +83,10 @@ _WRITTEN = _query("written", (_WRITTEN_BY, _OF_OTHERS))
 _RETIRED = _query("retired", ("file_operations", " AND r.kind = 'remove'"))
 
 
-class Locations:
+class Locations(Repository):
     """Lookup by location. Results are keyed by canonical locations and contain only those in use. One statement
     each.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def referred(self, locations: Iterable[str]) -> Mapping[str, Use]:
         """Finds uses by databases, tables, partitions and skewed values of any table."""

@@ -9,13 +9,14 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, or_, select, text, update
+from sqlalchemy import ColumnElement, Row, and_, delete, exists, or_, select, text, update
 
 from metastore.domain.lock_rules import Blocker, Component, ExistingLock, LockType
 from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_table
 from metastore.storage.schema import lock_components, locks, transactions
 
@@ -111,11 +112,8 @@ _GRANTED = locks.c.acquired_at.is_not(None)
 _JOINED = locks.join(lock_components, lock_components.c.lock_id == locks.c.id)
 
 
-class Locks:
+class Locks(Repository):
     """Queries on locks. `timeout`: how long a lock lives without a heartbeat of its own or of its transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def one_at_a_time(self, requested: Iterable[Component], user: str = "", limit: int = 0) -> int:
         """Serialises lock requests in these databases until the transaction ends.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import Connection, delete, exists, select, text
+from sqlalchemy import delete, exists, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
 from metastore.storage.postgres.clock import ago
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import (
     databases,
     materialized_view_rebuilds,
@@ -37,11 +38,8 @@ _OUTSIDE = text("""
 """)
 
 
-class MaterializedViews:
+class MaterializedViews(Repository):
     """Queries on materialized views."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def set_sources(self, view_id: int, sources: Sequence[TableName]) -> None:
         """Replaces the sources of a view. Tables that do not exist are left out."""

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
+from sqlalchemy import ColumnElement, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.context import caller
 from metastore.domain.events import FORMAT, PLACEHOLDER, Event, EventFilter, to_json
 from metastore.storage.postgres.driver import run
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
@@ -74,11 +75,8 @@ class Write(NamedTuple):
     info: WriteEventInfo
 
 
-class Notifications:
+class Notifications(Repository):
     """Queries on the log."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def append(self, events: Iterable[Event]) -> list[int]:
         """Appends events, and returns their numbers. For a transaction whose last statements these are."""
@@ -142,11 +140,8 @@ class Notifications:
         return self._connection.execute(delete(notification_log).where(log.event_id.in_(oldest))).rowcount
 
 
-class WriteNotifications:
+class WriteNotifications(Repository):
     """Queries on the files that transactions wrote."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, writes: Sequence[Write]) -> None:
         """Stores writes to different tables or partitions. Files of an earlier write to the same one are kept."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 
+from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TableRef
 from metastore.storage.schema import partition_events
 
 
-class PartitionEvents:
+class PartitionEvents(Repository):
     """Queries on marks. `kind`: a PartitionEventType."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def mark(self, table: TableRef, name: str, kind: int) -> None:
         """Marks a partition, which need not exist."""

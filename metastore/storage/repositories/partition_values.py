@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
-
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.sql import Condition, Sql, all_of
+from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TableRef
 
 Order = Sequence[tuple[int, bool]]
@@ -28,11 +27,8 @@ _COUNTED = """
 """
 
 
-class PartitionValues:
+class PartitionValues(Repository):
     """Queries on the partitions of one table. Condition None means all. Keys are ordered by their types."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def state(self, table: TableRef) -> str:
         """Returns a text that changes whenever the table's list of partitions changes; empty before the first

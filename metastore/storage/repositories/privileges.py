@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Text, any_, delete, func, literal, or_, select, text, update
+from sqlalchemy import BigInteger, Text, any_, delete, func, literal, or_, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.storage.mapping.privileges import object_privilege
 from metastore.storage.postgres.arrays import is_among
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import databases, partitions, privileges, tables
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType
 
@@ -115,11 +116,8 @@ _PARTITIONS = text("""
 """)
 
 
-class Privileges:
+class Privileges(Repository):
     """Queries on privileges."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def tables(self, names: Sequence[tuple[str, str | None, str | None]]) -> list[TableIds | None]:
         """Returns ids by (catalog, database, table), in order: None for a missing database, no table id for a missing

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, and_, any_, delete, func, literal, select, text
+from sqlalchemy import and_, any_, delete, func, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.storage.postgres import clock
 from metastore.storage.postgres.clock import ago
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import file_operations
 from metastore.storage.schema.base import Texts
 
@@ -78,11 +79,8 @@ _ALL = select(
 _RETIRED = and_(_COLUMNS.kind == "remove", _COLUMNS.reason == REPLACED)
 
 
-class RetiredLocations:
+class RetiredLocations(Repository):
     """Queries on replaced locations (canonical). `table_ids`: None for all tables, including dropped ones."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(
         self,

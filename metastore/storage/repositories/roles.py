@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, Text, any_, delete, insert, literal, or_, select, text, update
+from sqlalchemy import Select, Text, any_, delete, insert, literal, or_, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import role_grants, roles
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
 
 PUBLIC = "public"
 
 
-class Roles:
+class Roles(Repository):
     """Queries on roles. `kind`: a PrincipalType."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def insert(self, role: Role) -> None:
         """Adds a role. Raises AlreadyExistsError."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
+
+from metastore.storage.queries.repository import Repository
 
 _INSERT: Final = text("""
     WITH gone AS (DELETE FROM runtime_statistics WHERE created_at < now() - cast(:age AS interval))
@@ -32,11 +34,8 @@ class RuntimeStatistic(NamedTuple):
     payload: bytes
 
 
-class RuntimeStatistics:
+class RuntimeStatistics(Repository):
     """Queries on runtime statistics."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def insert(self, weight: int, payload: bytes, age: timedelta) -> None:
         """Adds statistics, and deletes those older than `age`."""

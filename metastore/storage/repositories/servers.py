@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.storage.postgres.clock import ago, now
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import metastore_properties, servers
 
 _FINISHED = "schema.finished"  # written by migrations.runner
@@ -36,11 +37,8 @@ class Registration:
         return f"metastore {self.revision}"
 
 
-class Servers:
+class Servers(Repository):
     """Queries on the workers of all servers."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def renew(self, registration: Registration, worker: int, pid: int) -> None:
         """Registers a worker, or renews its registration."""

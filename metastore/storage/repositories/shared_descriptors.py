@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, all_, any_, delete, func, literal, select, text, update
+from sqlalchemy import Column, ColumnElement, Table, all_, any_, delete, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.storage.mapping.descriptors import DIGEST_BYTES
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import (
     column_lists,
     dropped_partitions,
@@ -39,15 +40,12 @@ _UNDERWAY: Final = text("""
 """)
 
 
-class SharedDescriptors:
+class SharedDescriptors(Repository):
     """Queries on shared rows.
 
     Rows are found by the digest of their content. A retired row has its id appended to the digest, so that no query
     finds it and a new row can have the digest. It is deleted once no transaction that may have found it is running.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def unused(self, kind: str, most: int) -> list[int]:
         """Returns the ids of rows without references, the oldest first. For descriptors, only tables are checked."""

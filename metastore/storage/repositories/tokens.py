@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import delegation_tokens, master_keys
 
 
-class Tokens:
+class Tokens(Repository):
     """Queries on tokens and keys."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def insert(self, identifier: str, token: str) -> bool:
         """Stores a token; False if the identifier has one already, which is not replaced."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, Select, delete, exists, func, literal, or_, select, text, update
 
 from metastore.domain.lock_rules import LockType
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Operation
 from metastore.storage.postgres.arrays import is_among
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.schema import lock_components, locks, transaction_components, transactions, write_ids
 
@@ -53,11 +54,8 @@ _SAME_TABLE = (
 )
 
 
-class TransactionWrites:
+class TransactionWrites(Repository):
     """Queries on the components of transactions."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, transaction: int, components: Sequence[TransactionComponent]) -> None:
         """Records components of a transaction."""

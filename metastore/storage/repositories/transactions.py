@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, delete, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, case, delete, exists, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.transactions import ABORTED, COMMITTED, OPEN
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import transaction_counter, transactions, write_ids
 
 
@@ -52,11 +53,8 @@ _LISTED = (
 _COUNTER = 1  # the id of the only row
 
 
-class Transactions:
+class Transactions(Repository):
     """Queries on transactions. `timeout`: how long one lives without a heartbeat."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def count(self, new: int = 0) -> int:
         """Reserves `new` ids, and returns the last id. Locks the counter: no other transaction is opened or committed

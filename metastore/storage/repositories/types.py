@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import delete, insert, select
 
 from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, whole
 from metastore.storage.mapping.types import type_row
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import types
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
 
-class Types:
+class Types(Repository):
     """Queries on types. Names keep their case."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def find(self, name: str) -> EncodedStruct[Type] | None:
         query = select(types.c.encoded).where(types.c.name == name)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy import delete, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.transactions import WriteId
 from metastore.storage.postgres.arrays import is_among
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_database, of_table
 from metastore.storage.schema import write_id_counters, write_ids
 
@@ -42,11 +43,8 @@ _KNOWN = text(f"""
 """)  # noqa: S608 - only constants of this module
 
 
-class WriteIds:
+class WriteIds(Repository):
     """Queries on write ids."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def count(self, table: TableName, new: int) -> int:
         """Reserves `new` write ids of the table, and returns the last one. Locks the table's counter until the

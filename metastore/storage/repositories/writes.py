@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, select, text
+from sqlalchemy import delete, select, text
 
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import open_write_locations, open_write_renames, open_writes
 
 
@@ -84,11 +85,8 @@ _MOVE = (
 )
 
 
-class Writes:
+class Writes(Repository):
     """Queries on open writes. Locations are canonical."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def begin(self, table_id: int, token: str, root: str, lease_millis: int, user: str | None) -> str:
         """Registers a write of a user, and returns its query id. `token`: the table's prefix of query ids."""

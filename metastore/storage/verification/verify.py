@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine
 
-from metastore.storage.postgres.exceptions import translated
+from metastore.storage.postgres.exceptions import DATABASE_ERRORS, raise_translated
 from metastore.storage.verification.differences import Difference, Kind, Verified, differences
 from metastore.storage.verification.objects import OBJECTS
 from metastore.storage.verification.shared import SHARED
@@ -21,9 +21,12 @@ def verify(engine: Engine, most: int) -> Iterator[Verified]:
 
     `most`: the number of differences to report for each kind. Raises UnavailableError, ConnectionLostError.
     """
-    with translated(), engine.connect() as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        yield from verify_within(connection, most)
+    try:
+        with engine.connect() as connection:
+            connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            yield from verify_within(connection, most)
+    except DATABASE_ERRORS as error:
+        raise_translated(error)
 
 
 def verify_within(connection: Connection, most: int) -> Iterator[Verified]:
