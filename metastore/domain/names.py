@@ -143,12 +143,23 @@ def check_object_name(kind: str, name: str) -> None:
         )
 
 
-def check_column_name(name: str) -> None:
+def folded_column_names(names: Iterable[str | None]) -> list[str]:
+    """Returns the names of a table's columns in lower case. Raises InvalidObjectError for a bad or duplicate name."""
+    folded = [fold(name) for name in names]
+    for name in folded:
+        _check_column_name(name)
+    if len(set(folded)) < len(folded):
+        duplicate = next(name for index, name in enumerate(folded) if name in folded[:index])
+        raise InvalidObjectError(f"Duplicate column name {duplicate} in the table definition.")
+    return folded
+
+
+def _check_column_name(name: str) -> None:
     """Raises InvalidObjectError for an empty or over-long column name, and for one with NUL characters.
 
     All other characters are allowed, because Spark uses them.
     """
-    if not name.strip():
+    if not name:
         raise InvalidObjectError("A column name must not be empty")
     if "\0" in name:
         raise InvalidObjectError(f"Invalid column name {name!r}: it contains a NUL character")

@@ -87,6 +87,8 @@ def _literals(tree: Expression) -> Iterator[Literal]:
 
 
 def _problems(table_columns: Sequence[str], partition_columns: Sequence[str], skew: Skew) -> Iterator[tuple[int, str]]:
+    if skew == Skew():
+        return
     names = [fold(column) for column in skew.columns]
     known, keys = {fold(column) for column in table_columns}, {fold(column) for column in partition_columns}
     if invalid := [name for name in names if name not in known - keys]:

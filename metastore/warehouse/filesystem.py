@@ -9,7 +9,7 @@ import errno
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from threading import Event
 from typing import Any, Final, NamedTuple, TypeVar
@@ -18,11 +18,12 @@ import fsspec
 
 from metastore.errors import (
     ConfigurationError,
+    MetastoreError,
     UnavailableError,
 )
 from metastore.warehouse import literal_paths, paths
 from metastore.warehouse.kinds import file_system, supports_deletion
-from metastore.warehouse.opened import means_missing, opened, translated
+from metastore.warehouse.opened import means_missing, opened, translate
 from metastore.warehouse.roots import Roots
 
 T = TypeVar("T")
@@ -296,11 +297,19 @@ def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator
 
     def act(target: tuple[str, str, str, str]) -> tuple[str, T]:
         location, scheme, authority, path = target
-        with translated(location), _stopping(failed):
+        if failed.is_set():
+            raise UnavailableError(f"{location}: not started, because another operation failed")
+        try:
             if (scheme, authority) not in opened:
                 opened[scheme, authority] = file_system(scheme, authority)
             files, root = opened[scheme, authority]
             return location, action(files, root + path)
+        except MetastoreError:
+            failed.set()
+            raise
+        except Exception as error:
+            failed.set()
+            raise translate(error, location) from error
 
     if len(targets) == 1 or all(scheme == "file" for _, scheme, _, _ in targets):
         yield from map(act, targets)
@@ -327,13 +336,12 @@ def _require_kind(location: str, *, may_be_missing: bool) -> None:
     `may_be_missing`: accepts a scheme that fsspec does not know, or whose Python package is not installed. Calls that
     touch files there fail when they do.
     """
-    with translated(location):
-        try:
-            files = fsspec.get_filesystem_class(paths.parse(location).identity[0])
-        except (ImportError, ValueError):  # fsspec raises ValueError for an unknown scheme
-            if may_be_missing:
-                return
-            raise
+    try:
+        files = fsspec.get_filesystem_class(paths.parse(location).identity[0])
+    except (ImportError, ValueError) as error:  # fsspec raises ValueError for an unknown scheme
+        if may_be_missing:
+            return
+        raise translate(error, location) from error
     if not supports_deletion(files):
         raise UnavailableError(f"{location}: its file system is read-only")
 
@@ -357,18 +365,6 @@ def _count(files: Any, path: str) -> DirectoryStatistics | None:
     entries = files.find(path, detail=True)
     sizes = [info["size"] or 0 for name, info in entries.items() if not _hidden(name.removeprefix(path))]
     return DirectoryStatistics(len(sizes), sum(sizes))
-
-
-@contextmanager
-def _stopping(failed: Event) -> Iterator[None]:
-    """Sets `failed` on an error, and raises UnavailableError at once if it is set: others stop after a failure."""
-    if failed.is_set():
-        raise UnavailableError("not started, because another operation failed")
-    try:
-        yield
-    except Exception:  # any failure stops the other threads; it is raised again
-        failed.set()
-        raise
 
 
 def _modified(entry: dict[str, Any]) -> float | None:

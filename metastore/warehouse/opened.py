@@ -19,28 +19,24 @@ _IMPOSSIBLE: Final = (errno.ENAMETOOLONG, errno.ELOOP)
 def opened(location: str) -> Iterator[tuple[Any, str]]:
     """Yields the file system of a location, and its path there."""
     scheme, authority, path = paths.parse(location).identity
-    with translated(location):
+    try:
         files, root = file_system(scheme, authority)
         yield files, root + path
-
-
-@contextmanager
-def translated(location: str) -> Iterator[None]:
-    """Raises errors of the file system inside as errors of the metastore."""
-    try:
-        yield
     except MetastoreError:
         raise
-    except ImportError as error:
-        raise UnavailableError(f"{location}: a Python package is missing: {_one_line(error)}") from error
-    except PermissionError as error:
-        raise UnavailableError(f"{location}: permission denied; make it writable for the metastore's user") from error
-    except OSError as error:
-        if error.errno in _IMPOSSIBLE:
-            raise InvalidInputError(f"{location}: {_one_line(error)}; no file can exist there") from error
-        raise UnavailableError(f"{location}: {_one_line(error)}") from error
     except Exception as error:  # drivers of remote file systems raise exceptions of any class
-        raise UnavailableError(f"{location}: {_one_line(error)}") from error
+        raise translate(error, location) from error
+
+
+def translate(error: Exception, location: str) -> MetastoreError:
+    """Returns the metastore's error for an error of a file system."""
+    if isinstance(error, ImportError):
+        return UnavailableError(f"{location}: a Python package is missing: {_one_line(error)}")
+    if isinstance(error, PermissionError):
+        return UnavailableError(f"{location}: permission denied; make it writable for the metastore's user")
+    if isinstance(error, OSError) and error.errno in _IMPOSSIBLE:
+        return InvalidInputError(f"{location}: {_one_line(error)}; no file can exist there")
+    return UnavailableError(f"{location}: {_one_line(error)}")
 
 
 def means_missing(error: OSError) -> bool:

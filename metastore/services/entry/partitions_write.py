@@ -166,8 +166,10 @@ class PartitionWriteService(ChangingService):
 
 def _get_table(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:
     """Reads a table. Raises InvalidObjectError, as Hive does here, if it does not exist."""
-    text = f"Unable to add partition because table or database do not exist: {table}"
-    return required(work.tables.find(table, lock=lock), InvalidObjectError(text))
+    stored = work.tables.find(table, lock=lock)
+    if stored is None:
+        raise InvalidObjectError(f"Unable to add partition because table or database do not exist: {table}")
+    return stored
 
 
 def _existing(work: UnitOfWork, stored: StoredTable, partitions: Sequence[NamedPartition]) -> set[str]:

@@ -33,6 +33,7 @@ class PartitionRules:
             raise InvalidInputError(f"{table.dbName}.{table.tableName} is not a partitioned table")
         self.table = table
         self.keys = [key.name for key in table.partitionKeys]
+        self._of_view = is_view(table)
         # Most partitions of a request have the same shape, and share the list of columns (`protocol.reading`). Each
         # shape is completed, checked and digested once.
         self._shapes: dict[Hashable, tuple[StorageDescriptor, Descriptor]] = {}
@@ -48,16 +49,17 @@ class PartitionRules:
         Raises InvalidInputError (bad values, another table, no descriptor), InvalidObjectError (shape, location).
         """
         self.check_owner(partition)
-        if not is_view(self.table):
+        if not self._of_view:
             check_descriptor_given(partition)
         partition.createTime, partition.parameters = now, dict(partition.parameters or {})
         named = self.complete(partition)
         partition.parameters.setdefault(DDL_TIME, str(now))
-        if is_view(self.table):
+        if self._of_view:
             check_no_location(partition)
+        elif partition.sd.location:
+            partition.sd.location = paths.require_not_root(partition.sd.location)
         else:
-            location = partition.sd.location or paths.partition_location(self.table.sd.location, named.name)
-            partition.sd.location = paths.require_not_root(location)
+            partition.sd.location = paths.join(self.table.sd.location, named.name)
         return named
 
     def complete(

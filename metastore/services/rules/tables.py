@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from metastore.domain.names import DatabaseName, check_column_name, check_object_name, fold
+from metastore.domain.names import DatabaseName, check_object_name, fold, folded_column_names
 from metastore.domain.skew import Skew, check_skew
 from metastore.domain.skew_limit import check_count
 from metastore.domain.skew_values import distinct_values, typed_locations
@@ -91,15 +91,11 @@ def check_columns(columns: Sequence[FieldSchema]) -> None:
         check_type(column.type)
 
 
-def check_names(columns: Iterable[FieldSchema]) -> None:
+def check_names(columns: Sequence[FieldSchema]) -> None:
     """Converts names to lower case. Raises InvalidObjectError for a bad or duplicate name."""
-    seen: set[str] = set()
-    for column in columns:
-        column.name = fold(column.name)
-        check_column_name(column.name)
-        if column.name in seen:
-            raise InvalidObjectError(f"Duplicate column name {column.name} in the table definition.")
-        seen.add(column.name)
+    names = folded_column_names(column.name for column in columns)
+    for column, name in zip(columns, names, strict=True):
+        column.name = name
 
 
 def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
-from metastore.encoding.binary import fields_of
-from metastore.storage.mapping.layout import Fields, Tail, join_tail, some_fields
+from metastore.encoding.binary import encode_fields, fields_of
+from metastore.storage.mapping.layout import Fields, Tail, join_tail
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor
 
 _SKEW = fields_of(SkewedInfo, "skewedColNames", "skewedColValues")
@@ -80,9 +80,9 @@ def shared_part(sd: StorageDescriptor) -> Descriptor:
     info = sd.skewedInfo
     values = tuple(tuple(value) for value in info.skewedColValues)
     return Descriptor(
-        columns=_shared(some_fields(sd, _COLUMNS), lambda: columns_row(sd)),
-        format=_shared(some_fields(sd, _FORMAT), lambda: format_row(sd)),
-        skew=_shared(some_fields(info, _SKEW), lambda: skew_row(info)),
+        columns=_shared(encode_fields(sd, _COLUMNS), lambda: columns_row(sd)),
+        format=_shared(encode_fields(sd, _FORMAT), lambda: format_row(sd)),
+        skew=_shared(encode_fields(info, _SKEW), lambda: skew_row(info)),
         skew_values=values,
     )
 
@@ -94,7 +94,7 @@ def column_texts(sd: StorageDescriptor) -> tuple[tuple[str, str, str | None], ..
 
 def format_and_skew(sd: StorageDescriptor) -> Fields:
     """Returns the encoded fields of a descriptor, without columns and locations."""
-    return some_fields(sd, _FORMAT_AND_SKEW)
+    return Fields(encode_fields(sd, _FORMAT_AND_SKEW))
 
 
 def without_locations(sd: StorageDescriptor) -> StorageDescriptor:
@@ -160,8 +160,8 @@ def format_row(sd: StorageDescriptor) -> dict[str, Any]:
     }
 
 
-def _shared(encoded: Fields, row: Callable[[], dict[str, Any]]) -> Shared[Fields]:
-    return Shared(digest_of(encoded), encoded, row)
+def _shared(encoded: bytes, row: Callable[[], dict[str, Any]]) -> Shared[Fields]:
+    return Shared(digest_of(encoded), Fields(encoded), row)
 
 
 def _format(sd: StorageDescriptor) -> StorageDescriptor:

@@ -76,7 +76,12 @@ def open_head(struct: Table | Partition, own: Specification) -> OpenHead:
     `own`: the specification of its own fields, which ends with `sd` and `LOCATION_FIELDS`. The struct's descriptor must
     be complete (`mapping.descriptors.complete`): without skewed info the head would end differently.
     """
-    return OpenHead(encode_fields(struct, own)[:-_INNER])
+    return open_heads([struct], own)[0]
+
+
+def open_heads(structs: Sequence[Table | Partition], own: Specification) -> list[OpenHead]:
+    """Returns the heads of many structs, as `open_head`."""
+    return [OpenHead(encode_fields(struct, own)[:-_INNER]) for struct in structs]
 
 
 def join_tail(skew: Fields, columns: Fields, storage_format: Fields) -> Tail:
@@ -140,11 +145,6 @@ def whole_partitions(heads: Sequence[OpenHead], endings: Sequence[Ending]) -> En
 def all_fields(struct: Any) -> Fields:
     """Encodes the fields that are set."""
     return Fields(encode_fields(struct))
-
-
-def some_fields(struct: Any, chosen: Specification) -> Fields:
-    """Encodes the chosen fields (`fields_of`) that are set."""
-    return Fields(encode_fields(struct, chosen))
 
 
 def whole(struct: type[T], fields: Fields) -> EncodedStruct[T]:

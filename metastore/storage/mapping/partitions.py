@@ -14,7 +14,7 @@ from metastore.storage.mapping.layout import (
     Ending,
     OpenHead,
     Tail,
-    open_head,
+    open_heads,
     own_part,
     own_parts,
     partition_ending,
@@ -48,9 +48,12 @@ def partition_columns(kinds: Iterable[KeyKind], partition: Partition) -> Partiti
     )
 
 
-def partition_head(partition: Partition) -> OpenHead:
-    """Encodes the own fields of a complete partition."""
-    return open_head(partition, _OWN)
+def partition_rows(
+    kinds: Sequence[KeyKind], partitions: Sequence[Partition]
+) -> tuple[list[PartitionColumns], list[OpenHead]]:
+    """Returns the columns of complete partitions, and their encoded own fields. `kinds`: of their table's keys."""
+    columns = [partition_columns(kinds, partition) for partition in partitions]
+    return columns, open_heads(partitions, _OWN)
 
 
 def partition_endings(tails: Mapping[int, Tail], table: TableName) -> dict[int, Ending]:

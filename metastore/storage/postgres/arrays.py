@@ -29,6 +29,11 @@ def array_literal(texts: Sequence[str | None]) -> str:
     return f'{{"{quoted}"}}' if texts else "{}"
 
 
+def array_literals(arrays: Iterable[Sequence[str | None]]) -> list[str]:
+    """Returns the literal of each array. Raises ValueError, as `array_literal`."""
+    return [array_literal(texts) for texts in arrays]
+
+
 def number_array_literal(numbers: Iterable[int | None]) -> str:
     """Returns the text form of an array of integers. None is NULL."""
     return "{" + ",".join(map(str, numbers)).replace("None", "NULL") + "}"

@@ -17,8 +17,8 @@ from metastore.encoding.binary import EncodedList
 from metastore.errors import NotFoundError
 from metastore.storage.mapping.descriptors import Descriptor, shared_part
 from metastore.storage.mapping.layout import OpenHead, whole_partitions
-from metastore.storage.mapping.partitions import partition_columns, partition_endings, partition_head
-from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.mapping.partitions import partition_endings, partition_rows
+from metastore.storage.postgres.arrays import array_literal, array_literals
 from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.descriptors import Descriptors
@@ -218,28 +218,23 @@ class PartitionsWrite:
         self._connection.execute(text(f"SELECT pg_notify('{CHANNEL}', '')"))
 
     def _arrays(self, table: TableRef, named: Sequence[NamedPartition]) -> dict[str, Any]:
-        kinds = table.key_kinds
-        rows = [partition_columns(kinds, partition.partition) for partition in named]
-        encoded = [partition_head(partition.partition) for partition in named]
+        rows, encoded = partition_rows(table.key_kinds, [partition.partition for partition in named])
         sizes = [len(head) for head in encoded]
-        texts: dict[str, Sequence[str | None]] = {
+        columns: dict[str, Sequence[str | None]] = {
             "name": [partition.name for partition in named],
-            "values": [array_literal(row.values) for row in rows],
-            "keys": [array_literal(row.keys) for row in rows],
+            "values": array_literals(row.values for row in rows),
+            "keys": array_literals(row.keys for row in rows),
             "location": [row.location for row in rows],
             "id": [None if partition.id is None else str(partition.id) for partition in named],
-        }
-        numbers = {
-            "create_time": [row.create_time for row in rows],
-            "last_access_time": [row.last_access_time for row in rows],
-            "descriptor_id": self._descriptors.store([partition.shared for partition in named]),
-            "start": accumulate(sizes[:-1], initial=1),
-            "size": sizes,
+            "create_time": [str(row.create_time) for row in rows],
+            "last_access_time": [str(row.last_access_time) for row in rows],
+            "descriptor_id": list(map(str, self._descriptors.store([partition.shared for partition in named]))),
+            "start": list(map(str, accumulate(sizes[:-1], initial=1))),
+            "size": list(map(str, sizes)),
         }
         return {
             "table_id": table.id,
-            **{name: array_literal(column) for name, column in texts.items()},
-            **{name: number_array_literal(column) for name, column in numbers.items()},
+            **dict(zip(columns, array_literals(columns.values()), strict=True)),
             "parameters": json.dumps([row.parameters for row in rows]),
             "encoded": b"".join(encoded),
         }
