@@ -9,8 +9,9 @@ from time import monotonic
 from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
-from sqlalchemy import Connection, TextClause
+from sqlalchemy import Connection, Engine, TextClause, event
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import Select
 
@@ -24,7 +25,14 @@ LARGE: Final = 2**21
 """Message size in bytes, sent or received, above which a connection is not kept (`Link.has_large_buffers`)."""
 
 
-def begin_statement(cursor: Any, statement: str) -> None:
+def record_statements(engine: Engine) -> None:
+    """Records the statements that SQLAlchemy executes, as this module does for its own."""
+    event.listen(engine, "before_cursor_execute", _begin)
+    event.listen(engine, "after_cursor_execute", _end)
+    event.listen(engine, "handle_error", _end_failed)
+
+
+def _begin(_connection: Connection | None, cursor: Any, statement: str, *_: Any) -> None:
     """Records the text and the start of a statement, for the call's log line and for `Watch`."""
     current = caller.get()
     if current is not None:
@@ -32,7 +40,7 @@ def begin_statement(cursor: Any, statement: str) -> None:
     cursor.connection.statement_started = monotonic()
 
 
-def end_statement(cursor: Any) -> None:
+def _end(_connection: Connection | None, cursor: Any, *_: Any) -> None:
     """Records that a statement has ended, with its seconds. Called after errors, too."""
     link = cursor.connection
     current = caller.get()
@@ -43,6 +51,11 @@ def end_statement(cursor: Any) -> None:
         link.has_large_buffers = True
 
 
+def _end_failed(context: ExceptionContext) -> None:
+    if context.execution_context is not None:
+        _end(context.connection, context.execution_context.cursor)
+
+
 @contextmanager
 def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
     """Yields a psycopg2 cursor, and raises its errors as SQLAlchemy does: as DBAPIError.
@@ -50,12 +63,12 @@ def driver_cursor(connection: Connection, statement: str) -> Iterator[Any]:
     If the connection is lost, the engine's other connections are closed, too: they are probably lost as well.
     """
     cursor = connection.connection.cursor()
-    begin_statement(cursor, statement)
+    _begin(connection, cursor, statement)
     try:
         yield cursor
-        end_statement(cursor)
+        _end(connection, cursor)
     except psycopg2.Error as error:
-        end_statement(cursor)
+        _end(connection, cursor)
         lost = bool(cursor.connection.closed)
         if lost:
             connection.invalidate(error)

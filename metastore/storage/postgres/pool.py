@@ -14,14 +14,12 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from metastore.context import caller
 from metastore.errors import UnavailableError
-from metastore.storage.postgres.driver import begin_statement, end_statement
+from metastore.storage.postgres.driver import record_statements
 from metastore.storage.postgres.engine import LIFE
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from sqlalchemy.engine import ExceptionContext
 
 _FOR_READS: Final = 4  # one connection in four is never given to a writer
 _PAUSE: Final = 0.05  # seconds between attempts while PostgreSQL is out of connections
@@ -67,9 +65,7 @@ class ConnectionPool:
         self._attempts.watch(engine)
         event.listen(engine, "invalidate", self._discard_idle)
         event.listen(engine, "engine_disposed", self._discard_idle)
-        event.listen(engine, "before_cursor_execute", _begin)
-        event.listen(engine, "after_cursor_execute", _end)
-        event.listen(engine, "handle_error", _failed)
+        record_statements(engine)
 
     @contextmanager
     def connection(self, *, writes: bool = False) -> Iterator[Connection]:
@@ -193,19 +189,6 @@ class ConnectionPool:
                         "PostgreSQL has no connection left: raise its max_connections, or lower METASTORE_POOL_SIZE"
                     ) from error
                 time.sleep(_PAUSE)
-
-
-def _begin(_connection: Any, cursor: Any, statement: str, *_: Any) -> None:
-    begin_statement(cursor, statement)
-
-
-def _end(_connection: Any, cursor: Any, *_: Any) -> None:
-    end_statement(cursor)
-
-
-def _failed(context: ExceptionContext) -> None:
-    if context.execution_context is not None:
-        end_statement(context.execution_context.cursor)
 
 
 class _Attempts:
