@@ -140,7 +140,8 @@ class Dispatcher:
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
         """Reads one message and writes its reply. With `refusal`, the call is not executed, and the reply is an error
-        with this text. Raises what the protocol raises for a malformed message: the connection must be closed.
+        with this text. The transports count their bytes (`transport.session.Session`). Raises what the protocol
+        raises for a malformed message: the connection must be closed.
         """
         started = time.perf_counter()
         name, kind, sequence = iprot.readMessageBegin()
@@ -159,7 +160,7 @@ class Dispatcher:
             except TApplicationException as mismatch:
                 rejection = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
         iprot.readMessageEnd()
-        size = getattr(iprot.trans, "consumed", 0)
+        size = iprot.trans.consumed
         self._count(name)
         number = self._records.begin(peer, name, sequence, partial(call.method.label, arguments), started)
         answer, error = self._answer(call, arguments, peer, size, rejection)
@@ -170,7 +171,7 @@ class Dispatcher:
                 _write(oprot, name, sequence, answer)
         finally:  # before the reply is sent: a client that has its reply finds the call in the log
             outcome = outcome_of(error) if refusal is None else REJECTED
-            self._records.end(number, outcome, error, size, getattr(oprot.trans, "written", 0), answer)
+            self._records.end(number, outcome, error, size, oprot.trans.written, answer)
             if error is not None:
                 release(error)
 

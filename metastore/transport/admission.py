@@ -50,14 +50,16 @@ class Admission:
     def estimate(self, connection: Connection) -> bool:
         """Estimates the memory of a connection's next call. Returns whether it is large and may wait for memory."""
         estimate = connection.estimate
-        method = estimate.method = connection.method
-        copies, known = _copies(connection), self._replies.pop(method, None)
+        method = connection.method
+        estimate.method, estimate.arguments, estimate.expected = method or b"", b"", 0
+        if method is None:
+            return False
+        copies = estimate.copies = _COPIES_AS_OBJECTS if connection.sends_objects else _COPIES
+        known = self._replies.pop(method, None)
         if known is not None:
             self._replies[method] = known  # only called methods move to the end: invented names cannot displace them
         expected = (_UNKNOWN_REPLY if known is None else known) * copies
-        estimate.arguments = b""
         if expected <= _SMALL and not estimate.required:
-            estimate.expected = 0
             return False
         if expected > _SMALL:
             estimate.arguments = connection.first_arguments
@@ -91,7 +93,7 @@ class Admission:
         if self._reservations and self._release(address, connection):
             address.held += connection.held
         estimate, reply = connection.estimate, connection.replied  # no reply: the request was incomplete or must wait
-        if not estimate.expected and reply * _copies(connection) <= _SMALL:
+        if not estimate.expected and reply * estimate.copies <= _SMALL:
             return  # small, as expected
         if reply and estimate.method:
             _learn(self._replies, estimate.method, reply, _MAX_METHODS)
@@ -149,10 +151,6 @@ class Admission:
         admitted = self._memory.allows(self._reserved + estimate.expected, alone=alone)
         self.memory_short |= not admitted
         return admitted
-
-
-def _copies(connection: Connection) -> int:
-    return _COPIES_AS_OBJECTS if connection.sends_objects else _COPIES
 
 
 def _learn(replies: dict[bytes, float], key: bytes, reply: int, limit: int) -> None:

@@ -106,9 +106,9 @@ class Connection:
         return self._wire is not None and self._wire.wire_format.compact
 
     @property
-    def method(self) -> bytes:
-        """The method of the request, read from its first bytes without decoding it."""
-        return method_name(self._reader.peek(64)) if self._wire else b"SASL"
+    def method(self) -> bytes | None:
+        """The method of the request, read from its first bytes without decoding it. None in the handshake."""
+        return method_name(self._reader.peek(64)) if self._wire else None
 
     @property
     def first_arguments(self) -> bytes:

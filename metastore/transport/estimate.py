@@ -10,7 +10,8 @@ class CallEstimate:
     """The estimated memory of the call that a connection has queued or executes. All sizes in bytes.
 
     Attributes:
-        method: the method's name.
+        method: the method's name; empty in the handshake.
+        copies: copies of the reply that the call makes.
         arguments: the name and the first bytes of the arguments, if the reply may be large; else empty.
         expected: memory that the call is expected to use; 0 if it is small.
         required: memory without which a large request cannot be decoded; 0 if it is small.
@@ -18,6 +19,7 @@ class CallEstimate:
     """
 
     method: bytes = b""
+    copies: int = 0
     arguments: bytes = b""
     expected: int = 0
     required: int = 0

@@ -17,6 +17,9 @@ class Session(Protocol):
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         """Reads one message from `iprot` and writes one reply to `oprot` (none for a oneway method).
 
+        Quotas, metrics and the log take the sizes of both messages from `iprot.trans.consumed` and
+        `oprot.trans.written`, as `MessageReader` and `ReplyWriter` have them.
+
         The reply is sent while it grows and after this method has returned. With `refusal`, the message is skipped and
         answered with this error text. An IncompleteError or OverBudgetError of `iprot` must be passed on: the message
         is read again later. A TTransportException, TProtocolException or EOFError closes the connection with one log

@@ -53,8 +53,8 @@ def main(partitions: int, lines: int) -> None:
 
 
 def answered(session: CallSession, request: bytes) -> None:
-    """One call, without a socket."""
-    session.handle(BinaryProtocol(_Request(request)), BinaryProtocol(TMemoryBuffer()))
+    """Makes one call, without a socket."""
+    session.handle(BinaryProtocol(_Request(request)), BinaryProtocol(_Reply()))
 
 
 def profiled(name: str, session: CallSession, requests: Sequence[bytes], lines: int) -> None:
@@ -72,8 +72,20 @@ def profiled(name: str, session: CallSession, requests: Sequence[bytes], lines: 
         click.echo(f"{1e6 * own / len(requests):>10,.1f} {calls / len(requests):>8,.0f}  {place}{function}")
 
 
+class _Reply(TMemoryBuffer):  # type: ignore[misc] # it has no types
+    """A reply in memory. `written`: its bytes so far."""
+
+    @property
+    def written(self) -> int:
+        return int(self._buffer.tell())
+
+
 class _Request(TMemoryBuffer):  # type: ignore[misc] # it has no types
-    """A message in memory, which can be read again as on a socket."""
+    """A message in memory, which can be read again as on a socket. `consumed`: the bytes that have been read."""
+
+    @property
+    def consumed(self) -> int:
+        return int(self._buffer.tell())
 
     def mark(self) -> None:
         self._at = self._buffer.tell()

@@ -67,11 +67,21 @@ def test_memory_is_looked_at_while_a_large_message_is_decoded() -> None:
         reader.readAll(2**17)
 
 
+def test_a_step_of_the_handshake_reserves_no_memory() -> None:
+    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
+    step = cast(Any, Calling(None))
+    assert not admission.estimate(step)
+    admission.begin(address, step)
+    assert (address.calls, address.reserved) == (1, 0)
+    admission.end(address, step)
+    assert (address.calls, admission._replies) == (0, {})
+
+
 @dataclass(eq=False)
 class Calling:
     """A connection with a call, as far as admission looks at it."""
 
-    method: bytes
+    method: bytes | None
     first_arguments: bytes = b""
     sends_objects: bool = False
     held: int = 0
