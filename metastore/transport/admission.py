@@ -6,10 +6,10 @@ import sys
 import time
 from typing import Final
 
-from metastore.transport.address import Address
 from metastore.transport.connection import Connection
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
+from metastore.transport.usage import Address
 
 _UNKNOWN_REPLY: Final = 4 * 2**20  # assumed bytes of the first reply of a method
 _UNKNOWN_RESERVATION: Final = 1.0  # seconds for which memory is reserved for such a call

@@ -11,9 +11,7 @@ from typing import ClassVar, Final
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
 
-from metastore.transport.address import Address
 from metastore.transport.buffers import CHUNK, SMALL_MESSAGE, IncompleteError, MessageReader
-from metastore.transport.estimate import CallEstimate
 from metastore.transport.handshake import Handshake
 from metastore.transport.http import ConnectionRejectedError
 from metastore.transport.listener import Listener
@@ -22,6 +20,7 @@ from metastore.transport.message_scanner import MessageScanner, first_arguments,
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 from metastore.transport.state import State
+from metastore.transport.usage import Address, CallEstimate
 from metastore.transport.wire_format import WireFormat
 from metastore.transport.wire_session import WireSession, keep_head, open_wire_session
 

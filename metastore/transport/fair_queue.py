@@ -6,8 +6,8 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 
-from metastore.transport.address import Address
 from metastore.transport.connection import Connection
+from metastore.transport.usage import Address
 
 
 class FairQueue:

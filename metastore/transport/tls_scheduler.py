@@ -9,9 +9,9 @@ from collections.abc import Callable
 from time import sleep, thread_time
 from typing import Final
 
-from metastore.transport.address import Address
 from metastore.transport.connection import Connection
 from metastore.transport.state import State
+from metastore.transport.usage import Address
 
 logger = logging.getLogger("metastore.transport")
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from metastore.identity import Identity
-from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection
 from metastore.transport.fair_queue import FairQueue
@@ -22,6 +21,7 @@ from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 from metastore.transport.state import State
 from metastore.transport.tls_scheduler import TlsScheduler
+from metastore.transport.usage import Address
 
 logger = logging.getLogger("metastore.transport")
 

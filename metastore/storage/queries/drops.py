@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.listener import CHANNEL
-from metastore.storage.queries.owner import owner
+from metastore.storage.queries.table_keys import owner
 
 _COLUMNS = "id, kind, catalog, database, name, table_id, partitions, dropped_at, kept_until, dropped_by, dropped_from"
 _PARTITION_COLUMNS = (

@@ -1,4 +1,4 @@
-"""Conditions for rows that refer to a table by name, because it need not exist (yet)."""
+"""How rows refer to their table: by its name, if it need not exist (yet), or by its id, whose row is locked."""
 
 from __future__ import annotations
 
@@ -22,3 +22,10 @@ def of_database(rows: Table | Any, database: DatabaseName) -> ColumnElement[bool
 def named(table: TableName) -> dict[str, str]:
     """Returns the columns that name the table."""
     return {"catalog": table.catalog, "database": table.database, "table_name": table.name}
+
+
+def owner(table_id: str) -> str:
+    """Returns the query that locks a table against being dropped until the transaction ends. It replaces a foreign key
+    of partitions, which would be checked for each row. `table_id`: an SQL parameter.
+    """
+    return f"SELECT id AS table_id FROM tables WHERE id = {table_id} FOR KEY SHARE"  # noqa: S608 - a parameter's name

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, any_, delete, literal, select, text
 
 from metastore.encoding.binary import EncodedList
-from metastore.storage.mapping.column_statistics import statistics_row
 from metastore.storage.mapping.layout import Fields, whole_list
+from metastore.storage.mapping.whole_objects import statistics_row
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import TABLE_ITSELF, column_statistics, partitions

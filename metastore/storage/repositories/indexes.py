@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, update
 
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
-from metastore.storage.mapping.indexes import index_ending, index_row
+from metastore.storage.mapping.whole_objects import index_ending, index_row
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import databases, table_indexes, tables
 from thrift_idl.gen.hive_metastore.ttypes import Index

@@ -22,7 +22,7 @@ from metastore.storage.postgres.arrays import array_literal, array_literals
 from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.descriptors import Descriptors
-from metastore.storage.queries.owner import owner
+from metastore.storage.queries.table_keys import owner
 from metastore.storage.references import StoredPartition, TableRef
 from metastore.storage.schema import partitions
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor

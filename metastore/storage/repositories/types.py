@@ -6,7 +6,7 @@ from sqlalchemy import delete, insert, select
 
 from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, whole
-from metastore.storage.mapping.types import type_row
+from metastore.storage.mapping.whole_objects import type_row
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import types
 from thrift_idl.gen.hive_metastore.ttypes import Type

@@ -12,15 +12,12 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.partition_names import partition_name
 from metastore.encoding.binary import decode_strictly
-from metastore.storage.mapping.column_statistics import statistics_row
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint, constraint_row
 from metastore.storage.mapping.databases import database_row
-from metastore.storage.mapping.functions import function_row
-from metastore.storage.mapping.indexes import index_row
 from metastore.storage.mapping.layout import closed, closed_fields
 from metastore.storage.mapping.partitions import partition_columns
 from metastore.storage.mapping.tables import table_row
-from metastore.storage.mapping.types import type_row
+from metastore.storage.mapping.whole_objects import function_row, index_row, statistics_row, type_row
 from metastore.storage.schema import (
     column_statistics,
     databases,

@@ -9,13 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from metastore.transport.address import Address
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import MessageReader
-from metastore.transport.estimate import CallEstimate
 from metastore.transport.memory import DecodingMemory, Memory, OverBudgetError, decoding_memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State
+from metastore.transport.usage import Address, CallEstimate
 from metastore.transport.worker_pool import WorkerPool
 
 

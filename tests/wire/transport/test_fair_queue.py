@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, cast
 
-from metastore.transport.address import Address
 from metastore.transport.fair_queue import FairQueue
+from metastore.transport.usage import Address
 
 
 @dataclass(eq=False)
