@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain.names import check_column_name, check_object_name, fold, pattern_regex, split_database
+from metastore.domain.names import check_object_name, fold, folded_column_names, pattern_regex, split_database
 from metastore.errors import InvalidInputError, InvalidObjectError
 
 
@@ -57,13 +57,13 @@ def test_an_object_name_that_is_too_long_says_so() -> None:
 
 @pytest.mark.parametrize("name", ["a", "größe", "a b", "a.b,c:d", "x" * 767, "`"])
 def test_columns_may_be_named_anything(name: str) -> None:
-    check_column_name(name)
+    assert folded_column_names([name, " B "]) == [name.lower(), "b"]
 
 
-@pytest.mark.parametrize("name", ["", " ", "a\0b", "x" * 768])
-def test_but_not_nothing_nor_what_cannot_be_stored(name: str) -> None:
+@pytest.mark.parametrize("name", [None, "", " ", "a\0b", "x" * 768, "B"])
+def test_a_column_name_must_be_set_storable_and_unique(name: str | None) -> None:
     with pytest.raises(InvalidObjectError, match=r"[Cc]olumn name"):
-        check_column_name(name)
+        folded_column_names([name, "b"])
 
 
 @pytest.mark.parametrize("pattern", [None, "*", ".*", " * "])
