@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from threading import Lock
 from time import monotonic, sleep
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -78,18 +77,26 @@ class UnknownCommit(NamedTuple):
     undo: Undo
 
 
-class _Repository(Generic[_R]):
-    """Creates a repository when it is first used: a call uses few of the forty."""
+class _Lazy(Generic[_R]):
+    """An attribute of `UnitOfWork` that is made at its first use: a call uses few of the forty repositories.
 
-    def __init__(self, make: Callable[[Connection], _R]) -> None:
+    `functools.cached_property` does the same with a lock, which takes longer than making most of them.
+    """
+
+    def __init__(self, make: Callable[[UnitOfWork], _R]) -> None:
         self._make = make
 
     def __set_name__(self, owner: type[UnitOfWork], name: str) -> None:
         self._name = name
 
     def __get__(self, work: UnitOfWork, owner: type[UnitOfWork]) -> _R:
-        made = work.__dict__[self._name] = self._make(work._connection)  # noqa: SLF001 - of the class below
+        made = work.__dict__[self._name] = self._make(work)
         return made
+
+
+class _Repository(_Lazy[_R]):
+    def __init__(self, kind: Callable[[Connection], _R]) -> None:
+        super().__init__(lambda work: kind(work._connection))  # noqa: SLF001 - of the class below
 
 
 class UnitOfWork:
@@ -144,28 +151,28 @@ class UnitOfWork:
         self._privileges_change = False
         self.note: AuditNote | None = None  # line of the audit trail to write with the commit
 
-    @cached_property
+    @_Lazy
     def _descriptors(self) -> Descriptors:
         return Descriptors(self._connection, self._tails)
 
-    @cached_property
+    @_Lazy
     def access(self) -> Access:
         """Queries for authorization decisions."""
         return Access(self._connection, self._descriptors)
 
-    @cached_property
+    @_Lazy
     def tables(self) -> Tables:
         return Tables(self._connection, self._descriptors)
 
-    @cached_property
+    @_Lazy
     def partitions(self) -> Partitions:
         return Partitions(self._connection, self._descriptors)
 
-    @cached_property
+    @_Lazy
     def partitions_write(self) -> PartitionsWrite:
         return PartitionsWrite(self._connection, self._descriptors, self._listed)
 
-    @cached_property
+    @_Lazy
     def partition_names(self) -> PartitionNames:
         return PartitionNames(self._connection, self._names)
 
