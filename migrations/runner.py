@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from sqlalchemy import URL, Connection, NullPool, create_engine, text
-from sqlalchemy.engine import make_url
+from sqlalchemy import Connection, NullPool, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import safe_url
+from metastore.storage.postgres.connect import PasswordError, engine_for, parameters_of, with_password
 from metastore.storage.postgres.rejection import is_temporary, rejection_states
 from migrations.servers import RunningServer, older, running
 
@@ -293,9 +293,8 @@ def _connected(database_url: str) -> Iterator[Connection]:
     """Yields a connection. Raises ConfigurationError, UnavailableError, each one line without the password."""
     shown = safe_url(database_url)
     try:
-        url = make_url(database_url)
-        engine = create_engine(
-            url,
+        engine = engine_for(
+            database_url,
             poolclass=NullPool,
             isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": _CONNECT_TIMEOUT},
@@ -307,7 +306,7 @@ def _connected(database_url: str) -> Iterator[Connection]:
     try:
         connection = engine.connect()
     except DBAPIError as error:
-        raise _connection_error(engine.dialect, url, shown, error) from error
+        raise _connection_error(database_url, shown, error) from error
     try:
         with connection:
             yield connection
@@ -315,10 +314,9 @@ def _connected(database_url: str) -> Iterator[Connection]:
         raise UnavailableError(f"the database {shown} reports an error ({_one_line(error)})") from error
 
 
-def _connection_error(dialect: Any, url: URL, shown: str, error: DBAPIError) -> ConfigurationError | UnavailableError:
+def _connection_error(database_url: str, shown: str, error: DBAPIError) -> ConfigurationError | UnavailableError:
     """Returns ConfigurationError for wrong settings, UnavailableError if the same connection may succeed later."""
-    arguments, parameters = dialect.create_connect_args(url)
-    if is_temporary(rejection_states(tuple(arguments), {**parameters, "connect_timeout": _CONNECT_TIMEOUT})):
+    if _may_succeed(database_url, error):
         return UnavailableError(
             f"cannot connect to the database {shown} ({_one_line(error)}); check the address, and that PostgreSQL is "
             f"running and accepts connections"
@@ -326,6 +324,13 @@ def _connection_error(dialect: Any, url: URL, shown: str, error: DBAPIError) -> 
     return ConfigurationError(
         f"the database {shown} rejects the connection ({_one_line(error)}); check user, password and database"
     )
+
+
+def _may_succeed(database_url: str, error: DBAPIError) -> bool:
+    if isinstance(error.orig, PasswordError):
+        return True
+    parameters = {**with_password(parameters_of(database_url)), "connect_timeout": _CONNECT_TIMEOUT}
+    return is_temporary(rejection_states((), parameters))
 
 
 def _one_line(error: DBAPIError) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.options import Group, settings_options, uri_option
+from metastore.cli.options import DATABASE, Group, settings_options, uri_option
 from metastore.settings import Settings
 
 
@@ -66,7 +66,7 @@ def tokens() -> None:
 
 
 @tokens.command("list")
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def list_tokens(**options: Any) -> None:
     """List the valid tokens."""
     from metastore.cli.tokens import show
@@ -77,7 +77,7 @@ def list_tokens(**options: Any) -> None:
 @tokens.command("revoke")
 @click.argument("number", type=int, required=False)
 @click.option("--owner", help="Revoke all tokens of this user.")
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None:
     """Revoke one token by its number, or all tokens of a user. Their connections are closed within a minute."""
     from metastore.cli.tokens import revoke

@@ -17,7 +17,7 @@ import click
 from metastore.cli.access_commands import check_security, rights, tokens, users
 from metastore.cli.database_commands import db
 from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
-from metastore.cli.options import DURATION, Group, SectionedCommand, settings_options, uri_option
+from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, settings_options, uri_option
 from metastore.cli.server_commands import config
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
@@ -302,7 +302,7 @@ def suggest(name: str, columns: str | None, share: float, limit: int | None, mas
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Number of latest entries."
 )
-@settings_options("database_url", "data_dir", "audit")
+@settings_options(*DATABASE, "audit")
 def audit(name: str | None, since: str | None, user: str | None, limit: int, **options: Any) -> None:
     """Show the audit trail: changes, and calls that were denied, in commit order.
 

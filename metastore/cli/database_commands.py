@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.options import settings_options
+from metastore.cli.options import DATABASE, settings_options
 from metastore.settings import Settings
 
 
@@ -21,7 +21,7 @@ def db(context: click.Context) -> None:
 
 @db.command()
 @click.option("--finish", is_flag=True, help="Finish an upgrade, when no server of the previous version runs any more.")
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def upgrade(finish: bool, **options: Any) -> None:
     """Create the schema, or upgrade it to this version.
 
@@ -34,7 +34,7 @@ def upgrade(finish: bool, **options: Any) -> None:
 
 
 @db.command()
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def current(**options: Any) -> None:
     """Show the schema revision of the database, and the revision that this version needs."""
     from metastore.cli.database import current as show_current
@@ -44,7 +44,7 @@ def current(**options: Any) -> None:
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def backup(file: Path, **options: Any) -> None:
     """Write a consistent copy of the database to FILE, without delegation tokens and their keys.
 
@@ -57,7 +57,7 @@ def backup(file: Path, **options: Any) -> None:
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def restore(file: Path, **options: Any) -> None:
     """Restore a backup from FILE into an empty database."""
     from metastore.cli.database import restore as run_restore
@@ -70,7 +70,7 @@ def restore(file: Path, **options: Any) -> None:
 @click.option(
     "--take-over", is_flag=True, help="Also if the warehouse belongs to another catalog, which no longer exists."
 )
-@settings_options("database_url", "data_dir", "warehouse", "allowed_locations")
+@settings_options(*DATABASE, "warehouse", "allowed_locations")
 def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
     """Reconcile the files with a database that was restored to an older moment.
 
@@ -83,7 +83,7 @@ def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
 
 
 @db.command()
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def servers(**options: Any) -> None:
     """List the servers that use the database, with their versions."""
     from metastore.cli.database import show_servers
@@ -95,7 +95,7 @@ def servers(**options: Any) -> None:
 @click.option(
     "--show", default=10, show_default=True, help="Maximum number of differences to show for each kind of row."
 )
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def verify(show: int, **options: Any) -> int:
     """Check every row: the encoded object that clients receive must match the columns that queries use.
 

@@ -17,6 +17,12 @@ from metastore.settings.urls import database_url as normalized_url
 UNSET: Final = Path()
 
 
+def _checked_url(url: str) -> str:
+    """Returns a URL unchanged. Raises ConfigurationError if it is not one of PostgreSQL."""
+    normalized_url(url)
+    return url
+
+
 class Section:
     """A part of the settings.
 
@@ -179,8 +185,17 @@ class Database(Section):
         None,
         "URL of the PostgreSQL database: postgresql://user:password@host:port/database. Unset: an embedded PostgreSQL "
         "in data_dir.",
-        parse=normalized_url,
+        parse=_checked_url,
         secret=True,
+    )
+    database_password_file: Path | None = path(
+        "File with the password of the database user. It is read for each new connection, so that the password can "
+        "change."
+    )
+    database_password_command: str = text(
+        "",
+        "Command that prints the password of the database user, such as an IAM token. It runs for each new connection, "
+        "without a shell.",
     )
     pool_size: int = number(8, "Database connections per worker.", high=1000)
 

@@ -14,7 +14,7 @@ from metastore.settings.advanced import Advanced
 from metastore.settings.kinds import problem
 from metastore.settings.sections import Section
 from metastore.settings.sources import Sourced, read
-from metastore.settings.urls import database_url, safe_url
+from metastore.settings.urls import database_url, safe_url, with_password_source
 
 SECTIONS: Final[tuple[type[Section], ...]] = (
     sections.Listeners,
@@ -58,7 +58,7 @@ class Settings(
         completed = {
             "data_dir": data_dir,
             "warehouse": absolute(self.warehouse or str(data_dir / "warehouse")),
-            "database_url": database_url(self.database_url) if self.database_url else None,
+            "database_url": self._complete_url(),
             "workers": workers,
             "memory_limit": memory_limit,
             "max_connections": connections,
@@ -70,6 +70,14 @@ class Settings(
                 raise ConfigurationError(f"{setting.name} {wrong}")
         for name, value in completed.items():
             object.__setattr__(self, name, value)
+
+    def _complete_url(self) -> str | None:
+        if self.database_url is None:
+            if self.database_password_file or self.database_password_command:
+                raise ConfigurationError("a password of the database is set, but no database: set database_url")
+            return None
+        url = database_url(self.database_url, read_only=self.read_only)
+        return with_password_source(url, self.database_password_file, self.database_password_command)
 
     @classmethod
     def load(cls, options: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None) -> Settings:

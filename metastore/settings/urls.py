@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+import shlex
+from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from metastore.errors import ConfigurationError
+
+FROM_FILE: Final = "password_file"
+FROM_COMMAND: Final = "password_command"
+"""Parameters of a database URL that name the source of the password."""
 
 _DRIVER: Final = "postgresql+psycopg2"
 
 
-def database_url(text: str) -> str:
+def database_url(text: str, *, read_only: bool = False) -> str:
     """Returns a PostgreSQL URL with the psycopg2 driver. Raises ConfigurationError for any other database.
 
     Several hosts may be given as in libpq: `h1:5432,h2:5433`, or as URL parameters. libpq then connects to the first
-    host that accepts writes, unless the URL sets `target_session_attrs`.
+    host that accepts writes (`read_only`: to the first that answers), unless the URL sets `target_session_attrs`.
     """
     scheme, separator, rest = text.partition("://")
     if not separator or scheme.partition("+")[0] not in ("postgresql", "postgres"):
@@ -30,9 +37,30 @@ def database_url(text: str) -> str:
         path += f"{'&' if '?' in path else '?'}host={names}&port={ports}"
         rest = f"{before}{at}{path}"
     several = re.search(r"[?&]host=[^&]*,", path) or len(re.findall(r"[?&]host=", path)) > 1
-    if several and "target_session_attrs=" not in path:
+    if several and not read_only and "target_session_attrs=" not in path:
         rest += "&target_session_attrs=read-write"
     return f"{_DRIVER}://{rest}"
+
+
+def with_password_source(url: str, file: Path | None, command: str) -> str:
+    """Adds the source of the password to a URL. Raises ConfigurationError if there are several sources."""
+    sources = {FROM_FILE: str(file.absolute()) if file else "", FROM_COMMAND: command}
+    sources = {name: value for name, value in sources.items() if value}
+    if len(sources) > 1 or (sources and re.search(r"://[^:/@]*:[^@]*@|[?&]password=", url)):
+        raise ConfigurationError(
+            "the database has several passwords: set one of database_password_file, database_password_command, and the "
+            "password in database_url"
+        )
+    if command and not _words(command):
+        raise ConfigurationError(f"database_password_command {command!r} is not a command: check its quotes")
+    return url + "".join(f"{'&' if '?' in url else '?'}{name}={quote(value)}" for name, value in sources.items())
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
 
 
 def safe_url(url: str) -> str:
@@ -40,5 +68,6 @@ def safe_url(url: str) -> str:
 
     The patterns are greedy: they may hide more than the password, never less.
     """
+    url = re.sub(rf"[?&]({FROM_FILE}|{FROM_COMMAND})=.*", "", url, flags=re.DOTALL)  # always the last one
     url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url.replace(_DRIVER, "postgresql", 1), flags=re.DOTALL)
     return re.sub(r"((?:^|[?&\s])(?:ssl)?password=)[^&\s]*", r"\1***", url, flags=re.IGNORECASE)

@@ -58,7 +58,12 @@ NEIGHBOURS: dict[str, tuple[str, ...]] = {
     "metastore.transport": (),
     "metastore.warehouse": (),
     "metastore.cli": ("migrations.runner", "thrift_idl"),
-    "migrations": ("metastore.errors", "metastore.settings", "metastore.storage.postgres.rejection"),
+    "migrations": (
+        "metastore.errors",
+        "metastore.settings",
+        "metastore.storage.postgres.connect",
+        "metastore.storage.postgres.rejection",
+    ),
     "migrations.versions": (),
     "spark_client": ("metastore.client", "metastore.domain", "metastore.errors", "thrift_idl"),
 }

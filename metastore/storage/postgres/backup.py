@@ -11,11 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final
 
-from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
-from sqlalchemy.engine import make_url
-
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.storage.postgres.client_programs import Need, client_program, need_of
+from metastore.storage.postgres.connect import PasswordError, parameters_of, with_password
 
 _HEAD: Final = 100  # lines of the script that are searched for settings
 _ONLY_NEW: Final = b"SET transaction_timeout"  # unknown to PostgreSQL before version 17
@@ -33,8 +31,8 @@ def back_up(url: str, file: Path) -> None:
     if file.exists():
         raise ConfigurationError(f"{file} already exists: name another file, or delete it")
     part = file.with_name(file.name + ".part")
-    address, environment = _address(url)
-    program = client_program("pg_dump", need_of(_parameters(url)))
+    program = client_program("pg_dump", need_of(parameters_of(url)))
+    address, environment = _address(url)  # after a first connection, which waits for a password that is being rotated
     options = ["--format=custom", "--no-owner", "--no-privileges"]
     options += [f"--exclude-table-data={table}" for table in _EXCLUDED]
     try:
@@ -55,8 +53,8 @@ def restore(url: str, file: Path) -> None:
     """
     if not file.is_file():
         raise ConfigurationError(f"the backup {file} does not exist or is not a file")
-    address, environment = _address(url)
-    need = need_of(_parameters(url))
+    need = need_of(parameters_of(url))
+    address, environment = _address(url)  # after a first connection, which waits for a password that is being rotated
     script = [client_program("pg_restore", Need()), "--no-owner", "--no-privileges", "--file=-", str(file)]
     load = [
         client_program("psql", Need(tls=need.tls)),
@@ -107,8 +105,11 @@ def _address(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _parameters(url: str) -> dict[str, Any]:
-    """Returns the parameters of libpq in a database URL."""
-    _, parameters = PGDialect_psycopg2().create_connect_args(make_url(url))  # type: ignore[no-untyped-call]
+    """Returns the parameters of libpq's connection string and the passwords. Raises UnavailableError."""
+    try:
+        parameters = with_password(parameters_of(url))
+    except PasswordError as error:
+        raise UnavailableError(f"cannot connect to the database ({error})") from error
     return {_NAMES.get(name, name): value for name, value in parameters.items()}
 
 

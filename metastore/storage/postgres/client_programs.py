@@ -18,6 +18,7 @@ from typing import Any, Final
 import psycopg2  # type: ignore[import-untyped] # it has no types
 
 from metastore.errors import ConfigurationError, UnavailableError
+from metastore.storage.postgres.connect import connect
 from metastore.storage.postgres.embedded import programs
 
 _ENCRYPTED: Final = ("require", "verify-ca", "verify-full")  # values of sslmode that require TLS
@@ -42,7 +43,7 @@ class Need:
 def need_of(parameters: Mapping[str, Any]) -> Need:
     """Connects once with parameters of libpq, and returns what the connection requires. Raises UnavailableError."""
     try:
-        connection = psycopg2.connect(**{"connect_timeout": _TIMEOUT, **parameters})
+        connection = connect({"connect_timeout": _TIMEOUT, **parameters})
     except psycopg2.Error as error:
         raise UnavailableError(f"cannot connect to the database ({' '.join(str(error).split())})") from error
     try:

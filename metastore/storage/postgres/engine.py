@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 
 from metastore.settings import Settings
+from metastore.storage.postgres.connect import engine_for
 from metastore.storage.postgres.watch import Link
 
 LIFE: Final = 600
@@ -53,7 +54,7 @@ def make_engine(
     )
     # `options` in connect_args would replace the URL's. Of two equal settings, PostgreSQL takes the last one.
     options = " ".join([*make_url(url).normalized_query.get("options", ()), own])
-    return create_engine(
+    return engine_for(
         url,
         pool_size=size or settings.pool_size,
         max_overflow=0,

@@ -14,9 +14,8 @@ from time import monotonic
 from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types; SQLAlchemy does not support LISTEN
-from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
-from sqlalchemy.engine import make_url
 
+from metastore.storage.postgres.connect import connect, parameters_of
 from metastore.storage.postgres.engine import LIVELY
 from metastore.storage.postgres.watch import Link
 
@@ -34,9 +33,7 @@ class Listener:
 
     def __init__(self, url: str) -> None:
         """`url`: a PostgreSQL URL, as for `make_engine`. Does not connect yet."""
-        # SQLAlchemy's form of the URL: it may give several hosts and ports as repeated parameters, which libpq does not
-        # accept.
-        _, self._parameters = PGDialect_psycopg2().create_connect_args(make_url(url))  # type: ignore[no-untyped-call]
+        self._parameters = parameters_of(url)
         self._changed = threading.Condition()
         self._count = 0
         self._listening = False
@@ -83,8 +80,8 @@ class Listener:
             stopped = stopped or bool(select.select([self._stop], [], [], _PAUSE)[0])
 
     def _connect(self) -> Link:
-        parameters = LIVELY | self._parameters | {"application_name": "metastore listener"}
-        connection: Link = psycopg2.connect(**parameters, connection_factory=Link)
+        parameters = LIVELY | self._parameters | {"application_name": "metastore listener", "connection_factory": Link}
+        connection: Link = connect(parameters)
         connection.autocommit = True
         self._execute(connection, f"LISTEN {CHANNEL}")
         return connection

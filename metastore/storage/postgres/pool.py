@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from metastore.context import caller
 from metastore.errors import UnavailableError
+from metastore.storage.postgres.connect import PasswordError, connect, with_password
 from metastore.storage.postgres.driver import record_statements
 from metastore.storage.postgres.engine import LIFE
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
@@ -207,9 +208,9 @@ class _Attempts:
 
     def watch(self, engine: Engine) -> None:
         """Handles the connection attempts of an engine."""
-        event.listen(engine, "do_connect", self._connect)
+        event.listen(engine, "do_connect", self._connect, insert=True)  # instead of the listener of `engine_for`
 
-    def _connect(self, dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
+    def _connect(self, _dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> Any:
         if self.rejected:
             raise UnavailableError(self.rejected)
         with self._lock:
@@ -221,10 +222,10 @@ class _Attempts:
             self._began = now
         failure = None
         try:
-            return dialect.connect(*arguments, **parameters)
+            return connect(parameters)
         except psycopg2.OperationalError as error:
             answered = time.monotonic() - now < _LONG
-            failure = _classified(error, arguments, parameters) if answered else error
+            failure = _classified(error, parameters) if answered else error
             raise failure from None
         finally:
             with self._lock:
@@ -232,11 +233,11 @@ class _Attempts:
                 self._failure, self._failed_at = failure, time.monotonic()
 
 
-def _classified(
-    error: psycopg2.OperationalError, arguments: Any, parameters: dict[str, Any]
-) -> psycopg2.OperationalError:
+def _classified(error: psycopg2.OperationalError, parameters: dict[str, Any]) -> psycopg2.OperationalError:
     """Returns the error of a failed attempt, as `_OutOfConnectionsError` if PostgreSQL had no connection left."""
-    states = rejection_states(tuple(arguments), parameters)
+    if isinstance(error, PasswordError):
+        return error
+    states = rejection_states((), with_password(parameters))
     if states is None or OUT_OF_CONNECTIONS in states:  # None: a second attempt succeeded, so a slot is free again
         return _OutOfConnectionsError(*error.args)
     return error
