@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
@@ -72,6 +72,13 @@ def engine_for(url: str, **options: Any) -> Engine:
     engine = create_engine(url, **options)
     event.listen(engine, "do_connect", _do_connect)
     return engine
+
+
+def replace_connect(engine: Engine, connect_event: Callable[..., Any]) -> None:
+    """Replaces the listener of `do_connect` of an engine: SQLAlchemy uses only the first one that connects."""
+    if event.contains(engine, "do_connect", _do_connect):
+        event.remove(engine, "do_connect", _do_connect)
+    event.listen(engine, "do_connect", connect_event)
 
 
 def _do_connect(_dialect: Any, _record: Any, _arguments: Any, parameters: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from metastore.context import caller
 from metastore.errors import UnavailableError
-from metastore.storage.postgres.connect import PasswordError, connect, with_password
+from metastore.storage.postgres.connect import PasswordError, connect, replace_connect, with_password
 from metastore.storage.postgres.driver import record_statements
 from metastore.storage.postgres.engine import LIFE
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
@@ -208,7 +208,7 @@ class _Attempts:
 
     def watch(self, engine: Engine) -> None:
         """Handles the connection attempts of an engine."""
-        event.listen(engine, "do_connect", self._connect, insert=True)  # instead of the listener of `engine_for`
+        replace_connect(engine, self._connect)
 
     def _connect(self, _dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> Any:
         if self.rejected:
