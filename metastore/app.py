@@ -23,7 +23,6 @@ from metastore.background.recovery import (
 )
 from metastore.background.registration import server_registration
 from metastore.background.timer import Timer
-from metastore.domain.privileges import Admins
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
 from metastore.handlers.catalogs import CatalogHandlers
@@ -70,14 +69,8 @@ from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
-from metastore.security.authenticator import make_authenticator
-from metastore.security.digest_md5 import secret_of
-from metastore.security.groups import Groups
-from metastore.security.proxy_users import ProxyUsers
-from metastore.services.authorization.authorization import Authorization
+from metastore.security_setup import Security
 from metastore.services.cascade.dropping import Retention
-from metastore.services.entry.audit import AuditService
-from metastore.services.entry.callers import CallerService
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
@@ -86,7 +79,6 @@ from metastore.services.entry.compactions import CompactionService
 from metastore.services.entry.config import ConfigService
 from metastore.services.entry.constraints import ConstraintService
 from metastore.services.entry.databases import DatabaseService
-from metastore.services.entry.delegation import DelegationService
 from metastore.services.entry.dependencies import DependencyService
 from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.entry.file_check import FileCheckService
@@ -173,8 +165,7 @@ class Application:
         Tests stop file operations in `on_step`, which is called before each step. `registration` is the entry of this
         server in the table of servers, and `worker` the number of this worker.
         """
-        self._metrics = metrics
-        self._settings = settings
+        self._metrics, self._settings = metrics, settings
 
         # The database
         name = registration.application_name if registration else "metastore"
@@ -191,7 +182,8 @@ class Application:
         self._files = self._store, self.journal, self._warehouse
         self._changing = *self._files, _now, Retention(timedelta(seconds=settings.drop_retention))
 
-        self._set_up_security()
+        security = self._security = Security(settings, self._store, self._warehouse.roots)
+        self.authenticator, self._audit, self._rights = security.authenticator, security.audit, security.rights
 
         # Services that several handlers, timers or tests share
         self.databases = DatabaseService(*self._changing)
@@ -236,7 +228,7 @@ class Application:
         self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
     ) -> CallSession:
         """Returns the session of a new connection. `identity` is its authenticated user, if any."""
-        return self.dispatcher.open_session(peer, identity, self._groups.of, wire_format, encrypted=encrypted)
+        return self.dispatcher.open_session(peer, identity, self._security.groups.of, wire_format, encrypted=encrypted)
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
@@ -267,28 +259,6 @@ class Application:
         self._listener.close()
         self._store.close()
         self._watch.stop()
-
-    def _set_up_security(self) -> None:
-        """Creates authentication, authorization and audit trail."""
-        settings = self._settings
-        self._groups = Groups(settings)
-        self._proxies = ProxyUsers(settings.proxy_users, self._groups.of)
-        self._delegation = DelegationService(
-            self._store,
-            secret_of,
-            self._proxies.may_act,
-            renew_interval=settings.token_renew_interval,
-            max_lifetime=settings.token_max_lifetime,
-            per_owner=settings.max_tokens_per_owner,
-        )
-        self._audit = _audit(settings, self._store)
-        self.authenticator = make_authenticator(
-            settings,
-            self._delegation.secret,
-            self._delegation.alive,
-            self._audit.login_failed if self._audit else lambda *_: None,
-        )
-        self._rights = _authorization(settings, self._store, self._warehouse)
 
     def _transactions(self, timeout: timedelta) -> TransactionService:
         return TransactionService(self._store, timeout, self._settings.max_open_transactions)
@@ -330,7 +300,7 @@ class Application:
         publishing = PublishingService(*self._changing)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
-            "config": ConfigHandlers(ConfigService(settings), CallerService(self._groups, self._proxies)),
+            "config": ConfigHandlers(ConfigService(settings), self._security.callers),
             "databases": DatabaseHandlers(self.databases),
             "tables": TableHandlers(self.tables, alter),
             "fields": FieldHandlers(self.tables),
@@ -354,7 +324,7 @@ class Application:
             "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(*self._files)),
             "roles": RoleHandlers(RoleService(self._store, _now)),
             "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
-            "tokens": TokenHandlers(TokenService(self._store), self._delegation),
+            "tokens": TokenHandlers(TokenService(self._store), self._security.delegation),
             "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
             "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store, timeout)),
             "locks": LockHandlers(LockService(self._store, timeout, settings.max_locks)),
@@ -369,18 +339,6 @@ class Application:
             "undrop": UndropHandlers(self.undrop),
             "writes": WriteHandlers(WriteService(self._store), publishing),
         }
-
-
-def _authorization(settings: Settings, store: Store, warehouse: Warehouse) -> Authorization | None:
-    if settings.authorization == "off":
-        return None
-    return Authorization(store, Admins.parsed(settings.admins), warehouse.roots)
-
-
-def _audit(settings: Settings, store: Store) -> AuditService | None:
-    if settings.audit == "off":
-        return None
-    return AuditService(store, settings.audit_retention if settings.audit == "table" else 0.0)
 
 
 def _records(settings: Settings, metrics: WorkerMetrics | None, spans: Spans | None) -> CallRecords:

@@ -16,7 +16,7 @@ from metastore.security.kerberos import Kerberos
 from metastore.security.ldap import Directory
 from metastore.security.listener_settings import listeners
 from metastore.security.passwords import Check, LoginGuard, PasswordFile, Plain
-from metastore.security.throttle import ThrottledError
+from metastore.security.throttle import SharedFailures, ThrottledError
 from metastore.settings import Settings
 
 log = logging.getLogger("metastore.security")
@@ -127,9 +127,14 @@ class SessionChecks:
 
 
 def make_authenticator(
-    settings: Settings, secret: Secret, alive: AliveTokens, record_failure: FailedLogin
+    settings: Settings,
+    secret: Secret,
+    alive: AliveTokens,
+    record_failure: FailedLogin,
+    failures: SharedFailures | None = None,
 ) -> Authenticator:
-    """Returns the authenticator of these settings. `secret` and `alive` look up delegation tokens.
+    """Returns the authenticator of these settings. `secret` and `alive` look up delegation tokens. `failures`: of all
+    workers.
 
     Raises ConfigurationError.
     """
@@ -149,7 +154,7 @@ def make_authenticator(
     if PASSWORD in methods:
         checks[PASSWORD] += _password_checks(settings, file)
     if methods & checks.keys():
-        guard = LoginGuard()
+        guard = LoginGuard(failures)
 
         def plain(accepted: frozenset[str], encrypted: bool, peer: str) -> Mechanism:
             enabled = [check for method in (JWT, PASSWORD) if method in accepted for check in checks[method]]

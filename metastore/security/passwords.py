@@ -25,7 +25,7 @@ from metastore.identity import (
     LoginPendingError,
 )
 from metastore.security.login_pool import LoginPool
-from metastore.security.throttle import LoginThrottle, host_of
+from metastore.security.throttle import LoginThrottle, SharedFailures, host_of
 
 log = logging.getLogger("metastore.security")
 
@@ -43,9 +43,10 @@ Check = Callable[[str, str], Identity | None]
 class LoginGuard:
     """Checks passwords in a `LoginPool`, with delays after failures (`LoginThrottle`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: SharedFailures | None = None) -> None:
+        """`shared`: failures that other workers count, too."""
         self._pool = LoginPool()
-        self._throttle = LoginThrottle()
+        self._throttle = LoginThrottle(shared=shared)
 
     def submit(self, user: str, password: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
         """Starts a check. Its future raises AuthenticationFailedError, as this method does while a delay runs."""
@@ -53,6 +54,7 @@ class LoginGuard:
 
         def checked() -> Identity:
             self._throttle.check(user, peer)
+            self._throttle.check_shared(user, peer)
             try:
                 identity = check()
             except AuthenticationUnavailableError:

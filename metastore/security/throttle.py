@@ -1,17 +1,27 @@
-"""Delays after failed logins, per user and address. The state belongs to one worker process and has a bounded size."""
+"""Delays after failed logins, per user and address.
+
+Each worker has a state of bounded size. All workers and servers share another one, in the database: a worker reads it
+before it checks a password. If the database is not available, the state of the worker decides alone.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
+import logging
 import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
+from metastore.errors import MetastoreError
 from metastore.identity import AuthenticationFailedError
+
+log = logging.getLogger("metastore.security")
 
 _MAX_ENTRIES: Final = 20_000  # of all kinds together
 _FORGET: Final = 900.0  # seconds after the last failure
@@ -29,6 +39,19 @@ class _Failures:
     last: float = 0.0  # monotonic
 
 
+class SharedFailures(Protocol):
+    """The failures of all workers: `services.entry.logins`. All methods may block and raise UnavailableError."""
+
+    def read(self, keys: Sequence[str]) -> Mapping[str, tuple[int, float]]:
+        """Returns the number of failures, and the seconds since the last one, by key."""
+
+    def add(self, keys: Sequence[str], forget: float) -> None:
+        """Counts a failure for each key, and deletes failures older than `forget` seconds."""
+
+    def delete(self, key: str) -> None:
+        """Deletes the failures of a key."""
+
+
 class LoginThrottle:
     """Counts failed logins by user and address, and by user.
 
@@ -36,8 +59,9 @@ class LoginThrottle:
     A user who has logged in from an address is not delayed there by failures from other addresses.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, shared: SharedFailures | None = None) -> None:
         self._clock = clock
+        self._shared = shared
         self._lock = threading.Lock()
         self._failures: OrderedDict[_Key, _Failures] = OrderedDict()  # least recently failed first
         self._succeeded: OrderedDict[tuple[str, str], None] = OrderedDict()
@@ -49,8 +73,23 @@ class LoginThrottle:
         if left > 0:
             raise ThrottledError(f"Too many failed logins of this user; try again in {math.ceil(left)} s", user)
 
+    def check_shared(self, user: str, address: str) -> None:
+        """Raises AuthenticationFailedError while a delay runs that other workers know of. Blocks."""
+        if self._shared is None:
+            return
+        kinds = {_hash(key): key[0] for key in self._keys(user, address)}
+        left = 0.0
+        with _database():
+            for key, (count, age) in self._shared.read(list(kinds)).items():
+                left = max(left, _delay(kinds[key], count) - age)
+        if left > 0:
+            raise ThrottledError(f"Too many failed logins of this user; try again in {math.ceil(left)} s", user)
+
     def failed(self, user: str, address: str) -> None:
-        """Records a failed login."""
+        """Records a failed login. Blocks."""
+        with _database():
+            if self._shared is not None:
+                self._shared.add([_hash(key) for key in self._keys(user, address)], _FORGET)
         now = self._clock()
         with self._lock:
             for key in self._keys(user, address):
@@ -64,8 +103,11 @@ class LoginThrottle:
                 self._failures.popitem(last=False)
 
     def succeeded(self, user: str, address: str) -> None:
-        """Records a login. Its user has no delay at this address any more."""
+        """Records a login. Its user has no delay at this address any more. Blocks."""
         host = host_of(address)
+        with _database():
+            if self._shared is not None and self._shared.read([key := _hash(("login", user, host))]):
+                self._shared.delete(key)
         with self._lock:
             self._failures.pop(("login", user, host), None)
             self._succeeded[user, host] = None
@@ -85,11 +127,27 @@ class LoginThrottle:
     def _left(self, key: _Key) -> float:
         """Returns the seconds until logins with this key are checked again."""
         failures = self._failures.get(key)
-        free, longest = _LIMITS[key[0]]
-        if failures is None or failures.count < free:
-            return 0.0
-        delay = min(longest, _FIRST_DELAY * 2.0 ** min(failures.count - free, 30))
-        return failures.last + delay - self._clock()
+        return failures.last + _delay(key[0], failures.count) - self._clock() if failures else 0.0
+
+
+def _delay(kind: str, failures: int) -> float:
+    """Returns the seconds for which logins are rejected after so many failures."""
+    free, longest = _LIMITS[kind]
+    return 0.0 if failures < free else min(longest, _FIRST_DELAY * 2.0 ** min(failures - free, 30))
+
+
+def _hash(key: _Key) -> str:
+    """Returns the key in the database: of bounded length, and without names that nobody has."""
+    return hashlib.sha256("\0".join(key).encode(errors="surrogatepass")).hexdigest()
+
+
+@contextmanager
+def _database() -> Iterator[None]:
+    """Ignores that the database is not available: the worker's own state remains."""
+    try:
+        yield
+    except MetastoreError as error:
+        log.warning("failed logins are not shared with other workers: %s", error)
 
 
 class ThrottledError(AuthenticationFailedError):

@@ -131,6 +131,10 @@ class Authentication(Section):
         DAY, "Lifetime of a delegation token after each renewal.", low=1, high=CENTURY
     )
     token_max_lifetime: float = duration(7 * DAY, "Maximum lifetime of a delegation token.", low=1, high=CENTURY)
+    token_key_file: Path | None = path(
+        "File of the key from which all servers derive the passwords of delegation tokens. Unset: the database holds a "
+        "secret for each token."
+    )
     password_file: Path | None = path("File of user names and password hashes, written by `metastore users add`.")
     ldap_url: str = text("", "URL of the LDAP server that checks passwords: ldaps://host")
     ldap_user_dn: str = text("", "Template for the DN of a user: uid={user},ou=people,dc=example")

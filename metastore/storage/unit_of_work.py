@@ -31,6 +31,7 @@ from metastore.storage.repositories.databases import Databases
 from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.drops import Drops
+from metastore.storage.repositories.failed_logins import FailedLogins
 from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.imports import Imports
@@ -119,6 +120,7 @@ class UnitOfWork:
     privileges = _Repository(Privileges)
     tokens = _Repository(Tokens)
     issued_tokens = _Repository(IssuedTokens)
+    failed_logins = _Repository(FailedLogins)
     partition_events = _Repository(PartitionEvents)
     partition_values = _Repository(PartitionValues)
     materialized_views = _Repository(MaterializedViews)

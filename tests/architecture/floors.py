@@ -23,7 +23,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("services.entry",),
         ("importing",),
         ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other
-        ("handlers", "protocol", "background", "web"),
+        ("handlers", "protocol", "background", "web", "security_setup"),
         ("app",),
         ("cli",),
     ],

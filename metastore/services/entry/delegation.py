@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import secrets
 from collections.abc import Callable, Collection
 from typing import Final
@@ -34,8 +35,11 @@ class DelegationService:
         renew_interval: float,
         max_lifetime: float,
         per_owner: int,
+        key: bytes | None = None,
     ) -> None:
+        """`key`: passwords are derived from it, so that the database holds no secrets. None: they are random."""
         self._store = store
+        self._key = key
         self._secret_of = secret_of
         self._may_act = may_act
         self._renew_interval, self._max_lifetime = renew_interval, max_lifetime
@@ -51,7 +55,6 @@ class DelegationService:
         owner = owner or current.user or ""
         if owner != user and not self._may_act(user, owner, current.peer):
             raise InvalidOperationError(f"User: {user} is not allowed to impersonate {owner}")
-        password = secrets.token_bytes(_PASSWORD)
         with self._store.transaction() as work:
             work.issued_tokens.delete_expired()
             if work.issued_tokens.count(owner) >= self._per_owner:
@@ -65,8 +68,10 @@ class DelegationService:
             )
             real_user = "" if owner == user else user
             identifier = Identifier(owner, renewer or "", real_user, now, latest, sequence).encoded()
+            password = self._derived(identifier) or secrets.token_bytes(_PASSWORD)
+            secret = b"" if self._key else self._secret_of(identifier, password)
             names, times = (owner, renewer or "", real_user), (now, expires, latest)
-            work.issued_tokens.insert(sequence, identifier, self._secret_of(identifier, password), names, times)
+            work.issued_tokens.insert(sequence, identifier, secret, names, times)
         return token_text(identifier, password)
 
     def renew(self, text: str | None) -> int:
@@ -99,7 +104,18 @@ class DelegationService:
             )
         if not token.alive:
             raise AuthenticationFailedError("DIGEST-MD5: IO error acquiring password: the token is expired")
-        return token.secret, Identity(token.owner, TOKEN, token.real_user or None, credential=identifier)
+        derived = self._derived(identifier)
+        secret = bytes(token.secret) or (self._secret_of(identifier, derived) if derived else b"")
+        if not secret:
+            raise AuthenticationFailedError(
+                "DIGEST-MD5: IO error acquiring password: this server does not have the key of the token "
+                "(METASTORE_TOKEN_KEY_FILE)"
+            )
+        return secret, Identity(token.owner, TOKEN, token.real_user or None, credential=identifier)
+
+    def _derived(self, identifier: bytes) -> bytes | None:
+        """Returns the password of a token, as Hadoop's secret manager derives it; None without a key."""
+        return hmac.digest(self._key, identifier, "sha256")[:_PASSWORD] if self._key else None
 
     def alive(self, identifiers: Collection[bytes]) -> set[bytes]:
         """Returns the identifiers of tokens that are neither cancelled nor expired."""

@@ -20,7 +20,7 @@ _ONLY_NEW: Final = b"SET transaction_timeout"  # unknown to PostgreSQL before ve
 _NAMES: Final = {"database": "dbname"}
 _PASSWORDS: Final = {"password": "PGPASSWORD", "sslpassword": ""}
 # The running servers are meaningless after a restore. Tokens and keys would let a thief of the backup log in.
-_EXCLUDED: Final = ("servers", "issued_tokens", "delegation_tokens", "master_keys")
+_EXCLUDED: Final = ("servers", "issued_tokens", "failed_logins", "delegation_tokens", "master_keys")
 
 
 def back_up(url: str, file: Path) -> None:

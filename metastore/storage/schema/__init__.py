@@ -15,6 +15,7 @@ from metastore.storage.schema.descriptors import (
     storage_formats,
 )
 from metastore.storage.schema.drops import dropped_partitions, dropped_rows, dropped_tables, drops
+from metastore.storage.schema.failed_logins import failed_logins
 from metastore.storage.schema.file_operations import file_operations
 from metastore.storage.schema.functions import functions
 from metastore.storage.schema.imports import borrowed_locations, import_databases, import_findings, imports
@@ -57,6 +58,7 @@ __all__ = [
     "dropped_rows",
     "dropped_tables",
     "drops",
+    "failed_logins",
     "file_operations",
     "functions",
     "import_databases",

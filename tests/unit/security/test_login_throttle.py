@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
+from metastore.errors import UnavailableError
 from metastore.identity import (
     PASSWORD,
     TOKEN,
@@ -48,6 +51,58 @@ def test_the_delay_grows_with_each_failure_and_ends() -> None:
             throttle.check("alice", HERE)
         clock.now += seconds
         throttle.check("alice", HERE)
+
+
+class Shared:
+    """Failures of all workers. With `error`, the database is not available."""
+
+    error: Exception | None = None
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def read(self, keys: Sequence[str]) -> dict[str, tuple[int, float]]:
+        if self.error:
+            raise self.error
+        return {key: (self.counts[key], 0.0) for key in keys if self.counts[key]}
+
+    def add(self, keys: Sequence[str], forget: float) -> None:
+        assert forget > 60
+        if self.error:
+            raise self.error
+        self.counts.update(keys)
+
+    def delete(self, key: str) -> None:
+        del self.counts[key]
+
+
+def test_a_guesser_gets_no_more_guesses_from_several_workers() -> None:
+    shared = Shared()
+    workers = [LoginThrottle(Clock(), shared) for _ in range(4)]
+    for number in range(5):
+        workers[number % 4].check_shared("alice", HERE)
+        fails(workers[number % 4], 1)
+    for worker in workers:
+        with pytest.raises(ThrottledError):
+            worker.check_shared("alice", HERE)
+        worker.check_shared("bob", HERE)
+        worker.check_shared("alice", ELSEWHERE)
+    workers[3].succeeded("alice", HERE)
+    workers[0].check_shared("alice", HERE)
+    assert not any("alice" in key for key in shared.counts)
+
+
+def test_without_the_database_each_worker_counts_for_itself(caplog: pytest.LogCaptureFixture) -> None:
+    shared = Shared()
+    shared.error = UnavailableError("no database")
+    throttle = LoginThrottle(Clock(), shared)
+    fails(throttle, 5)
+    throttle.check_shared("alice", HERE)
+    with pytest.raises(ThrottledError):
+        throttle.check("alice", HERE)
+    throttle.succeeded("alice", HERE)
+    throttle.check("alice", HERE)
+    assert "failed logins are not shared with other workers: no database" in caplog.text
 
 
 def test_other_users_and_other_addresses_have_no_delay() -> None:

@@ -61,6 +61,15 @@ def test_guesses_are_delayed_and_others_log_in(start: Callable[..., Server], opt
     assert "method=login objects=- outcome=refused" in server.log.read_text()
 
 
+def test_all_workers_count_failed_logins_together(start: Callable[..., Server], options: list[str]) -> None:
+    """And so do all servers on the database: a guesser gets five guesses, not five from each."""
+    servers = [start(*options, "--workers", "2") for _ in range(2)]
+    texts = [answer(servers[number % 2], "carol", f"guess {number}") for number in range(24)]
+    assert sum("password is wrong" in text for text in texts) == 5
+    assert sum("Too many failed logins of this user" in text for text in texts) == 19
+    assert all("Too many" in answer(server, "carol", "another guess") for server in servers)
+
+
 def test_a_removed_user_is_disconnected(start: Callable[..., Server], options: list[str], users: PasswordFile) -> None:
     server = start(*options)
     with login(server, "alice", "alice") as alice, login(server, "bob", "bob") as bob:

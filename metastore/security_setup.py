@@ -1,0 +1,57 @@
+"""Creates authentication, authorization and the audit trail of a worker from its settings."""
+
+from __future__ import annotations
+
+from metastore.domain.privileges import Admins
+from metastore.security.authenticator import make_authenticator
+from metastore.security.digest_md5 import secret_of
+from metastore.security.groups import Groups
+from metastore.security.proxy_users import ProxyUsers
+from metastore.security.token_key import read_token_key
+from metastore.services.authorization.authorization import Authorization
+from metastore.services.entry.audit import AuditService
+from metastore.services.entry.callers import CallerService
+from metastore.services.entry.delegation import DelegationService
+from metastore.services.entry.logins import FailedLoginService
+from metastore.settings import Settings
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse.roots import Roots
+
+
+class Security:
+    """The objects that decide who a caller is, what it may do, and what is recorded about it.
+
+    `audit` and `rights` are None if the settings turn them off.
+    """
+
+    def __init__(self, settings: Settings, store: Store, roots: Roots) -> None:
+        """Raises ConfigurationError."""
+        self.groups = Groups(settings)
+        self.proxies = ProxyUsers(settings.proxy_users, self.groups.of)
+        self.callers = CallerService(self.groups, self.proxies)
+        self.delegation = DelegationService(
+            store,
+            secret_of,
+            self.proxies.may_act,
+            renew_interval=settings.token_renew_interval,
+            max_lifetime=settings.token_max_lifetime,
+            per_owner=settings.max_tokens_per_owner,
+            key=read_token_key(settings.token_key_file) if settings.token_key_file else None,
+        )
+        self.audit = _audit(settings, store)
+        self.authenticator = make_authenticator(
+            settings,
+            self.delegation.secret,
+            self.delegation.alive,
+            self.audit.login_failed if self.audit else lambda *_: None,
+            FailedLoginService(store),
+        )
+        self.rights = (
+            Authorization(store, Admins.parsed(settings.admins), roots) if settings.authorization != "off" else None
+        )
+
+
+def _audit(settings: Settings, store: Store) -> AuditService | None:
+    if settings.audit == "off":
+        return None
+    return AuditService(store, settings.audit_retention if settings.audit == "table" else 0.0)

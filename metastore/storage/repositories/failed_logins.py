@@ -1,0 +1,50 @@
+"""Failed logins, by keys that are hashes of users and addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, func, select, text
+
+from metastore.storage.schema import failed_logins
+
+# By ascending key, so that two transactions do not deadlock.
+_ADD = text("""
+    INSERT INTO failed_logins AS known (key, count, last_at)
+    SELECT key, 1, clock_timestamp() FROM unnest(cast(:keys AS text[])) AS new(key) ORDER BY key
+    ON CONFLICT (key) DO UPDATE SET count = known.count + 1, last_at = excluded.last_at
+""")
+
+
+class FailedLogin(NamedTuple):
+    """Number of failures, and seconds since the last one."""
+
+    failures: int
+    age: float
+
+
+class FailedLogins:
+    """Queries on failed logins."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def read(self, keys: Sequence[str]) -> dict[str, FailedLogin]:
+        """Returns the failures by key."""
+        age = func.extract("epoch", func.clock_timestamp() - failed_logins.c.last_at)
+        query = select(failed_logins.c.key, failed_logins.c.count, age).where(failed_logins.c.key.in_(list(keys)))
+        return {key: FailedLogin(count, float(seconds)) for key, count, seconds in self._connection.execute(query)}
+
+    def add(self, keys: Sequence[str]) -> None:
+        """Counts one failure for each key."""
+        self._connection.execute(_ADD, {"keys": list(keys)})
+
+    def delete(self, key: str) -> None:
+        """Deletes the failures of a key."""
+        self._connection.execute(delete(failed_logins).where(failed_logins.c.key == key))
+
+    def delete_older(self, seconds: float) -> None:
+        """Deletes keys whose last failure is older."""
+        old = failed_logins.c.last_at < func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+        self._connection.execute(delete(failed_logins).where(old))
