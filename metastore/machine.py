@@ -22,7 +22,9 @@ _MOST_CONNECTIONS: Final = 10_000
 _OTHER_FILES: Final = 256  # descriptors of a worker that are not client connections
 _SHARE: Final = 0.9  # of the machine or container; the rest is for the kernel and file buffers
 _SUPERVISOR_MEMORY: Final = 96 * 2**20  # bytes of the processes that are not workers
-_POSTGRES_MEMORY: Final = 128 * 2**20  # bytes of the embedded PostgreSQL
+_POSTGRES_MEMORY: Final = 64 * 2**20  # bytes of the embedded PostgreSQL besides its shared buffers
+_POSTGRES_SHARE: Final = 8  # the shared buffers take one eighth of the memory
+_LARGEST_BUFFERS: Final = 512 * 2**20
 
 
 def worker_defaults(workers: int | None, memory_limit: int | None, *, embedded: bool) -> tuple[int, int]:
@@ -31,7 +33,7 @@ def worker_defaults(workers: int | None, memory_limit: int | None, *, embedded: 
     All processes together must fit into the container: the kernel kills one of them otherwise. `embedded`: the embedded
     PostgreSQL runs in the same container.
     """
-    reserved = _SUPERVISOR_MEMORY + (_POSTGRES_MEMORY if embedded else 0)
+    reserved = _SUPERVISOR_MEMORY + (_POSTGRES_MEMORY + postgres_buffers() if embedded else 0)
     available = int(memory_bytes() * _SHARE) - reserved
     if workers is None:
         workers = max(1, min(processors(), _MOST_WORKERS, available // max(1, memory_limit or LEAST_MEMORY)))
@@ -46,6 +48,11 @@ def connection_default() -> int:
     if hard == resource.RLIM_INFINITY:
         return _MOST_CONNECTIONS
     return max(1, min(_MOST_CONNECTIONS, max(hard - _OTHER_FILES, hard // 2)))
+
+
+def postgres_buffers() -> int:
+    """Returns the bytes of shared buffers for the embedded PostgreSQL. They count as memory of the container."""
+    return min(memory_bytes() // _POSTGRES_SHARE, _LARGEST_BUFFERS)
 
 
 def memory_bytes(root: Path = _ROOT) -> int:

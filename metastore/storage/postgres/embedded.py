@@ -27,6 +27,7 @@ from sqlalchemy import URL, NullPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from metastore.errors import ConfigurationError
+from metastore.storage.postgres.configuration import configuration
 from metastore.storage.postgres.processes import kill_orphans, postmaster, told_to_stop
 
 log = logging.getLogger("metastore.postgres")
@@ -35,19 +36,6 @@ DATABASE: Final = "metastore"
 _USER: Final = "postgres"
 _LEAST_CONNECTIONS: Final = 200
 _SPARE_CONNECTIONS: Final = 20
-# After a crash, PostgreSQL by default syncs every file one by one, which takes seconds; syncfs is fast. The default
-# buffers (128 MB, and 4 MB for the log) fill up when a hundred thousand rows are written at once, which then wait for
-# the disk. The default of 1 GB of write-ahead log takes many seconds to replay after a crash, so checkpoints are
-# frequent; they are not logged, nor are the texts of failed statements, which hold values.
-_SETTINGS: Final = {
-    "recovery_init_sync_method": "syncfs",
-    "shared_buffers": "512MB",
-    "wal_buffers": "64MB",
-    "max_wal_size": "64MB",
-    "log_checkpoints": "off",
-    "checkpoint_warning": "0",
-    "log_min_error_statement": "panic",
-}
 _LONGEST_LOG: Final = 2**24  # bytes; of a longer log, the second half is kept
 
 
@@ -212,9 +200,7 @@ class EmbeddedPostgres:
         self._forget_dead_server()
         self._upgrade()
         _restrict_access(self._folder)
-        settings = {"max_connections": self._connections, **_SETTINGS}
-        lines = [f"{name} = {value}\n" for name, value in settings.items()]
-        (self._folder / "metastore.conf").write_text("".join(lines))
+        (self._folder / "metastore.conf").write_text(configuration(self._connections))
 
     def _upgrade(self) -> None:
         """Upgrades a cluster of an older major version with pg_upgrade. The old one is kept next to it."""
@@ -381,8 +367,18 @@ def _usable(data_dir: Path) -> Path:
 
 def _one_line(folder: Path, error: Exception) -> str:
     reason = " ".join(str(error).split())
-    if isinstance(error, subprocess.CalledProcessError):
+    if not _has_name(os.geteuid()):
+        reason = f"the user id {os.geteuid()} has no entry in /etc/passwd"
+    elif isinstance(error, subprocess.CalledProcessError):
         reason = f"{Path(error.cmd[0]).name} ended with status {error.returncode}"
     elif isinstance(error, subprocess.TimeoutExpired):
         reason = f"it did not answer within {error.timeout:.0f} seconds"
     return f"the embedded PostgreSQL in {folder} does not start: {reason}; see {folder}/log, or set --database-url"
+
+
+def _has_name(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True

@@ -21,7 +21,15 @@ def main() -> int:
     killing.add_argument("--times", type=int, default=20)
     killing.add_argument("--of", choices=KILLS, default="all", help="what is killed")
     killing.add_argument("--bulk", type=float, default=0.0, help="seconds of adding partitions before each kill")
+    confining = commands.add_parser("confined", help="a server in a memory cgroup, under mixed load")
+    confining.add_argument("--minutes", type=float, default=15.0)
+    confining.add_argument("--memory", type=int, default=512, help="MiB")
+    confining.add_argument("--embedded", action="store_true", help="with the embedded PostgreSQL in the cgroup")
     given = parser.parse_args()
+    if given.command == "confined":
+        from tests.bench.operating.confined import confined
+
+        return confined(given.minutes, given.memory, embedded=given.embedded)
     if given.command == "kills":
         return kills(given.times, given.of, given.bulk)
     if given.command == "soak":
