@@ -208,7 +208,10 @@ class Application:
         If the database is unreachable, a timer creates them later.
         """
         if self._metrics:
-            self._metrics.set(pid=os.getpid(), pool_size=self._settings.pool_size)
+            self._metrics.add(starts=1)
+            self._metrics.set(
+                pid=os.getpid(), pool_size=self._settings.pool_size, memory_limit=self._settings.memory_limit
+            )
         self._watch.start()
         try:
             if self._server:

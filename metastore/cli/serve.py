@@ -84,7 +84,8 @@ def serve(settings: Settings) -> int:
 def _shared_metrics(settings: Settings) -> SharedMetrics:
     methods = served()
     exceptions = exception_names(method.result for method in methods.values())
-    return SharedMetrics(sorted(methods), settings.workers, exceptions, [kind.value for kind in EventType])
+    events = [kind.value for kind in EventType]
+    return SharedMetrics(sorted(methods), settings.workers, exceptions, events, settings.metrics_users)
 
 
 def _run_http_port(*arguments: Any) -> int:

@@ -18,7 +18,15 @@ from prometheus_client.registry import Collector
 
 from metastore.monitoring.gauges import DATABASE_GAUGES, Gauges
 from metastore.monitoring.hive_names import hive_metrics
-from metastore.monitoring.shared_metrics import BYTES, DECLARED, OUTCOMES, SECONDS, MethodMetrics, SharedMetrics
+from metastore.monitoring.shared_metrics import (
+    BYTES,
+    DECLARED,
+    OUTCOMES,
+    SECONDS,
+    CallerMetrics,
+    MethodMetrics,
+    SharedMetrics,
+)
 
 _K = TypeVar("_K")
 _DATABASE: Final = 1  # indexes in SUMS
@@ -43,6 +51,7 @@ class _Snapshot(Collector):
     def __init__(self, shared: SharedMetrics, gauges: Gauges, *, database_up: bool, hive_names: bool) -> None:
         self._exceptions = list(shared.layout.exceptions)
         self._workers = list(shared.workers())
+        self._has_users = shared.users.limit > 0
         self._worker_gauges = [worker.gauges() for worker in self._workers]
         self._gauges = gauges
         self._database_up = database_up
@@ -52,6 +61,7 @@ class _Snapshot(Collector):
         """Yields every metric. Called by the library."""
         methods = self._methods()
         yield from self._calls(methods)
+        yield from self._callers()
         yield from self._waiting(methods)
         yield from self._messages_and_statements(methods)
         yield from self._connections()
@@ -95,6 +105,13 @@ class _Snapshot(Collector):
         yield GaugeMetricFamily("metastore_calls_in_flight", "Calls in execution", self._total("calls_in_flight"))
         waiting = self._total("calls_waiting")
         yield GaugeMetricFamily("metastore_calls_waiting", "Calls queued for a thread or for memory", waiting)
+
+    def _callers(self) -> Iterator[Metric]:
+        clients = [worker.clients() for worker in self._workers]
+        yield from _caller_metrics("client", "user_agent", "client program", clients)
+        if self._has_users:
+            users = [worker.users() for worker in self._workers]
+            yield from _caller_metrics("user", "user", "user, as far as METASTORE_METRICS_USERS allows", users)
 
     def _waiting(self, methods: Mapping[str, MethodMetrics]) -> Iterator[Metric]:
         database = SummaryMetricFamily(
@@ -149,6 +166,10 @@ class _Snapshot(Collector):
         for number, gauges in enumerate(self._worker_gauges):
             resident.add_metric([str(number)], gauges["resident_bytes"])
         yield resident
+        limit = max((gauges["memory_limit"] for gauges in self._worker_gauges), default=0.0)
+        yield GaugeMetricFamily("metastore_memory_limit_bytes", "Memory limit of each worker", limit)
+        restarts = sum(max(0.0, worker.totals()["starts"] - 1) for worker in self._workers)
+        yield CounterMetricFamily("metastore_worker_restarts", "Workers that were started again", restarts)
 
     def _database(self) -> Iterator[Metric]:
         used, size = self._total("pool_used"), self._total("pool_size")
@@ -166,6 +187,22 @@ class _Snapshot(Collector):
             for key, value in values.items():
                 family.add_metric([key] if label else [], value)
             yield family
+
+
+def _caller_metrics(
+    name: str, label: str, text: str, workers: Sequence[Mapping[str, CallerMetrics]]
+) -> Iterator[Metric]:
+    """Yields the counts and the seconds of calls by one label. `workers`: label value → metrics, of each worker."""
+    counts: dict[tuple[str, ...], float] = {}
+    seconds: dict[tuple[str, ...], float] = {}
+    for callers in workers:
+        for value, caller in callers.items():
+            seconds[(value,)] = seconds.get((value,), 0.0) + caller.seconds
+            for outcome, count in zip(OUTCOMES, caller.outcomes, strict=True):
+                counts[value, outcome] = counts.get((value, outcome), 0.0) + count
+    used = {key: count for key, count in counts.items() if count}
+    yield _counter(f"metastore_{name}_calls", f"Calls by {text}, and outcome", (label, "outcome"), used)
+    yield _counter(f"metastore_{name}_call_seconds", f"Duration of all calls by {text}", (label,), seconds)
 
 
 def _counter(name: str, text: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> Metric:

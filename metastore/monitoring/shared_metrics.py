@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from metastore.domain.client_kinds import CLIENTS
 from metastore.identity import METHODS
+from metastore.monitoring.user_names import OTHER, UserNames
 
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram buckets of durations. A last bucket without a bound follows."""
@@ -45,20 +46,26 @@ GAUGES: Final = (
     "resident_bytes",
     "pool_used",
     "pool_size",
+    "memory_limit",
 )
-TOTALS: Final = ("queued_calls", "queued_seconds")
+TOTALS: Final = ("queued_calls", "queued_seconds", "starts")
 SUMS: Final = ("seconds", "database", "waiting", "statements", "partitions")
 """Sums that are kept for each method: three durations in seconds, SQL statements, and partitions in replies."""
 
+_CALLER_SIZE: Final = len(OUTCOMES) + 1  # numbers of CallerMetrics
 _MAX_SLOW_CALLS: Final = 50  # slow calls kept for each worker
 _TEXT_BYTES: Final = 2**16  # bytes for the slow calls of a worker, and as many for its calls in flight
 _TEXT_HEADER: Final = struct.Struct("=II")  # length and checksum
 _READ_ATTEMPTS: Final = 20
 
 
-FinishedCall: TypeAlias = tuple[str, int, str, int, int, tuple[float, float, float, float, float], Sequence[float]]
-"""A finished call: method; index of its outcome in OUTCOMES; name of the declared exception, or ""; request bytes;
-reply bytes; the values of SUMS; the duration of each SQL statement in seconds."""
+CallerKey: TypeAlias = tuple[str, str]
+"""Who makes a call: the client kind and the user name, or "" if it is not known."""
+FinishedCall: TypeAlias = tuple[
+    CallerKey, str, int, str, int, int, tuple[float, float, float, float, float], Sequence[float]
+]
+"""A finished call: who makes it; method; index of its outcome in OUTCOMES; name of the declared exception, or "";
+request bytes; reply bytes; the values of SUMS; the duration of each SQL statement in seconds."""
 
 
 class MethodMetrics(NamedTuple):
@@ -78,18 +85,31 @@ class MethodMetrics(NamedTuple):
         return MethodMetrics(outcomes, exceptions, seconds, sums, self.active + other.active)
 
 
+class CallerMetrics(NamedTuple):
+    """Metrics of a user or of a client kind: counts by OUTCOMES, and the seconds of all calls."""
+
+    outcomes: list[float]
+    seconds: float
+
+
 class SharedMetrics:
     """The slots of all workers. Create it before the workers are forked."""
 
     def __init__(
-        self, methods: Sequence[str], workers: int, exceptions: Sequence[str] = (), events: Sequence[str] = ()
+        self,
+        methods: Sequence[str],
+        workers: int,
+        exceptions: Sequence[str] = (),
+        events: Sequence[str] = (),
+        users: int = 0,
     ) -> None:
         """Allocates the memory.
 
         `methods`, `exceptions` and `events` list all label values: method names, names of declared exceptions, and
-        types of notification events.
+        types of notification events. `users`: the number of users with metrics of their own.
         """
-        self.layout = _Layout(methods, exceptions, events)
+        self.users = UserNames(users)
+        self.layout = _Layout(methods, exceptions, events, users)
         self._workers = workers
         self._memory = memoryview(mmap.mmap(-1, workers * self.layout.size * 8)).cast("d")
         self._texts = mmap.mmap(-1, workers * 2 * _TEXT_BYTES)
@@ -98,7 +118,7 @@ class SharedMetrics:
         """Returns the slot of a worker. Only the process of that worker may write to it."""
         start = worker * self.layout.size
         numbers = self._memory[start : start + self.layout.size]
-        return WorkerMetrics(numbers, self.layout, self._texts, worker * 2 * _TEXT_BYTES)
+        return WorkerMetrics(numbers, self.layout, self._texts, worker * 2 * _TEXT_BYTES, self.users)
 
     def workers(self) -> Iterator[WorkerMetrics]:
         """Yields the slots of all workers, for reading."""
@@ -108,7 +128,7 @@ class SharedMetrics:
 class _Layout:
     """Offsets of the metrics in a slot, which is an array of doubles."""
 
-    def __init__(self, methods: Sequence[str], exceptions: Sequence[str], events: Sequence[str]) -> None:
+    def __init__(self, methods: Sequence[str], exceptions: Sequence[str], events: Sequence[str], users: int) -> None:
         self.methods = {name: index for index, name in enumerate(methods)}
         self.exceptions = {name: index for index, name in enumerate(exceptions)}
         self.events = {name: index for index, name in enumerate(events)}
@@ -120,9 +140,11 @@ class _Layout:
         # Each histogram has one bucket more than it has bounds, and the sum of all values behind the buckets.
         seconds, size = len(SECONDS) + 2, len(BYTES) + 2
         sizes = len(GAUGES), len(TOTALS), len(CONNECTION_KINDS), len(events), seconds, size, size
-        starts = itertools.accumulate((*sizes, len(methods) * self.method_size))
+        self.users = users
+        callers = len(CLIENTS) * _CALLER_SIZE, (users + 1) * _CALLER_SIZE
+        starts = itertools.accumulate((*sizes, len(methods) * self.method_size, *callers))
         self.totals, self.kinds, self.committed, self.statements = itertools.islice(starts, 4)
-        self.requests, self.replies, self.calls, self.size = starts
+        self.requests, self.replies, self.calls, self.client_calls, self.user_calls, self.size = starts
 
 
 class WorkerMetrics:
@@ -132,8 +154,9 @@ class WorkerMetrics:
     memory. Measured: 1.1 µs of processor time per call.
     """
 
-    def __init__(self, numbers: Any, layout: _Layout, texts: mmap.mmap, text_start: int) -> None:
+    def __init__(self, numbers: Any, layout: _Layout, texts: mmap.mmap, text_start: int, users: UserNames) -> None:
         self._numbers: Any = numbers
+        self._users = users
         self._layout = layout
         self._texts = texts
         self._text_start = text_start
@@ -207,8 +230,11 @@ class WorkerMetrics:
         methods = defaultdict[str, list[float]](lambda: [0.0] * layout.method_size)
         statements = [0.0] * (len(SECONDS) + 2)
         requests, replies = [0.0] * (len(BYTES) + 2), [0.0] * (len(BYTES) + 2)
+        callers = defaultdict[CallerKey, list[float]](lambda: [0.0] * _CALLER_SIZE)
         while finished:
-            method, outcome, exception, request, reply, values, statement_seconds = finished.popleft()
+            caller, method, outcome, exception, request, reply, values, statement_seconds = finished.popleft()
+            callers[caller][outcome] += 1
+            callers[caller][-1] += values[0]
             numbers = methods[method]
             numbers[outcome] += 1
             if exception in layout.exceptions:
@@ -224,9 +250,16 @@ class WorkerMetrics:
             replies[-1] += reply
         for method in methods.keys() & layout.methods.keys():
             self._add(layout.calls + layout.methods[method] * layout.method_size, methods[method])
+        self._publish_callers(callers)
         self._add(layout.statements, statements)
         self._add(layout.requests, requests)
         self._add(layout.replies, replies)
+
+    def _publish_callers(self, callers: Mapping[CallerKey, Sequence[float]]) -> None:
+        for (client, user), numbers in callers.items():
+            self._add(self._layout.client_calls + CLIENTS.index(client) * _CALLER_SIZE, numbers)
+            if self._layout.users:
+                self._add(self._layout.user_calls + self._users.index(user) * _CALLER_SIZE, numbers)
 
     def _add(self, start: int, values: Sequence[float]) -> None:
         for index, value in enumerate(values, start):
@@ -242,6 +275,20 @@ class WorkerMetrics:
             outcomes, exceptions, seconds, sums, active = (numbers[part] for part in layout.parts)
             if any(outcomes) or any(active):
                 yield name, MethodMetrics(outcomes, exceptions, seconds, sums, active[0])
+
+    def clients(self) -> dict[str, CallerMetrics]:
+        """Returns the metrics of each client kind."""
+        return dict(zip(CLIENTS, self._callers(self._layout.client_calls, len(CLIENTS)), strict=True))
+
+    def users(self) -> dict[str, CallerMetrics]:
+        """Returns the metrics of the users that have some of their own, and of all others as OTHER."""
+        names = [OTHER, *self._users.names()]
+        return dict(zip(names, self._callers(self._layout.user_calls, len(names)), strict=True))
+
+    def _callers(self, start: int, count: int) -> Iterator[CallerMetrics]:
+        for first in range(start, start + count * _CALLER_SIZE, _CALLER_SIZE):
+            *outcomes, seconds = self._numbers[first : first + _CALLER_SIZE]
+            yield CallerMetrics(outcomes, seconds)
 
     def statements(self) -> list[float]:
         """Returns the histogram of SQL statement durations: the count of each bucket of SECONDS, then the sum."""

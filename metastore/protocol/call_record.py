@@ -74,7 +74,8 @@ class CallRecords:
             partitions = rows_of(success) or 0 if "partition" in method else 0
             exception = exception_of(answer) if outcome == DECLARED else ""
             sums = seconds, peer.database_seconds, peer.waiting_seconds, len(peer.statements), partitions
-            self._metrics.count_call((method, outcome, exception, request, reply, sums, peer.statements))
+            who = peer.client, peer.user or ""
+            self._metrics.count_call((who, method, outcome, exception, request, reply, sums, peer.statements))
         slow = seconds >= self._slow
         level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
         if not (slow or log.isEnabledFor(level)):

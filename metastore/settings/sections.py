@@ -275,6 +275,13 @@ class Observability(Section):
     table = "observability"
 
     metrics_hive_names: bool = flag("Also export metrics under the names that Hive uses: true or false.")
+    metrics_users: int = number(
+        0,
+        "Number of users with metrics of their own; the others are counted together. User names are then visible on "
+        "/metrics, which needs no authentication.",
+        low=0,
+        high=200,
+    )
     traces_endpoint: str = text(
         "", "OTLP/HTTP endpoint that receives a span per call: http://host:4318/v1/traces. Unset: no tracing."
     )

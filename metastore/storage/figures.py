@@ -1,4 +1,4 @@
-"""Figures of the whole metastore for monitoring: ten statements that read no large table."""
+"""Figures of the whole metastore for monitoring: eleven statements that read no large table."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ _WAITING: Final = """
 SELECT count(*), extract(epoch FROM now() - min(decided_at)) FROM file_operations
 WHERE kind = 'remove' AND reason = 'replaced'
 """
+_PARKED: Final = "SELECT count(*) FROM file_operations WHERE parked"
 _SERVERS: Final = "SELECT revision, count(*) FROM servers WHERE seen_at > now() - interval '1 minute' GROUP BY revision"
 
 
@@ -64,6 +65,7 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
     (oldest_transaction,) = row(_OLDEST)
     writing, aborted, oldest_write = row(_WRITES)
     waiting_files, oldest_file = row(_WAITING)
+    (parked,) = row(_PARKED)
     compactions = connection.execute(text(_COMPACTIONS)).all()
     none = dict.fromkeys(_PENDING_STATES, 0.0)
     return {
@@ -82,6 +84,7 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
         "metastore_files_waiting_for_cleaning": {"": float(waiting_files)},
         "metastore_file_waiting_oldest_seconds": {"": float(oldest_file or 0)},
         "metastore_servers": by_label(_SERVERS),
+        "metastore_file_operations_parked": {"": float(parked)},
         "metastore_file_operations": {"make": 0.0, "move": 0.0, "remove": 0.0, **by_label(_FILES)},
     }
 

@@ -120,7 +120,7 @@ def confined(minutes: float, megabytes: int, *, embedded: bool) -> int:
     cgroup = Cgroup(megabytes)
     with contextlib.ExitStack() as stack:
         # On a disk: the pages of a tmpfs belong to the cgroup.
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))  # noqa: S108
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
         home.chmod(0o755)
         url = None
         if not embedded:

@@ -193,7 +193,9 @@ def test_failures_of_the_database_are_counted_apart_from_declared_errors(
         with pytest.raises(NoSuchObjectException):
             client.get_table(database, f"{name}_missing")
     rules = yaml.safe_load((MONITORING / "alerts.yaml").read_text())
-    (rule,) = [rule for group in rules["groups"] for rule in group["rules"] if rule["alert"] == "MetastoreUnavailable"]
+    (rule,) = [
+        rule for each in rules["groups"] for rule in each["rules"] if rule.get("alert") == "MetastoreUnavailable"
+    ]
     assert 'metastore_calls_total{outcome="unavailable"}' in rule["expr"]
     for _ in range(100):  # workers publish their counts ten times a second
         metrics = samples(found[1])
@@ -240,3 +242,28 @@ def test_a_call_whose_client_left_is_logged(database_url: str, start_metastore: 
             client.get_all_tables(database)  # the call is logged before its table is gone
         assert client.get_all_tables(database) == []
     assert f"drop_table {database}.{name}" in server.log.read_text()
+
+
+def test_calls_are_counted_by_client_and_by_the_first_users(database_url: str, start_metastore: Start) -> None:
+    server = start_metastore(database_url, "--http-port", "0", "--metrics-users", "1", "--workers", "2")
+    found = HTTP.search(server.ready)
+    assert found
+    for user in ("alice", "bob", "alice", "carol"):
+        with connected(server, ThriftHiveMetastore) as client:
+            client.set_ugi(user, [])
+            client.get_all_databases()
+            with pytest.raises(NoSuchObjectException):
+                client.get_table("none", "none")
+    for _ in range(100):  # workers publish their counts ten times a second
+        metrics = samples(found[1])
+        if total(metrics, "metastore_user_calls_total") >= 12:
+            break
+        threading.Event().wait(0.1)
+    users = {sample.labels["user"] for sample in metrics["metastore_user_calls_total"]}
+    assert len(users) == 2
+    assert "other" in users
+    assert total(metrics, "metastore_user_calls_total") == total(metrics, "metastore_client_calls_total") == 12
+    assert total(metrics, "metastore_client_calls_total", user_agent="java", outcome="declared") == 4
+    assert total(metrics, "metastore_user_call_seconds_total") > 0
+    assert total(metrics, "metastore_worker_restarts_total") == 0
+    assert total(metrics, "metastore_memory_limit_bytes") > 100e6
