@@ -73,24 +73,33 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* How to reach the database. */}}
+{{/* The secret with the password of the database, as YAML, or nothing. */}}
+{{- define "metastore.passwordSecret" -}}
+{{- if .Values.postgresql.enabled -}}
+{{ toYaml .Values.postgresql.passwordSecret }}
+{{- else if .Values.database.passwordSecret.name -}}
+{{ toYaml .Values.database.passwordSecret }}
+{{- end -}}
+{{- end -}}
+
+{{/* How to reach the database. The password is a file, which is read for each connection: a new one needs no restart. */}}
 {{- define "metastore.databaseEnv" -}}
-{{- with .Values.database -}}
-{{- if .urlSecret.name }}
+{{- with .Values.database.urlSecret -}}
+{{- if .name }}
 - name: METASTORE_DATABASE_URL
-  valueFrom: {secretKeyRef: {name: {{ .urlSecret.name }}, key: {{ .urlSecret.key }}}}
-{{- else if .url }}
-- {name: METASTORE_DATABASE_URL, value: {{ .url | quote }}}
-{{- if .passwordSecret.name }}
-- name: PGPASSWORD
-  valueFrom: {secretKeyRef: {name: {{ .passwordSecret.name }}, key: {{ .passwordSecret.key }}}}
+  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
 {{- end }}
 {{- end }}
+{{- with .Values.database.url }}
+- {name: METASTORE_DATABASE_URL, value: {{ . | quote }}}
 {{- end }}
 {{- if .Values.postgresql.enabled }}
 - {name: METASTORE_DATABASE_URL, value: "postgresql://metastore@{{ include "metastore.fullname" . }}-postgresql:5432/metastore"}
-- name: PGPASSWORD
-  valueFrom: {secretKeyRef: {name: {{ .Values.postgresql.passwordSecret.name }}, key: {{ .Values.postgresql.passwordSecret.key }}}}
+{{- end }}
+{{- with include "metastore.passwordSecret" . | fromYaml }}
+{{- if .name }}
+- {name: METASTORE_DATABASE_PASSWORD_FILE, value: /etc/metastore/database/{{ .key }}}
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -137,6 +146,9 @@ envFrom: {{- toYaml . | nindent 2 }}
 {{- define "metastore.volumeMounts" -}}
 - {name: data, mountPath: /data}
 - {name: tmp, mountPath: /tmp}
+{{- if include "metastore.passwordSecret" . }}
+- {name: database, mountPath: /etc/metastore/database, readOnly: true}
+{{- end }}
 {{- range $index, $secret := .Values.extraSecrets }}
 - {name: secret-{{ $index }}, mountPath: {{ $secret.mountPath }}, readOnly: true}
 {{- end }}
@@ -148,6 +160,11 @@ envFrom: {{- toYaml . | nindent 2 }}
 {{- define "metastore.volumes" -}}
 - {name: data, emptyDir: {}}
 - {name: tmp, emptyDir: {}}
+{{- with include "metastore.passwordSecret" . | fromYaml }}
+{{- if .name }}
+- {name: database, secret: {secretName: {{ .name }}, defaultMode: 0440}}
+{{- end }}
+{{- end }}
 {{- range $index, $secret := .Values.extraSecrets }}
 - {name: secret-{{ $index }}, secret: {secretName: {{ $secret.secretName }}, defaultMode: 0440}}
 {{- end }}
