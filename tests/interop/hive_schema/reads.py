@@ -1,0 +1,104 @@
+"""Reads a whole catalog through Thrift, as plain values that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from thrift.protocol.TBase import TExceptionBase
+from thrift.Thrift import TException
+
+from tests.contract.scenarios.statistics import COLUMNS
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ForeignKeysRequest,
+    HiveObjectRef,
+    NotificationEventRequest,
+    PartitionsStatsRequest,
+    PrimaryKeysRequest,
+    PrincipalType,
+    TableStatsRequest,
+)
+
+FILTERS = ("ds = '2026-03'", "ds > '2026-10' and n < 100", "n = 77 or n = 78", "ds like '2026-0%' and n = 5")
+
+
+def everything(client: Any) -> dict[str, Any]:
+    """Returns the replies by label. An exception is its type."""
+    found: dict[str, Any] = {}
+    for label, method, arguments in _calls(client):
+        try:
+            found[label] = plain(getattr(client, method)(*arguments))
+        except (TException, TExceptionBase) as error:
+            found[label] = type(error).__name__; print(label, str(error)[:300]) if __import__("os").environ.get("DBG") else None
+    return found
+
+
+def _calls(client: Any) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    yield from _one("get_all_databases")
+    yield from _one("get_role_names")
+    yield from _one("get_current_notificationEventId")
+    yield from _one("get_next_notification", NotificationEventRequest(0, 100_000))
+    for user in ("bob", "ann"):
+        yield from _one("list_roles", user, PrincipalType.USER)
+        yield from _one("list_privileges", user, PrincipalType.USER, HiveObjectRef(None, None, None, [], None))
+    for database in client.get_all_databases():
+        yield from _one("get_database", database)
+        yield from _one("get_all_tables", database)
+        yield from _one("get_table_meta", database, "*", [])
+        yield from _one("get_functions", database, "*")
+        for function in client.get_functions(database, "*"):
+            yield from _one("get_function", database, function)
+        for name in client.get_all_tables(database):
+            yield from _of_table(client, database, name)
+
+
+def _of_table(client: Any, database: str, name: str) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    for method in ("get_table", "get_fields", "get_schema"):
+        yield from _one(method, database, name)
+    yield from _one("get_primary_keys", PrimaryKeysRequest(database, name))
+    yield from _one("get_foreign_keys", ForeignKeysRequest(None, None, database, name))
+    columns = [column.name for column in COLUMNS]
+    if "stats" in name:
+        yield from _one("get_table_statistics_req", TableStatsRequest(database, name, columns))
+    if not client.get_table(database, name).partitionKeys:
+        return
+    names = client.get_partition_names(database, name, -1)
+    yield from _one("get_partition_names", database, name, -1)
+    yield from _one("get_partitions", database, name, -1)
+    yield from _one("get_partitions_by_names", database, name, names[:50])
+    yield from _one("get_partition_by_name", database, name, names[-1])
+    if "stats" in name:
+        yield from _one("get_partitions_statistics_req", PartitionsStatsRequest(database, name, columns, names))
+        yield from _one("get_aggr_stats_for", PartitionsStatsRequest(database, name, columns, names[:2]))
+    if name == "big":
+        for text in FILTERS:
+            yield from _one("get_partitions_by_filter", database, name, text, -1)
+
+
+def _one(method: str, *arguments: Any) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    shown = ", ".join(each if isinstance(each, str) else type(each).__name__ for each in arguments)
+    yield f"{method}({shown})", method, arguments
+
+
+def plain(value: Any) -> Any:
+    """Structs as dictionaries of their fields; lists of unordered structs sorted."""
+    spec = getattr(value, "thrift_spec", None)
+    if spec:
+        return {field[2]: plain(getattr(value, field[2])) for field in spec if field}
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in sorted(value.items(), key=repr)}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(each) for each in value]
+    return value
+
+
+def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yields the path of each different value, with both values."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted({*ours, *theirs}, key=repr):
+            yield from differences(ours.get(key), theirs.get(key), f"{path}/{key}")
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            yield from differences(one, other, f"{path}/{number}")
+    elif ours != theirs:
+        yield path, ours, theirs
