@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.options import DATABASE, settings_options
+from metastore.cli.options import DATABASE, Group, settings_options
 from metastore.settings import Settings
 
 
@@ -104,3 +104,46 @@ def verify(show: int, **options: Any) -> int:
     from metastore.cli.database import show_verified
 
     return show_verified(Settings.load(options), show)
+
+
+@db.group(cls=Group)
+def reader() -> None:
+    """Manage roles of PostgreSQL that read the catalog by SQL, through the views of the schema `hive`."""
+
+
+@reader.command("add")
+@click.argument("name")
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path),
+    help="File with the password in its first line. Default: a new role gets a generated password.",
+)
+@settings_options(*DATABASE)
+def add_reader(name: str, password_file: Path | None, **options: Any) -> None:
+    """Create the role NAME, let it read the views, and print the settings of tools.
+
+    A reader sees the whole catalog, also with METASTORE_AUTHORIZATION=grants. A role that exists keeps its password:
+    after a restore, repeat the command for each reader.
+    """
+    from metastore.cli.readers import add
+
+    click.echo(add(Settings.load(options), name, password_file))
+
+
+@reader.command("remove")
+@click.argument("name")
+@settings_options(*DATABASE)
+def remove_reader(name: str, **options: Any) -> None:
+    """Take the views from the reader NAME, and drop the role. Its open connections stay open, but read nothing."""
+    from metastore.cli.readers import remove
+
+    click.echo(remove(Settings.load(options), name))
+
+
+@reader.command("list")
+@settings_options(*DATABASE)
+def list_readers(**options: Any) -> None:
+    """List the readers of the database."""
+    from metastore.cli.readers import show
+
+    show(Settings.load(options))

@@ -29,7 +29,7 @@ def everything(client: Any) -> dict[str, Any]:
         try:
             found[label] = plain(getattr(client, method)(*arguments))
         except (TException, TExceptionBase) as error:
-            found[label] = type(error).__name__; print(label, str(error)[:300]) if __import__("os").environ.get("DBG") else None
+            found[label] = type(error).__name__
     return found
 
 
