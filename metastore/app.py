@@ -11,17 +11,12 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
+from metastore.background import recovery
 from metastore.background.audit import audit_logging, audit_writing
 from metastore.background.cleaning import descriptor_cleaning, event_cleaning, warehouse_cleaning
 from metastore.background.expiry import expiry
-from metastore.background.recovery import (
-    drop_purging,
-    first_comparison,
-    journal_recovery,
-    lease_renewal,
-    witness_writing,
-)
 from metastore.background.registration import server_registration
+from metastore.background.sizes import size_measurement
 from metastore.background.timer import Timer
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
@@ -103,6 +98,7 @@ from metastore.services.entry.roles import RoleService
 from metastore.services.entry.runtime_statistics import RuntimeStatisticsService
 from metastore.services.entry.scans import ScanService
 from metastore.services.entry.servers import ServerService
+from metastore.services.entry.sizes import SizeService
 from metastore.services.entry.tables import TableService
 from metastore.services.entry.tables_alter import TableAlterService
 from metastore.services.entry.timeouts import TimeoutService
@@ -282,13 +278,14 @@ class Application:
             expiry(TimeoutService(self._store, timeout), timeout),
             event_cleaning(self.notifications, settings.event_retention),
             warehouse_cleaning(self.cleaning, settings.cleanup_interval),
-            drop_purging(self.undrop),
-            journal_recovery(self.journal),
-            first_comparison(self.journal),
-            witness_writing(self.journal),
-            lease_renewal(self.journal),
+            recovery.drop_purging(self.undrop),
+            recovery.journal_recovery(self.journal),
+            recovery.first_comparison(self.journal),
+            recovery.witness_writing(self.journal),
+            recovery.lease_renewal(self.journal),
             Timer("resolving interrupted commits", self._store.resolve_unknown_commits, _RESOLVE_INTERVAL),
             descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
+            *(() if settings.read_only else (size_measurement(SizeService(self._store)),)),
             *([server_registration(self._server)] if self._server else []),
         )
 

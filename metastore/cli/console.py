@@ -13,16 +13,22 @@ from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.entry.audit import AuditService
+from metastore.services.entry.partition_calendar import PartitionCalendarService
 from metastore.services.entry.search import SearchService
+from metastore.services.entry.sizes import SizeService
+from metastore.services.entry.table_overview import TableOverviewService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 from metastore.web.console.catalog import CatalogPages
 from metastore.web.console.gate import Gate
+from metastore.web.console.growth import GrowthPages
+from metastore.web.console.partitions import PartitionPages
 from metastore.web.console.routes import Console
 from metastore.web.console.sessions import Sessions
 from metastore.web.console.site import Page, Site
+from metastore.web.console.table import TablePages
 
 _CONNECTIONS: Final = 3  # pages that read the database at the same time
 _TIMEOUT: Final = 5.0  # seconds for a statement, and to wait for a connection
@@ -44,7 +50,14 @@ def make_console(settings: Settings, url: str) -> Console:
 
 
 def _pages(store: Store, rights: Authorization | None) -> list[Page]:
-    return [*CatalogPages(SearchService(store, rights)).pages()]
+    sizes = SizeService(store, rights)
+    groups = (
+        CatalogPages(SearchService(store, rights)),
+        TablePages(TableOverviewService(store, rights), sizes),
+        PartitionPages(PartitionCalendarService(store, rights)),
+        GrowthPages(sizes),
+    )
+    return [page for group in groups for page in group.pages()]
 
 
 def _gate(settings: Settings, store: Store) -> Gate:

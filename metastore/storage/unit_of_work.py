@@ -42,6 +42,7 @@ from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import APPEND, Notifications, WriteNotifications, appended
+from metastore.storage.repositories.partition_calendar import PartitionCalendar
 from metastore.storage.repositories.partition_events import PartitionEvents
 from metastore.storage.repositories.partition_names import RAISE, NameCache, PartitionNames
 from metastore.storage.repositories.partition_values import PartitionValues
@@ -54,6 +55,8 @@ from metastore.storage.repositories.runtime_statistics import RuntimeStatistics
 from metastore.storage.repositories.search import Search
 from metastore.storage.repositories.servers import Servers
 from metastore.storage.repositories.shared_descriptors import SharedDescriptors
+from metastore.storage.repositories.sizes import Sizes
+from metastore.storage.repositories.table_overview import TableOverview
 from metastore.storage.repositories.tables import Tables
 from metastore.storage.repositories.tokens import Tokens
 from metastore.storage.repositories.transaction_writes import TransactionWrites
@@ -121,6 +124,7 @@ class UnitOfWork:
     tokens = _Repository(Tokens)
     issued_tokens = _Repository(IssuedTokens)
     failed_logins = _Repository(FailedLogins)
+    partition_calendar = _Repository(PartitionCalendar)
     partition_events = _Repository(PartitionEvents)
     partition_values = _Repository(PartitionValues)
     materialized_views = _Repository(MaterializedViews)
@@ -137,6 +141,8 @@ class UnitOfWork:
     retired_locations = _Repository(RetiredLocations)
     search = _Repository(Search)
     servers = _Repository(Servers)
+    sizes = _Repository(Sizes)
+    table_overview = _Repository(TableOverview)
     lineage = _Repository(Lineages)
     shared_descriptors = _Repository(SharedDescriptors)
 

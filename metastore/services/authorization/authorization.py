@@ -16,6 +16,7 @@ from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import GrantsCache, unsettled
 from metastore.services.authorization.permission import Permission
 from metastore.services.rules.lookup import missing_table
+from metastore.storage.repositories.access import ReadTable
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -65,6 +66,26 @@ class Authorization:
                 if not decision.is_visible:
                     raise HiddenError(str(missing_table(name)))
                 return read.encoded if decision.is_owned else _without_secrets(read.encoded)
+            cached = self._cache.reloaded(work)
+        raise unsettled()
+
+    def read_table_with_rights(
+        self, work: UnitOfWork, name: TableName
+    ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
+        """Reads a table, with the caller's grants and the caller's rights on the table, in two statements. Raises
+        NotFoundError if it does not exist or is hidden.
+        """
+        cached = self._cache.cached(work)
+        for _ in range(_ATTEMPTS):
+            read = work.access.read_table(name)
+            granted = work.access.granted(read.securable.table_id if read else None, cached.grants)
+            if read is None:
+                raise missing_table(name)
+            if read.version == cached.grants.version or cached.grants.is_admin:
+                securable = read.securable._replace(granted=granted)
+                if not sees(cached.grants, securable):
+                    raise HiddenError(str(missing_table(name)))
+                return read, cached.grants, rights(cached.grants, securable)
             cached = self._cache.reloaded(work)
         raise unsettled()
 

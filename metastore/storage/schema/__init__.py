@@ -31,6 +31,7 @@ from metastore.storage.schema.properties import metastore_properties
 from metastore.storage.schema.roles import role_grants, roles
 from metastore.storage.schema.runtime_statistics import runtime_statistics
 from metastore.storage.schema.servers import servers
+from metastore.storage.schema.sizes import catalog_sizes, table_size_history, table_sizes
 from metastore.storage.schema.tables import skewed_locations, tables
 from metastore.storage.schema.tokens import delegation_tokens, issued_tokens, master_keys
 from metastore.storage.schema.transactions import transaction_components, transaction_counter, transactions
@@ -48,6 +49,7 @@ __all__ = [
     "audit_log",
     "audit_sequence",
     "borrowed_locations",
+    "catalog_sizes",
     "catalogs",
     "column_lists",
     "column_statistics",
@@ -95,6 +97,8 @@ __all__ = [
     "table_constraints",
     "table_dependencies",
     "table_indexes",
+    "table_size_history",
+    "table_sizes",
     "tables",
     "transaction_components",
     "transaction_counter",

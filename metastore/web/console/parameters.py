@@ -39,6 +39,10 @@ class Parameters:
             raise InvalidInputError(f"{name} must be one of {', '.join(choices)}, not {text[:40]!r}")
         return text
 
+    def prefixed(self, prefix: str) -> dict[str, str]:
+        """Returns the parameters whose names begin with a prefix, by the rest of their names."""
+        return {name.removeprefix(prefix): self.text(name) for name in self._query if name.startswith(prefix)}
+
     def database(self) -> DatabaseName:
         """Returns the database of the path."""
         return DatabaseName(self._name("catalog"), self._name("database"))

@@ -1,0 +1,120 @@
+"""The partitions of a table as a calendar, or as a grid of any two keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from metastore.domain.keys import KeyKind, kind_of, sort_key
+from metastore.domain.names import TableName
+from metastore.domain.partition_calendar import Axis, Group, Key, as_data, axes_of, default_axes, make_grid
+from metastore.errors import InvalidInputError
+from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.examination import examine
+from metastore.storage.repositories.partition_calendar import SUMMED, KeyRange
+from metastore.storage.unit_of_work import Store
+
+_DATES = (KeyKind.DATE, KeyKind.TIMESTAMP, KeyKind.STRING, KeyKind.CHAR)
+
+
+class PartitionCalendarService:
+    """`rights`: None if every caller sees everything."""
+
+    def __init__(self, store: Store, rights: Authorization | None = None) -> None:
+        self._store = store
+        self._rights = rights
+
+    def read(self, name: TableName, row: str, column: str, chosen: Mapping[str, str], after: str) -> dict[str, Any]:
+        """Returns the grid of two axes (`domain.partition_calendar.Axis`; "": the default), and a page of partitions.
+
+        `chosen`: values of keys, or beginnings of dates, that partitions must have. `after`: the name of a partition.
+        Raises NotFoundError, InvalidInputError.
+        """
+        table = examine(self._store, self._rights, name)
+        keys = [Key(key.name, key.type) for key in table.table.partitionKeys or ()]
+        answer = {"catalog": name.catalog, "database": name.database, "table": name.name, "chosen": dict(chosen)}
+        if not keys:
+            return {**answer, "keys": []}
+        ranges = [_range(keys, key, value) for key, value in chosen.items()]
+        axes = _axes(keys, row, column, chosen)
+        positions = _position(keys, axes[0]), _position(keys, axes[1])
+        with self._store.read() as work:
+            found = work.partition_calendar.read(table.id, positions, ranges, after)
+        is_measured = found["summed"] > SUMMED
+        groups = _measured_groups(found, positions, chosen) if is_measured else found["groups"]
+        grid = make_grid(map(_group, groups or []), *axes)
+        return {
+            **answer,
+            "keys": [key.name for key in keys],
+            "axes": [str(axis) for axis in axes_of(keys, chosen)],
+            "row": str(axes[0] or ""),
+            "column": str(axes[1]),
+            "rows": grid.rows,
+            "columns": grid.columns,
+            "cells": [as_data(cell) for cell in grid.cells],
+            "gaps": grid.gaps,
+            "late": grid.late,
+            "too_many": groups is None,
+            "measured_at": found["measured"]["at"] if is_measured and found["measured"] else None,
+            "total": found["summed"] if not is_measured else (found["measured"] or {}).get("partitions"),
+            "partitions": found["partitions"],
+            "more": found["more"],
+        }
+
+
+def _axes(keys: Sequence[Key], row: str, column: str, chosen: Mapping[str, str]) -> tuple[Axis | None, Axis]:
+    """Returns the requested axes, or the default ones. Raises InvalidInputError for an unknown axis."""
+    default = default_axes(keys, chosen)
+    offered = {str(axis): axis for axis in axes_of(keys, {})}
+    for text in (row, column):
+        if text and text != "none" and text not in offered:
+            raise InvalidInputError(f"{text!r} is no partition key of the table. Keys: {', '.join(offered)}")
+    chosen_column = offered[column] if column and column != "none" else default[1]
+    if row == "none":
+        return None, chosen_column
+    return offered[row] if row else default[0], chosen_column
+
+
+def _range(keys: Sequence[Key], name: str, value: str) -> KeyRange:
+    """Returns the condition of a chosen value. Raises InvalidInputError for an unknown key or a wrong type."""
+    position = next((number for number, key in enumerate(keys, 1) if key.name == name), None)
+    if position is None:
+        raise InvalidInputError(
+            f"{name!r} is no partition key of the table. Keys: {', '.join(key.name for key in keys)}"
+        )
+    key = keys[position - 1]
+    kind = kind_of(key.type)
+    if key.may_be_date and kind in _DATES and len(value) < 10:
+        return KeyRange(position, value, is_beginning=True)
+    sorted_as = sort_key(kind, value)
+    if sorted_as is None:
+        raise InvalidInputError(f"{value!r} is no {key.type}, which is the type of {name}")
+    return KeyRange(position, sorted_as, is_beginning=False)
+
+
+def _position(keys: Sequence[Key], axis: Axis | None) -> int | None:
+    return None if axis is None else 1 + [key.name for key in keys].index(axis.key)
+
+
+def _measured_groups(
+    found: dict[str, Any], positions: tuple[int | None, int | None], chosen: Mapping[str, str]
+) -> list[dict[str, Any]] | None:
+    """Returns the measured sums, which are by the first two keys of all partitions; None if they do not fit."""
+    cells = (found["measured"] or {}).get("cells")
+    if chosen or not cells or not {*positions} <= {1, 2, None}:
+        return None
+    names = {1: "a", 2: "b"}
+    row, column = (names.get(position or 0, "") for position in positions)
+    return [{**cell, "a": cell.get(row), "b": cell.get(column)} for cell in cells]
+
+
+def _group(row: dict[str, Any]) -> Group:
+    return Group(
+        (row["a"], row["b"]),
+        row["partitions"],
+        row["rows"],
+        row["bytes"],
+        row["files"],
+        row["created"],
+        row["changed"],
+    )

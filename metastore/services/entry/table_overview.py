@@ -1,0 +1,153 @@
+"""Everything about one table that its page shows."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from metastore.domain.names import PROTECTED, TableName
+from metastore.domain.privileges import PrincipalKind
+from metastore.domain.table_ddl import Column, TableDefinition, statements
+from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.examination import ExaminedTable, examine
+from metastore.storage.repositories.table_overview import COUNTED
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
+
+_POLICIES: Final = {
+    PROTECTED: "drops are rejected",
+    "transactional": "Hive ACID",
+    "auto.purge": "dropped data is not kept",
+    "external.table.purge": "a drop deletes the files",
+    "discover.partitions": "partitions are discovered",
+    "partition.retention.period": "partitions are dropped after",
+}
+_SIZES: Final = ("partitions", "rows", "bytes", "files", "small_files")
+
+
+class TableOverviewService:
+    """`rights`: None if every caller sees everything."""
+
+    def __init__(self, store: Store, rights: Authorization | None = None) -> None:
+        self._store = store
+        self._rights = rights
+
+    def read(self, name: TableName) -> dict[str, Any]:
+        """Returns a table, its sizes, its newest partition, its last change and its privileges.
+
+        Raises NotFoundError if it does not exist or is hidden.
+        """
+        examined = examine(self._store, self._rights, name)
+        table = examined.table
+        with self._store.read() as work:
+            found = work.table_overview.read(examined.id, *_parts(name), table.createTime or 0)
+        analyzed = found["analyzed"] or [] if examined.may_read else []
+        return {
+            **_definition(name, table),
+            "columns": _columns(table, {column["column_name"]: column["analyzed_at"] for column in analyzed}),
+            "keys": [_column(key) for key in table.partitionKeys or ()],
+            "size": _size(table, found),
+            "newest": found["newest"],
+            "changed": found["changed"],
+            "privileges": _privileges(examined, found["privileges"] or []),
+            "rights": sorted(examined.rights),
+            "dependents": found["dependents"],
+            "bases": found["bases"],
+        }
+
+
+def definition(table: Table) -> TableDefinition:
+    """Returns what CREATE TABLE declares of a table."""
+    sd, parameters = table.sd, table.parameters or {}
+    skew = sd.skewedInfo
+    return TableDefinition(
+        database=table.dbName,
+        name=table.tableName,
+        type=table.tableType or "",
+        columns=[Column(column.name, column.type, column.comment or "") for column in sd.cols or ()],
+        keys=[Column(key.name, key.type, key.comment or "") for key in table.partitionKeys or ()],
+        location=sd.location or "",
+        input_format=sd.inputFormat or "",
+        output_format=sd.outputFormat or "",
+        serde=(sd.serdeInfo.serializationLib or "") if sd.serdeInfo else "",
+        serde_parameters=(sd.serdeInfo.parameters or {}) if sd.serdeInfo else {},
+        parameters=parameters,
+        comment=parameters.get("comment", ""),
+        bucket_columns=sd.bucketCols or (),
+        buckets=sd.numBuckets or 0,
+        sort_columns=[(order.col, bool(order.order)) for order in sd.sortCols or ()],
+        skewed_columns=(skew.skewedColNames or ()) if skew else (),
+        skewed_values=(skew.skewedColValues or ()) if skew else (),
+        as_directories=bool(sd.storedAsSubDirectories),
+        view_text=table.viewExpandedText or table.viewOriginalText or "" if "VIEW" in (table.tableType or "") else "",
+    )
+
+
+def _definition(name: TableName, table: Table) -> dict[str, Any]:
+    declared = definition(table)
+    parameters = table.parameters or {}
+    return {
+        "catalog": name.catalog,
+        "database": name.database,
+        "table": name.name,
+        "type": declared.type,
+        "owner": table.owner,
+        "created": table.createTime,
+        "comment": declared.comment,
+        "location": declared.location,
+        "format": declared.format or declared.input_format,
+        "serde": declared.serde,
+        "skewed_by": list(declared.skewed_columns),
+        "skewed_values": len(declared.skewed_values),
+        "as_directories": declared.as_directories,
+        "buckets": max(0, declared.buckets),
+        "bucketed_by": list(declared.bucket_columns),
+        "parameters": dict(sorted(parameters.items())),
+        "policies": {key: [text, parameters[key]] for key, text in _POLICIES.items() if key in parameters},
+        "ddl": statements(declared),
+    }
+
+
+def _columns(table: Table, analyzed: dict[str, int]) -> list[dict[str, Any]]:
+    return [{**_column(column), "analyzed": analyzed.get(column.name)} for column in table.sd.cols or ()]
+
+
+def _column(column: FieldSchema) -> dict[str, Any]:
+    return {"name": column.name, "type": column.type, "comment": column.comment or ""}
+
+
+def _size(table: Table, found: dict[str, Any]) -> dict[str, Any]:
+    """Returns the sizes of a partitioned table from its partitions, if there are few, else as last measured."""
+    counted, measured = found["counted"], found["measured"]
+    if table.partitionKeys and counted["partitions"] <= COUNTED:
+        return {**{name: counted[name] for name in _SIZES}, "changed": counted["changed"], "measured_at": None}
+    if table.partitionKeys:
+        figures = measured or dict.fromkeys(_SIZES)
+        return {**{name: figures[name] for name in _SIZES}, "changed": None, "measured_at": figures.get("measured_at")}
+    figures = {name: _number(table, key) for name, key in (("rows", "numRows"), ("bytes", "totalSize"))}
+    return {
+        "partitions": None,
+        **figures,
+        "files": _number(table, "numFiles"),
+        "small_files": None,
+        "changed": _number(table, "transient_lastDdlTime"),
+        "measured_at": None,
+    }
+
+
+def _number(table: Table, key: str) -> int | None:
+    text = (table.parameters or {}).get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+
+
+def _privileges(examined: ExaminedTable, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the privileges on the table: those of others only to its owner."""
+    grants = examined.grants
+    kept = rows
+    if grants is not None and not examined.is_owned:
+        kept = [row for row in rows if grants.is_principal(row["principal_type"], row["principal"])]
+    names = {kind.value: kind.name.lower() for kind in PrincipalKind}
+    return [{**row, "principal_type": names.get(row["principal_type"], "")} for row in kept]
+
+
+def _parts(name: TableName) -> tuple[str, str, str]:
+    return name.catalog, name.database, name.name

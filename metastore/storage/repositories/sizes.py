@@ -1,0 +1,172 @@
+"""Sizes of tables over time: measured in batches, read by pages. No statement reads partitions of more tables than its
+batch has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from metastore.storage.queries.parameter_figures import sums
+from metastore.storage.queries.visibility import SEEN
+
+_STATE: Final = "sizes"  # name of the property with the state of the measurement
+CELLED: Final = 20_000
+"""Tables with more partitions have cells."""
+_MAX_CELLS: Final = 5000
+_HISTORY: Final = 400  # days
+
+_BATCH: Final = text(f"""
+    WITH batch AS (
+        SELECT id, parameters, partition_keys <> '[]' AS partitioned FROM tables
+        WHERE id > :after AND database_id IS NOT NULL ORDER BY id LIMIT :limit
+    ), measured AS (
+        SELECT table_id, count(*) AS partitions, {sums("parameters")} FROM partitions
+        WHERE table_id IN (SELECT id FROM batch WHERE partitioned) GROUP BY table_id
+        UNION ALL
+        SELECT id, 0, {sums("parameters")} FROM batch WHERE NOT partitioned GROUP BY id
+    ), written AS (
+        INSERT INTO table_sizes (table_id, measured_at, partitions, rows, bytes, files, small_files)
+        SELECT batch.id, now(), coalesce(m.partitions, 0), m.rows, m.bytes, m.files, m.small_files
+        FROM batch LEFT JOIN measured AS m ON m.table_id = batch.id
+        WHERE EXISTS (SELECT FROM tables WHERE id = batch.id)
+        ON CONFLICT (table_id) DO UPDATE SET measured_at = now(), partitions = excluded.partitions,
+            rows = excluded.rows, bytes = excluded.bytes, files = excluded.files, small_files = excluded.small_files,
+            cells = CASE WHEN excluded.partitions > {CELLED} THEN table_sizes.cells END
+        RETURNING table_id, partitions
+    )
+    SELECT max(table_id), coalesce(array_agg(table_id) FILTER (WHERE partitions > {CELLED}), '{{}}') FROM written
+""")  # noqa: S608 - constants
+
+_CELLS: Final = text(f"""
+    UPDATE table_sizes SET cells = (
+        SELECT CASE WHEN count(*) <= {_MAX_CELLS} THEN jsonb_agg(to_jsonb(cell)) END FROM (
+            SELECT values[1] AS a, values[2] AS b, count(*) AS partitions, {sums("parameters")},
+                   min(create_time) AS created, max(create_time) AS changed
+            FROM partitions WHERE table_id = :table GROUP BY 1, 2 LIMIT {_MAX_CELLS} + 1
+        ) AS cell
+    ) WHERE table_id = :table
+""")  # noqa: S608 - constants
+
+_REMEMBER: Final = text("""
+    INSERT INTO table_size_history (table_id, day, partitions, rows, bytes, files)
+    SELECT s.table_id, current_date, s.partitions, s.rows, s.bytes, s.files FROM table_sizes AS s
+    LEFT JOIN LATERAL (
+        SELECT * FROM table_size_history WHERE table_id = s.table_id ORDER BY day DESC LIMIT 1
+    ) AS last ON true
+    WHERE s.table_id > :after AND s.table_id <= :last AND (last.day IS NULL OR (last.partitions, last.rows, last.bytes,
+        last.files) IS DISTINCT FROM (s.partitions, s.rows, s.bytes, s.files))
+    ON CONFLICT (table_id, day) DO UPDATE
+    SET partitions = excluded.partitions, rows = excluded.rows, bytes = excluded.bytes, files = excluded.files
+""")
+
+# The base is the state a week ago, or the first known state. A base of today tells nothing.
+_GROWTH: Final = text("""
+    UPDATE table_sizes AS s SET growth = CASE WHEN base.day < current_date
+        THEN (s.bytes - base.bytes) / (current_date - greatest(base.day, current_date - 7)) END
+    FROM (
+        SELECT s.table_id, base.day, base.bytes FROM table_sizes AS s CROSS JOIN LATERAL (
+            SELECT day, bytes FROM table_size_history AS h WHERE h.table_id = s.table_id
+            ORDER BY h.day > current_date - 7, CASE WHEN h.day <= current_date - 7 THEN current_date - h.day
+                                                    ELSE h.day - current_date END LIMIT 1
+        ) AS base
+        WHERE s.table_id > :after AND s.table_id <= :last
+    ) AS base
+    WHERE s.table_id = base.table_id
+""")
+
+_WHOLE: Final = text("""
+    INSERT INTO catalog_sizes (at, databases, tables, partitions, rows, bytes, files)
+    SELECT date_trunc('hour', now()), (SELECT count(*) FROM databases), count(*), coalesce(sum(s.partitions), 0),
+           least(coalesce(sum(s.rows), 0), 9e18)::bigint, least(coalesce(sum(s.bytes), 0), 9e18)::bigint,
+           least(coalesce(sum(s.files), 0), 9e18)::bigint
+    FROM table_sizes AS s JOIN tables AS t ON t.id = s.table_id WHERE t.database_id IS NOT NULL
+    ON CONFLICT (at) DO UPDATE SET databases = excluded.databases, tables = excluded.tables,
+        partitions = excluded.partitions, rows = excluded.rows, bytes = excluded.bytes, files = excluded.files
+""")
+_FORGET: Final = text(f"DELETE FROM catalog_sizes WHERE at < now() - interval '{_HISTORY} days'")  # noqa: S608
+
+_PROGRESS: Final = text("""
+    SELECT extract(epoch FROM clock_timestamp())::float8, max(value) FROM metastore_properties WHERE name = :name
+""")
+_TOP: Final = f"""
+    SELECT d.catalog, d.name AS database, t.name AS "table", s.partitions, s.rows, s.bytes, s.files, s.small_files,
+           s.growth, extract(epoch FROM s.measured_at)::float8 AS measured_at
+    FROM table_sizes AS s JOIN tables AS t ON t.id = s.table_id JOIN databases AS d ON d.id = t.database_id
+    WHERE s.{{order}} IS NOT NULL AND {SEEN} ORDER BY s.{{order}} DESC LIMIT :limit
+"""  # noqa: S608 - constants
+ORDERS: Final = ("bytes", "files", "small_files", "growth")
+_TOPS: Final = {order: text(_TOP.format(order=order)) for order in ORDERS}
+
+_OF_TABLE: Final = text("""
+    SELECT extract(epoch FROM day)::float8 AS at, partitions, rows, bytes, files FROM (
+        SELECT * FROM table_size_history WHERE table_id = :table ORDER BY day DESC LIMIT :limit
+    ) AS h ORDER BY day
+""")
+_OF_CATALOG: Final = text("""
+    SELECT extract(epoch FROM at)::float8 AS at, databases, tables, partitions, rows, bytes, files FROM (
+        SELECT DISTINCT ON (at::date) * FROM catalog_sizes ORDER BY at::date DESC, at DESC LIMIT :limit
+    ) AS days ORDER BY at
+""")
+
+
+class Progress(NamedTuple):
+    """The state of the measurement: the last table of the current pass, and when the next batch is due (epoch)."""
+
+    after: int = 0
+    due: float = 0.0
+    begun: float = 0.0
+
+
+class Sizes:
+    """Measures and reads sizes."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def progress(self) -> tuple[Progress, float]:
+        """Returns the state of the measurement and the database's time, in seconds since 1970."""
+        now, value = self._connection.execute(_PROGRESS, {"name": _STATE}).one()
+        return Progress(*json.loads(value)) if value else Progress(), now
+
+    def save_progress(self, progress: Progress) -> None:
+        """Stores the state of the measurement."""
+        query = (
+            "INSERT INTO metastore_properties (name, value) VALUES (:name, :value) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        )
+        self._connection.execute(text(query), {"name": _STATE, "value": json.dumps(progress)})
+
+    def measure(self, after: int, limit: int) -> int | None:
+        """Measures the next tables in the order of their ids. Returns the last one, or None if there are no more."""
+        last, celled = self._connection.execute(_BATCH, {"after": after, "limit": limit}).one()
+        if last is None:
+            return None
+        for table in celled:
+            self._connection.execute(_CELLS, {"table": table})
+        self._connection.execute(_REMEMBER, {"after": after, "last": last})
+        self._connection.execute(_GROWTH, {"after": after, "last": last})
+        return int(last)
+
+    def finish(self) -> None:
+        """Adds the sizes of the whole catalog."""
+        self._connection.execute(_WHOLE)
+        self._connection.execute(_FORGET)
+
+    def top(self, order: str, limit: int, seeing: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Returns the visible tables with the greatest figures. `order`: one of ORDERS."""
+        rows = self._connection.execute(_TOPS[order], {"limit": limit, **seeing})
+        return [dict(row) for row in rows.mappings()]
+
+    def of_table(self, table: int, limit: int) -> list[dict[str, Any]]:
+        """Returns the states of a table, the oldest first, at most `limit` of the newest."""
+        rows = self._connection.execute(_OF_TABLE, {"table": table, "limit": limit})
+        return [dict(row) for row in rows.mappings()]
+
+    def of_catalog(self, limit: int) -> list[dict[str, Any]]:
+        """Returns the last state of each day, the oldest first, at most `limit` of the newest."""
+        rows = self._connection.execute(_OF_CATALOG, {"limit": limit})
+        return [dict(row) for row in rows.mappings()]

@@ -1,0 +1,62 @@
+"""What the page about one table shows besides the table itself, in one statement."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import Connection, text
+
+from metastore.storage.queries.parameter_figures import figures, sums
+
+COUNTED: Final = 5000
+"""Partitions that are counted when the page is requested. Larger tables show the last measurement."""
+_EVENTS: Final = 5000  # newest events among which the last change is looked for
+_LISTED: Final = 200  # privileges and analyzed columns
+_ROWS, _BYTES, _FILES = figures("parameters")
+
+_OVERVIEW: Final = text(f"""
+    WITH newest AS (
+        SELECT name, create_time, parameters FROM (
+            SELECT name, keys, create_time, parameters FROM partitions
+            WHERE table_id = :table AND keys[1] IS NOT NULL ORDER BY keys[1] DESC LIMIT {COUNTED}
+        ) AS last ORDER BY keys DESC NULLS LAST LIMIT 1
+    ), counted AS (
+        SELECT count(*) AS partitions, {sums("parameters")}, max(create_time) AS changed
+        FROM (SELECT parameters, create_time FROM partitions WHERE table_id = :table LIMIT {COUNTED} + 1) AS p
+    )
+    SELECT
+        (SELECT to_jsonb(counted) FROM counted) AS counted,
+        (SELECT to_jsonb(s) - 'cells' || jsonb_build_object('measured_at', extract(epoch FROM s.measured_at))
+         FROM table_sizes AS s WHERE table_id = :table) AS measured,
+        (SELECT jsonb_build_object('name', name, 'created', create_time, 'rows', {_ROWS},
+                'bytes', {_BYTES}, 'files', {_FILES}) FROM newest) AS newest,
+        (SELECT jsonb_build_object('at', event_time, 'event', event_type,
+                'user', substring(left(message, 1000) FROM '"user":"([^"]*)"'))
+         FROM (SELECT * FROM notification_log WHERE event_id >
+               (SELECT last_event_id FROM notification_sequence) - {_EVENTS}) AS e
+         WHERE catalog = :catalog AND database = :database AND table_name = :name AND event_time >= :created
+         ORDER BY event_id DESC LIMIT 1) AS changed,
+        (SELECT jsonb_agg(to_jsonb(c)) FROM (
+            SELECT column_name, engine, analyzed_at FROM column_statistics
+            WHERE table_id = :table AND partition_id = 0 ORDER BY column_name, engine LIMIT {_LISTED}
+        ) AS c) AS analyzed,
+        (SELECT jsonb_agg(to_jsonb(p)) FROM (
+            SELECT principal_type, principal, privilege, grant_option, column_name,
+                   partition_id IS NOT NULL AS partition
+            FROM privileges WHERE table_id = :table ORDER BY principal_type, principal, privilege LIMIT {_LISTED})
+         AS p) AS privileges,
+        (SELECT count(*) FROM table_dependencies WHERE base_id = :table) AS dependents,
+        (SELECT count(*) FROM table_dependencies WHERE dependent_id = :table) AS bases
+""")  # noqa: S608 - constants
+
+
+class TableOverview:
+    """The figures of a table's page."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def read(self, table: int, catalog: str, database: str, name: str, created: int) -> dict[str, Any]:
+        """Reads everything. `created`: the table's creation time: older events are about another table of the name."""
+        values = {"table": table, "catalog": catalog, "database": database, "name": name, "created": created}
+        return dict(self._connection.execute(_OVERVIEW, values).mappings().one())

@@ -1,0 +1,53 @@
+"""Sizes of tables and of the catalog over time, collected in the background from the parameters of partitions."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Date, ForeignKey, Index, PrimaryKeyConstraint, Table, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from metastore.storage.schema.base import metadata, time_column
+
+# The last measurement of each table. Numbers are null if no partition states them.
+table_sizes = Table(
+    "table_sizes",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    time_column("measured_at", nullable=False),
+    Column("partitions", BigInteger, nullable=False),
+    Column("rows", BigInteger),
+    Column("bytes", BigInteger),
+    Column("files", BigInteger),
+    Column("small_files", BigInteger),  # files of partitions whose average file is small
+    Column("growth", BigInteger),  # bytes a day over the last week; null if the history is too short
+    Column("cells", JSONB),  # of a table with many partitions: sums by the values of its first two keys
+    *(
+        Index(f"table_sizes_{name}_idx", name, postgresql_where=text(f"{name} IS NOT NULL"))
+        for name in ("bytes", "files", "small_files", "growth")
+    ),
+)
+
+# One row for each day on which the size changed.
+table_size_history = Table(
+    "table_size_history",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False),
+    Column("day", Date, nullable=False),
+    Column("partitions", BigInteger, nullable=False),
+    Column("rows", BigInteger),
+    Column("bytes", BigInteger),
+    Column("files", BigInteger),
+    PrimaryKeyConstraint("table_id", "day"),
+)
+
+# One row for each hour in which all tables were measured.
+catalog_sizes = Table(
+    "catalog_sizes",
+    metadata,
+    Column("at", time_column("at").type, primary_key=True),
+    Column("databases", BigInteger, nullable=False),
+    Column("tables", BigInteger, nullable=False),
+    Column("partitions", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("files", BigInteger, nullable=False),
+)

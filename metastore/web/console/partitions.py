@@ -1,0 +1,145 @@
+"""The calendar of a table's partitions."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from metastore.domain.partition_calendar import FIGURES, Axis, Cell, levels, value_of, zoomed
+from metastore.services.entry.partition_calendar import PartitionCalendarService
+from metastore.web.console.parameters import Parameters
+from metastore.web.console.rendering import age, count, size
+from metastore.web.console.site import Data, Page
+
+_FORMATS: Final = {"partitions": count, "rows": count, "bytes": size, "files": count, "age": age}
+_MAX_DRAWN: Final = 20_000  # cells
+_WIDTH, _GAP, _LEFT, _TOP = 26, 2, 92, 26
+_LONGEST_LABEL: Final = 12
+
+
+class PartitionPages:
+    """The page of the calendar."""
+
+    def __init__(self, calendar: PartitionCalendarService) -> None:
+        self._calendar = calendar
+
+    def pages(self) -> list[Page]:
+        """Returns the pages."""
+        return [Page("/tables/{catalog}/{database}/{table}/partitions", "partitions.html", self.partitions, _with_grid)]
+
+    def partitions(self, parameters: Parameters) -> Data:
+        """The grid and a page of the partitions. `where.KEY=VALUE` chooses partitions."""
+        figure = parameters.choice("by", ("", *FIGURES))
+        data = self._calendar.read(
+            parameters.table(),
+            parameters.text("row"),
+            parameters.text("column"),
+            parameters.prefixed("where."),
+            parameters.text("after"),
+        )
+        return {**data, "by": figure or _default_figure(data)}
+
+
+def _default_figure(data: Data) -> str:
+    """Returns the first figure that partitions have."""
+    cells = data.get("cells", ())
+    return next((name for name in ("rows", "bytes") if any(cell[name] for cell in cells)), "partitions")
+
+
+def _with_grid(data: Data) -> Data:
+    """Adds the coordinates of the picture, and the addresses to which its cells lead."""
+    if not data["keys"]:
+        return data
+    cells = [Cell(**cell) for cell in data["cells"]]
+    rows, columns = (
+        {label: number for number, label in enumerate(labels)} for labels in (data["rows"], data["columns"])
+    )
+    drawn = len(data["rows"]) * len(data["columns"]) <= _MAX_DRAWN
+    now, figure = time.time(), data["by"]
+    shades = levels(cells, figure, now)
+    row_axis = Axis.parsed(data["row"]) if data["row"] else None
+    column_axis = Axis.parsed(data["column"])
+    width = max(_WIDTH, min(60, 700 // max(1, len(columns))))
+    grid = [
+        {
+            "x": _LEFT + columns[cell.column] * width,
+            "y": _TOP + rows[cell.row] * _WIDTH,
+            "shade": shades.get((cell.row, cell.column), 0),
+            "state": cell.state,
+            "label": _label(cell, figure, now),
+            "where": _where(data, cell, row_axis, column_axis),
+            "cell": cell,
+        }
+        for cell in cells
+    ]
+    return {
+        **data,
+        "grid": grid,
+        "drawn": drawn and bool(grid),
+        "cell_width": width - _GAP,
+        "cell_height": _WIDTH - _GAP,
+        "width": _LEFT + len(columns) * width + 8,
+        "height": _TOP + len(rows) * _WIDTH + 8,
+        "row_labels": [(label[:_LONGEST_LABEL], _TOP + number * _WIDTH + 16) for label, number in rows.items()],
+        "column_labels": _column_labels(list(columns), width),
+        "legend": _legend(cells, figure, now, shades),
+        "figures": FIGURES,
+        "crumbs": _crumbs(data),
+    }
+
+
+def _column_labels(labels: list[str], width: int) -> list[tuple[str, float]]:
+    """Returns as many labels as there is room for."""
+    room = max((min(len(label), _LONGEST_LABEL) for label in labels), default=1) * 7 + 6
+    step = max(1, -(-room // width))
+    return [
+        (label[:_LONGEST_LABEL], _LEFT + number * width + (width - _GAP) / 2)
+        for number, label in enumerate(labels)
+        if number % step == 0
+    ]
+
+
+def _label(cell: Cell, figure: str, now: float) -> str:
+    name = " / ".join(label for label in (cell.row, cell.column) if label)
+    if cell.state == "gap":
+        return f"{name}: missing"
+    late = f", {age(cell.lag)} after the day" if cell.state == "late" else ""
+    value = _FORMATS[figure](value_of(cell, figure, now))
+    unit = "" if figure in ("bytes", "age") else f" {figure}"
+    return f"{name}: {value}{unit}, {count(cell.partitions)} partitions{late}"
+
+
+def _where(data: Data, cell: Cell, row: Axis | None, column: Axis) -> dict[str, str]:
+    """Returns the parameters of the page that shows only the partitions of a cell."""
+    chosen = dict(data["chosen"])
+    for axis, label, other in ((row, cell.row, ""), (column, cell.column, cell.row)):
+        if found := zoomed(axis, label, other):
+            chosen[found[0]] = found[1]
+    return {f"where.{key}": value for key, value in chosen.items()}
+
+
+def _crumbs(data: Data) -> list[tuple[str, dict[str, str]]]:
+    """Returns the chosen values, each with the parameters of the page without it."""
+    chosen = data["chosen"]
+    return [
+        (f"{key} = {value}", {f"where.{other}": text for other, text in chosen.items() if other != key})
+        for key, value in chosen.items()
+    ]
+
+
+def _legend(cells: list[Cell], figure: str, now: float, shades: dict[tuple[str, str], int]) -> list[dict[str, Any]]:
+    """Returns the smallest and the greatest value of each shade."""
+    values: dict[int, list[float]] = {}
+    for cell in cells:
+        value = value_of(cell, figure, now)
+        if value is not None and (cell.row, cell.column) in shades:
+            values.setdefault(shades[cell.row, cell.column], []).append(value)
+    texts = _FORMATS[figure]
+    return [
+        {"shade": shade, "text": _range(texts(min(found)), texts(max(found)))}
+        for shade, found in sorted(values.items())
+    ]
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} – {high}"

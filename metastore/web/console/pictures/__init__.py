@@ -1,0 +1,1 @@
+"""Coordinates of pictures, which templates render as SVG."""

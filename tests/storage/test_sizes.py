@@ -1,0 +1,113 @@
+"""Measuring tables in batches: sums, history, growth, cells, hostile parameters, visibility."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from metastore.app import Application
+from metastore.domain.names import TableName
+from metastore.services.entry import sizes
+from metastore.services.entry.sizes import SizeService
+from metastore.storage.repositories import sizes as repository
+from tests.fixtures.application import called, counted
+from tests.wire.builders import partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+FIGURES = {"numRows": "10", "totalSize": "2048", "numFiles": "2"}
+
+
+@pytest.fixture
+def service(application: Application) -> SizeService:
+    called(application, "create_database", Database(name="db"))
+    for number in range(5):
+        called(application, "create_table", table("db", f"t{number}", [("ds", "string")]))
+    for name, parameters in (("t1", FIGURES), ("t2", {"numRows": "-1", "totalSize": "9" * 18, "numFiles": "x"})):
+        added = [partition("db", name, [value], parameters=parameters) for value in "abc"]
+        called(application, "add_partitions", added)
+    called(application, "create_table", table("db", "flat", parameters={"numRows": "7", "totalSize": "70"}))
+    return SizeService(application._store)
+
+
+def execute(application: Application, statement: str) -> Any:
+    with application._store._engine.connect() as connection:
+        result = connection.execute(text(statement))
+        return result.all() if result.returns_rows else None
+
+
+def measured(application: Application, service: SizeService) -> dict[str, tuple[Any, ...]]:
+    """Runs a whole pass. Returns the figures by table."""
+    execute(application, "DELETE FROM metastore_properties WHERE name = 'sizes'")
+    while not execute(application, "SELECT FROM metastore_properties WHERE name = 'sizes' AND value LIKE '[0, %'"):
+        service.measure()
+    rows = execute(
+        application,
+        "SELECT t.name, partitions, rows, bytes, files, small_files, growth "
+        "FROM table_sizes JOIN tables AS t ON t.id = table_id",
+    )
+    return {row[0]: tuple(row[1:]) for row in rows}
+
+
+def test_a_pass_measures_every_table(
+    application: Application, service: SizeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "_BATCH", 2)
+    monkeypatch.setattr(sizes, "_SHARE", 0)
+    found = measured(application, service)
+    assert found == {
+        "t0": (0, None, None, None, None, None),
+        "t1": (3, 30, 6144, 6, 6, None),
+        "t2": (3, None, 3 * (10**18 - 1), None, 0, None),
+        "t3": (0, None, None, None, None, None),
+        "t4": (0, None, None, None, None, None),
+        "flat": (0, 7, 70, None, 0, None),
+    }
+    assert [state["tables"] for state in service.of_catalog()] == [6]
+    service.measure()  # nothing is due for an hour
+    assert len(service.of_catalog()) == 1
+
+
+def test_growth_is_the_change_of_a_day(application: Application, service: SizeService) -> None:
+    measured(application, service)
+    execute(application, "UPDATE table_size_history SET day = day - 3, bytes = 144")
+    assert measured(application, service)["t1"][-1] == 2000
+    history = service.of_table(TableName("hive", "db", "t1"))
+    assert [state["bytes"] for state in history] == [144, 6144]
+    assert [found["table"] for found in service.top("growth", 2)] == ["t2", "t1"]
+    execute(application, "UPDATE table_size_history SET day = day - 100")
+    assert measured(application, service)["t1"][-1] == 0
+
+
+def test_tables_with_many_partitions_have_cells(
+    application: Application, service: SizeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_BATCH", "_CELLS"):
+        statement = str(getattr(repository, name)).replace("20000", "2")
+        monkeypatch.setattr(repository, name, text(statement))
+    measured(application, service)
+    ((cells,),) = execute(
+        application, "SELECT cells FROM table_sizes JOIN tables AS t ON t.id = table_id WHERE t.name = 't1'"
+    )
+    assert sorted((cell["a"], cell["b"], cell["rows"]) for cell in cells) == [
+        ("a", None, 10),
+        ("b", None, 10),
+        ("c", None, 10),
+    ]
+
+
+def test_one_batch_is_as_many_statements_for_any_number_of_partitions(
+    application: Application, service: SizeService
+) -> None:
+    called(application, "add_partitions", [partition("db", "t3", [f"{n}"], parameters=FIGURES) for n in range(300)])
+    execute(application, "DELETE FROM metastore_properties WHERE name = 'sizes'")
+    with counted(application) as statements:
+        service.measure()
+    assert len(statements) <= 9, statements
+
+
+def test_dropped_tables_leave_the_lists(application: Application, service: SizeService) -> None:
+    measured(application, service)
+    called(application, "drop_table", "db", "t1", False)
+    assert [found["table"] for found in service.top("files", 5)] == []
