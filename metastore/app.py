@@ -186,7 +186,7 @@ class Application:
         self.tables = TableService(*self._changing, self._rights)
         self.partitions = PartitionReadService(self._store)
         self.undrop = UndropService(*self._files, self._rights)
-        self.notifications = NotificationService(self._store, settings.event_retention, self._rights)
+        self.notifications = NotificationService(self._store, *_log_limits(settings), self._rights)
         self.cleaning = CleaningService(*self._files, timedelta(seconds=settings.replaced_file_retention))
 
         # Calls
@@ -356,3 +356,8 @@ def _version() -> str:
         return version("metastore")
     except PackageNotFoundError:
         return "unknown"
+
+
+def _log_limits(settings: Settings) -> tuple[float, int]:
+    """Returns the age in seconds of the oldest events, and the bytes of events that one call may read."""
+    return settings.event_retention, settings.memory_limit // 4

@@ -1,7 +1,8 @@
-"""The caller of the current call, as a context variable: read it instead of passing it as an argument."""
+"""The current call as context variables: its caller, and the memory for its reply."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -48,3 +49,20 @@ class Caller:
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memory", default=None)
+"""The function that `claim_reply_memory` calls. None: the call is not limited, because it must not be repeated."""
+
+
+class CallDeferredError(BaseException):
+    """The call has to wait for memory and is executed again later. No Exception: no layer answers it as an error."""
+
+
+def claim_reply_memory(size: int) -> None:
+    """Claims memory for the reply of the current call, of which `size` bytes are known so far.
+
+    To be called before the reply is complete. Raises CallDeferredError if too many large replies are being made.
+    """
+    claim = reply_memory.get()
+    if claim is not None:
+        claim(size)

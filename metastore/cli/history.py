@@ -14,6 +14,7 @@ from metastore.cli.client import connected
 from metastore.cli.names import split_table
 from metastore.cli.options import moment
 from metastore.cli.printing import print_table
+from metastore.client.errors import MetastoreRefusedError
 from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest, Table
 
@@ -45,8 +46,17 @@ def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
     """Yields the events of the table that has this name now, including events under its earlier names."""
     events: list[NotificationEvent] = []
     with connected(uri) as client:
-        last = 0
-        while batch := client.get_next_notification(NotificationEventRequest(last, _BATCH)).events:
+        last, most = 0, _BATCH
+        while True:
+            try:
+                batch = client.get_next_notification(NotificationEventRequest(last, most)).events
+            except MetastoreRefusedError:
+                if most == 1:
+                    raise
+                most = max(1, most // 4)  # the events are too large for one reply
+                continue
+            if not batch:
+                break
             last = batch[-1].eventId
             events += [event for event in batch if event.tableName]
     name, matches = (database, table), []

@@ -57,6 +57,10 @@ class CallRecords:
         self._now[number] = peer, method, label, started
         return number
 
+    def discard(self, number: int) -> None:
+        """Forgets a call that is executed again later."""
+        del self._now[number]
+
     def end(
         self,
         number: int,

@@ -12,7 +12,7 @@ from thrift.protocol.TProtocol import TProtocolBase
 from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TTransportException
 
-from metastore.context import Caller, caller
+from metastore.context import CallDeferredError, Caller, caller, reply_memory
 from metastore.errors import (
     ConnectionClosedError,
     ConnectionLostError,
@@ -163,7 +163,11 @@ class Dispatcher:
         size = iprot.trans.consumed
         self._count(name)
         number = self._records.begin(peer, name, sequence, partial(call.method.label, arguments), started)
-        answer, error = self._answer(call, arguments, peer, size, rejection)
+        try:
+            answer, error = self._answer(call, arguments, peer, size, rejection)
+        except CallDeferredError:
+            self._records.discard(number)
+            raise
         try:
             if isinstance(error, ConnectionClosedError):
                 raise TTransportException(TTransportException.END_OF_FILE, f"{name}: {error}")
@@ -182,17 +186,23 @@ class Dispatcher:
         if quotas is None:
             return self._execute(call, arguments, peer) if rejection is None else (call.failed(rejection), rejection)
         rejection = rejection or quotas.before(peer, call.method, arguments, size)
-        answer, error = (call.failed(rejection), rejection) if rejection else self._execute(call, arguments, peer)
-        quotas.end(peer)
+        try:
+            answer, error = (call.failed(rejection), rejection) if rejection else self._execute(call, arguments, peer)
+        finally:
+            quotas.end(peer)
         if error is None and (error := quotas.after(peer, call.method, answer)) is not None:
             answer = call.failed(error)
         return answer, error
 
     def _execute(self, call: Call, arguments: Arguments, peer: Caller) -> tuple[Answer, Exception | None]:
         token = caller.set(peer)
+        # Only a call that reads may be stopped and executed again.
+        memory = None if call.method.is_read else reply_memory.set(None)
         try:
             return call.answered(arguments, peer)
         finally:
+            if memory:
+                reply_memory.reset(memory)
             caller.reset(token)
 
     def closed(self, peer: Caller) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Final
 
 from metastore.transport.connection import Connection
@@ -11,20 +10,18 @@ from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.usage import Address
 
-_UNKNOWN_REPLY: Final = 4 * 2**20  # assumed bytes of the first reply of a method
-_UNKNOWN_RESERVATION: Final = 1.0  # seconds for which memory is reserved for such a call
-_COPIES: Final = 3  # copies of a reply during a call: the database's rows, its parts, the bytes to send
-_COPIES_AS_OBJECTS: Final = 10  # the same where the reply is built as objects: four to five bytes for each byte
-_DECAY: Final = 0.95  # factor for the largest known reply of a method, with each smaller reply
-_SMALL: Final = 2**18  # bytes; smaller calls are not counted
-_MAX_METHODS: Final = 1000  # methods whose reply sizes are kept
-_MAX_ARGUMENTS: Final = 10_000  # arguments whose reply sizes are kept
+_SMALL: Final = 2**18  # bytes of the largest message of a worker for which threads keep their usual turns
 _SWITCH_INTERVAL: Final = 0.005  # seconds of a thread's turn: Python's default, best where all calls are small
 _SHORT_SWITCH_INTERVAL: Final = 0.0005
 
 
 class Admission:
-    """Decides which call may run. A call's memory is estimated from earlier replies. Guarded by the pool's lock."""
+    """Decides which call may run. Guarded by the pool's lock.
+
+    A call is large if its request or its reply is. The need of a large request follows from its bytes. The reply
+    reserves memory while it grows. If there is none left, the call is deferred and executed again in its turn, which
+    begins when a fixed share of the memory is free: half of it. A large call that fits only alone runs alone.
+    """
 
     def __init__(self, options: TransportOptions, memory: Memory) -> None:
         self._options = options
@@ -32,11 +29,10 @@ class Admission:
         self.memory_short = False  # whether a call had to wait for memory since this was last reset
         self.calls = 0
         self.addresses_using_memory = 0
+        self.held = 0  # bytes in the buffers of all connections, as of the last `WorkerPool.check`
         self._reserved = 0
         self._reservations: dict[Connection, int] = {}
-        self._unknown: dict[Connection, tuple[Address, float]] = {}  # calls of new methods: address, start
-        self._replies: dict[bytes, float] = {}  # bytes by method, least recently called first
-        self._replies_by_arguments: dict[bytes, float] = {}  # the same by arguments, for methods with large replies
+        self._alone: Connection | None = None  # the large call beside which no other one may run
         self._switch_interval = _SWITCH_INTERVAL
 
     def exceeded_limit(self, connections: int, address: Address) -> str:
@@ -47,72 +43,76 @@ class Admission:
             return f"max_connections_per_address={self._options.max_connections_per_address} of {address.host}"
         return ""
 
-    def estimate(self, connection: Connection) -> bool:
-        """Estimates the memory of a connection's next call. Returns whether it is large and may wait for memory."""
+    def has_thread(self, address: Address, connection: Connection) -> bool:
+        """Returns whether the limits of calls, and the address's share of memory, let the call of a connection run."""
+        if self.calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
+            return False
+        return not connection.estimate.is_large or self._has_share(address, connection)
+
+    def has_memory(self, connection: Connection) -> bool:
+        """Returns whether there is memory for the call of a connection. A small call always has it."""
         estimate = connection.estimate
-        method = connection.method
-        estimate.method, estimate.arguments, estimate.expected = method or b"", b"", 0
-        if method is None:
-            return False
-        copies = estimate.copies = _COPIES_AS_OBJECTS if connection.sends_objects else _COPIES
-        known = self._replies.pop(method, None)
-        if known is not None:
-            self._replies[method] = known  # only called methods move to the end: invented names cannot displace them
-        expected = (_UNKNOWN_REPLY if known is None else known) * copies
-        if expected <= _SMALL and not estimate.required:
-            return False
-        if expected > _SMALL:
-            estimate.arguments = connection.first_arguments
-            expected = self._replies_by_arguments.get(estimate.arguments, expected / copies) * copies
-        # A call must be admitted when the worker is idle, however large its estimate.
-        estimate.expected = min(int(max(expected, estimate.required)), self._memory.request_budget)
-        return estimate.expected > _SMALL
+        if not estimate.is_large:
+            return True
+        if self._alone:
+            admitted = False
+        elif self._reservations:
+            admitted = not estimate.alone and self._memory.allows(self._reserved + self._needed(connection))
+        else:
+            # The only large call may use the whole limit. In a worker without other messages it runs in any case: the
+            # allocator has not returned the rest, and will use it again.
+            alone = estimate.required > 0  # requests that have arrived could block each other for ever
+            others = self.held - connection.held
+            admitted = others <= 0 or self._memory.allows(self._needed(connection), alone=alone)
+        self.memory_short |= not admitted
+        return admitted
 
     def admits(self, address: Address, connection: Connection) -> bool:
         """Returns whether the call of a connection may run now."""
-        if self.calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
-            return False
-        return connection.estimate.expected <= _SMALL or self._has_memory(address, connection)
+        return self.has_thread(address, connection) and self.has_memory(connection)
 
     def begin(self, address: Address, connection: Connection) -> None:
-        """Counts a call that begins, and reserves its expected memory."""
+        """Counts a call that begins, and reserves its memory."""
         self.calls += 1
         address.calls += 1
-        expected = connection.estimate.expected
-        if expected > _SMALL:
-            if connection.estimate.method not in self._replies:
-                self._unknown[connection] = address, time.monotonic()
-            self._reservations[connection] = expected
-            self._reserved += expected
-            address.reserved += expected
+        if connection.estimate.is_large:
+            self._reserve(address, connection, self._needed(connection))
+
+    def claim_reply(self, address: Address, connection: Connection, size: int, *, in_turn: bool) -> bool:
+        """Reserves memory for a reply that has grown. Returns False if the call has to be executed again later.
+
+        `size`: bytes that the reply needs in all, as far as is known; `in_turn`: whether no other large call waits.
+        """
+        estimate, reserved = connection.estimate, self._reservations.get(connection)
+        size = min(size, self._memory.request_budget)
+        if reserved is None:
+            estimate.large_reply = True
+            if self._alone or not in_turn or not self._has_share(address, connection):
+                return False
+            if not self._reservations and not self.has_memory(connection):
+                return False
+        elif size <= reserved or self._alone is connection:
+            return True
+        others = self._reserved - (reserved or 0)
+        if others and not self._memory.allows(others + size):
+            estimate.alone = reserved is not None
+            return False
+        self._reserve(address, connection, size)
+        return True
 
     def end(self, address: Address, connection: Connection) -> None:
-        """Counts a call that has ended, and learns the size of its reply."""
+        """Counts a call that has ended, and releases its memory."""
         self.calls -= 1
         address.calls -= 1
-        if self._reservations and self._release(address, connection):
+        reserved = self._reservations.pop(connection, None)
+        if reserved is not None:
+            self._reserved -= reserved
+            address.reserved -= reserved
             address.held += connection.held
-        estimate, reply = connection.estimate, connection.replied  # no reply: the request was incomplete or must wait
-        if not estimate.expected and reply * estimate.copies <= _SMALL:
-            return  # small, as expected
-        if reply and estimate.method:
-            _learn(self._replies, estimate.method, reply, _MAX_METHODS)
-        if reply and estimate.arguments:
-            _learn(self._replies_by_arguments, estimate.arguments, reply, _MAX_ARGUMENTS)
-
-    def release_unknown(self, now: float) -> None:
-        """Releases the memory of calls of new methods after a second: such a call waits for a lock and holds none."""
-        for connection, (address, since) in list(self._unknown.items()):
-            if now - since > _UNKNOWN_RESERVATION:
-                self._release(address, connection)
-
-    def _release(self, address: Address, connection: Connection) -> bool:
-        """Releases a call's reservation. Returns whether there was one."""
-        self._unknown.pop(connection, None)
-        reserved = self._reservations.pop(connection, 0)
-        self._reserved -= reserved
-        address.reserved -= reserved
-        return reserved > 0
+            self.held += connection.held
+        if self._alone is connection:
+            self._alone = None
+            self._memory.end_alone()
 
     def adjust_switch_interval(self, largest: int) -> None:
         """Shortens the turns of threads while large calls run: a small call would wait several turns for them.
@@ -138,23 +138,25 @@ class Admission:
             f"The call did not start within {options.queue_timeout:g} s: {limit} in this worker ({setting}); try again"
         )
 
-    def _has_memory(self, address: Address, connection: Connection) -> bool:
+    def _needed(self, connection: Connection) -> int:
+        """Returns the memory in bytes that a large call is expected to use. An idle worker has it."""
         estimate = connection.estimate
-        if estimate.required and time.monotonic() < estimate.not_before:
-            return False
-        # One large request may use the whole limit: else requests that have arrived could block each other for ever.
-        alone = estimate.required > 0 and not self._reservations
+        share = self._memory.reply_share if estimate.large_reply else 0
+        return min(max(estimate.required, share), self._memory.request_budget)
+
+    def _has_share(self, address: Address, connection: Connection) -> bool:
+        """Returns whether the memory that an address uses leaves some for a large call. The only one always runs."""
         used = address.held + address.reserved
         others = max(0, self.addresses_using_memory - address.uses_memory)
-        if not alone and used and used + estimate.expected > self._memory.address_budget(others):
-            return False
-        admitted = self._memory.allows(self._reserved + estimate.expected, alone=alone)
-        self.memory_short |= not admitted
-        return admitted
+        if not self._reservations or not used:
+            return True
+        return used + self._needed(connection) <= self._memory.address_budget(others)
 
-
-def _learn(replies: dict[bytes, float], key: bytes, reply: int, limit: int) -> None:
-    """Stores the size of a reply in bytes. Of more than `limit` keys, removes the least recently called one."""
-    replies[key] = max(reply, replies.pop(key, 0.0) * _DECAY)
-    if len(replies) > limit:
-        del replies[next(iter(replies))]
+    def _reserve(self, address: Address, connection: Connection, size: int) -> None:
+        more = size - self._reservations.get(connection, 0)
+        self._reservations[connection] = size
+        self._reserved += more
+        address.reserved += more
+        if len(self._reservations) == 1 and (connection.estimate.alone or not self._memory.allows(size)):
+            self._alone = connection
+            self._memory.begin_alone()

@@ -11,12 +11,13 @@ from typing import ClassVar, Final
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
 
+from metastore.context import CallDeferredError, reply_memory
 from metastore.transport.buffers import CHUNK, SMALL_MESSAGE, IncompleteError, MessageReader
 from metastore.transport.handshake import Handshake
 from metastore.transport.http import ConnectionRejectedError
 from metastore.transport.listener import Listener
 from metastore.transport.memory import Memory, OverBudgetError, decoding_memory
-from metastore.transport.message_scanner import MessageScanner, first_arguments, method_name
+from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 from metastore.transport.state import State
@@ -29,8 +30,9 @@ logger = logging.getLogger("metastore.transport")
 _PEER_CLOSED: Final = (TTransportException.END_OF_FILE, TTransportException.NOT_OPEN)
 _KERNEL_BUFFERS: Final = 8 * 2**20  # bytes of an unread reply that the kernels of both hosts may hold
 _MAX_DRAINED: Final = 2**28  # bytes that a client may send after its last reply
-_MEMORY_RETRY: Final = 0.05  # seconds until a request that ran out of memory is decoded again
-_ARGUMENTS_SHOWN: Final = 256  # bytes of a request that identify similar calls
+_LARGE_REPLY: Final = 2**20  # bytes from which on a reply claims memory
+_COPIES: Final = 3  # copies of a reply during a call: the database's rows, its parts, the bytes to send
+_COPIES_AS_OBJECTS: Final = 10  # the same where the reply is built as objects: four to five bytes for each byte
 
 
 class Connection:
@@ -48,7 +50,9 @@ class Connection:
         open_session: SessionFactory,
         memory: Memory,
         listener: Listener | None = None,
+        claim_reply: Callable[[Connection, int], bool] = lambda *_: True,
     ) -> None:
+        """`claim_reply`: reserves so many bytes for a large reply. Returns False if the call has to wait."""
         self.number = sock.fileno()
         self.peer = peer
         self.busy = False
@@ -59,6 +63,7 @@ class Connection:
         self._options = options
         self._open_session = open_session
         self._memory = memory
+        self._claim_reply = claim_reply
         self._reader = MessageReader(sock, limit=options.max_message_bytes, memory=memory)
         self._listener = listener or Listener()
         self.handshake = Handshake(sock, self._reader, self._listener, peer)
@@ -94,25 +99,6 @@ class Connection:
         """Whether calls of this client are executed: its handshake has succeeded, and it is not being drained."""
         refused = self.handshake.refusal is not None or self._last_reply
         return self._wire is not None and not refused and self.state is not State.DRAINING
-
-    @property
-    def replied(self) -> int:  # bytes
-        return self._wire.writer.written if self._wire else 0
-
-    @property
-    def sends_objects(self) -> bool:
-        """Whether replies are built as objects: only the binary protocol can send bytes as they are stored."""
-        return self._wire is not None and self._wire.wire_format.compact
-
-    @property
-    def method(self) -> bytes | None:
-        """The method of the request, read from its first bytes without decoding it. None in the handshake."""
-        return method_name(self._reader.peek(64)) if self._wire else None
-
-    @property
-    def first_arguments(self) -> bytes:
-        """The method and the first bytes of its arguments."""
-        return first_arguments(self._reader.peek(_ARGUMENTS_SHOWN)) if self._wire else b""
 
     @property
     def peer_closed(self) -> bool:
@@ -259,22 +245,35 @@ class Connection:
             return State.VERIFYING if self.handshake.login else self._parse()
         self.state = State.EXECUTING
         wire.writer.begin()
+        claim = reply_memory.set(self._claim)
         try:
             wire.handle(self._options.max_container_length, reader.length, self.handshake.refusal)
         except IncompleteError:
             reader.restart_unmetered()
             self._scanner = MessageScanner(wire.wire_format, reader.start)
             return self._parse()
+        except CallDeferredError:
+            reader.restart()
+            return State.QUEUED
         except OverBudgetError as error:
-            now = time.monotonic()
-            if error.may_fit_later and now - self._since < self._options.queue_timeout:
-                self.estimate.required, self.estimate.not_before = error.required, now + _MEMORY_RETRY
+            if error.may_fit_alone and not self.estimate.alone:
+                self.estimate.alone = True
                 reader.restart()
                 return State.QUEUED
             reader.restart_unmetered()
             wire.handle(self._options.max_container_length, reader.length, str(error))
+        finally:
+            reply_memory.reset(claim)
         self._last_reply = bool(self._listener.full)
         return self._finish_request(wire)
+
+    def _claim(self, size: int) -> None:
+        """Claims memory for the reply of the call that is executed (`context.claim_reply_memory`)."""
+        wire = self._wire
+        # Only the binary protocol can send bytes as they are stored.
+        needed = size * (_COPIES_AS_OBJECTS if wire and wire.wire_format.compact else _COPIES)
+        if needed >= _LARGE_REPLY * _COPIES and not self._claim_reply(self, needed):
+            raise CallDeferredError
 
     def _finish_request(self, wire: WireSession) -> State:
         wire.writer.flush()
@@ -282,7 +281,7 @@ class Connection:
             self._reader.reset(b"")
         else:
             self._reader.end()
-        self._since, self._scanner, self.estimate.required = 0.0, None, 0
+        self._since, self._scanner, self.estimate = 0.0, None, CallEstimate()
         return self._send()
 
     # SENDING

@@ -32,20 +32,37 @@ class FairQueue:
         lanes = self._lanes  # empty for most calls
         return bool(lanes) and any(large or not lane_is_large for _, lane_is_large in lanes)
 
-    def put(self, address: Address, connection: Connection, *, large: bool) -> None:
-        """Queues the call of a connection."""
-        self._lanes.setdefault((address, large), deque()).append((time.monotonic(), connection))
+    @property
+    def has_large(self) -> bool:
+        """Whether a large call waits."""
+        return bool(self._lanes) and any(large for _, large in self._lanes)
 
-    def take(self, admits: Callable[[Address, Connection], bool]) -> tuple[Address, Connection] | None:
-        """Takes the next call that `admits` accepts and moves its lane to the end. Returns None if it accepts none."""
+    def put(self, address: Address, connection: Connection) -> None:
+        """Queues the call of a connection. One that is queued again keeps its time."""
+        estimate = connection.estimate
+        estimate.queued = estimate.queued or time.monotonic()
+        self._lanes.setdefault((address, estimate.is_large), deque()).append((estimate.queued, connection))
+
+    def take(
+        self, has_thread: Callable[[Address, Connection], bool], has_memory: Callable[[Connection], bool]
+    ) -> tuple[Address, Connection] | None:
+        """Takes the next call that both functions accept and moves its lane to the end. Returns None if there is none.
+
+        Large calls of all addresses take turns: one that waits for memory is not overtaken by those behind it.
+        """
+        memory_short = False
         for lane, calls in self._lanes.items():
-            if admits(lane[0], calls[0][1]):
+            address, large = lane
+            if (large and memory_short) or not has_thread(address, calls[0][1]):
+                continue
+            if has_memory(calls[0][1]):
                 since, connection = calls.popleft()
                 self._wait_times.append(time.monotonic() - since)
                 self._lanes.move_to_end(lane)
                 if not calls:
                     del self._lanes[lane]
-                return lane[0], connection
+                return address, connection
+            memory_short = True
         return None
 
     def wait_times(self) -> list[float]:
@@ -56,8 +73,9 @@ class FairQueue:
     def take_expired(self, before: float) -> Iterator[Connection]:
         """Takes the calls that were queued at or before this monotonic time."""
         for lane, calls in list(self._lanes.items()):
-            while calls and calls[0][0] <= before:
-                since, connection = calls.popleft()
+            expired = [call for call in calls if call[0] <= before]
+            for since, connection in expired:
+                calls.remove((since, connection))
                 self._wait_times.append(time.monotonic() - since)
                 yield connection
             if not calls:

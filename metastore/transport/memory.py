@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import sys
 import threading
 import time
 from typing import Final
@@ -26,8 +27,8 @@ _WORK_FACTOR: Final = 1.5  # memory for working on decoded objects (rows, names,
 _MESSAGE_FACTOR: Final = 12
 """Memory for decoding and executing a large request, as a multiple of its bytes: objects, statements, events, buffers.
 Texts that are stored take up to 16 times; the rest of the limit covers that."""
+_BLOCK: Final = 136  # bytes of a decoded object: a block of Python's allocator, and the reference to it
 _LARGE_MESSAGE: Final = 2**20  # bytes; smaller requests are not estimated by their size
-_RELIABLE: Final = 16 * 2**20  # bytes of objects; with fewer, the estimate for the whole message is unreliable
 
 
 def decoding_memory(message: int) -> int:
@@ -36,11 +37,11 @@ def decoding_memory(message: int) -> int:
 
 
 class OverBudgetError(Exception):
-    """There is not enough memory for a call. `required`: bytes; `may_fit_later`: whether it fits after other calls."""
+    """There is not enough memory for a request. `may_fit_alone`: whether it may fit beside no other large call."""
 
-    def __init__(self, text: str, required: int, *, may_fit_later: bool) -> None:
+    def __init__(self, text: str, *, may_fit_alone: bool) -> None:
         super().__init__(text)
-        self.required, self.may_fit_later = required, may_fit_later
+        self.may_fit_alone = may_fit_alone
 
 
 class Memory:
@@ -52,6 +53,8 @@ class Memory:
         self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         self._at_start = self.resident()
         self._reserved = 0  # bytes that executed calls will still allocate
+        self._kept = 0  # bytes that an idle worker keeps, in addition to those at the start
+        self._alone_from: int | None = None  # resident memory when a large call began to run alone
         self._lock = threading.Lock()
         self._trimmed = 0.0
         self._collected = 0.0
@@ -66,10 +69,13 @@ class Memory:
     def allows(self, more: int = 0, *, alone: bool = False) -> bool:
         """Returns whether requests and replies may take so many bytes more.
 
-        `alone`: the whole limit counts, for the only large call of the worker.
+        `alone`: the whole limit counts, for the only large call of the worker. While such a call runs, only the growth
+        since its start counts.
         """
         more += self._reserved
-        limit = self._limit if alone else self._request_limit
+        limit = self._limit if alone else min(self._limit, self._request_limit + self._kept)
+        if self._alone_from is not None:
+            limit = max(limit, self._alone_from + self.request_budget)
         if self.resident() + more <= limit:
             return True
         self.trim()
@@ -80,9 +86,17 @@ class Memory:
         with self._lock:
             self._reserved += change
 
-    def others_reserved(self, own: int) -> bool:
-        """Returns whether calls other than one that has reserved `own` bytes have reserved memory."""
-        return self._reserved > own
+    def note_idle(self) -> None:
+        """Notes the memory that the idle worker keeps. The allocator uses it again: it does not count for requests."""
+        self._kept = max(0, self.resident() - self._at_start)
+
+    def begin_alone(self) -> None:
+        """Notes that a large call runs and no other one beside it."""
+        self._alone_from = self.resident()
+
+    def end_alone(self) -> None:
+        """Ends `begin_alone`."""
+        self._alone_from = None
 
     @property
     def rejection(self) -> str:
@@ -96,6 +110,11 @@ class Memory:
     def request_budget(self) -> int:
         """Bytes that requests and replies may use in an idle worker, with a margin."""
         return int((self._request_limit - self._at_start) * 0.8)
+
+    @property
+    def reply_share(self) -> int:
+        """Bytes that a large reply reserves: half of an address's budget, so that two may be made at a time."""
+        return self.address_budget(0) // 2
 
     def address_budget(self, others: int) -> int:
         """Returns the bytes that one address may use in addition to so many others. A quarter is kept for one more."""
@@ -126,18 +145,19 @@ class DecodingMemory:
     """Measures how much memory the objects of one message take, piece by piece, and reserves memory for the call.
 
     A byte of a message may become a struct of 150 bytes or one letter of a string. Other threads hardly disturb the
-    measurement: the C decoder holds the interpreter lock.
+    count of blocks: the C decoder holds the interpreter lock, and large results do not come from Python's allocator. A
+    request that does not fit is decoded again, beside no other large call, before it is rejected.
     """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._before = 0  # resident memory before the piece
-        self._objects = 0  # bytes of decoded objects
+        self._blocks_before = 0  # blocks of Python's allocator before the piece
+        self._blocks = 0  # blocks that decoding has allocated
         self._reserved = 0
 
     def start_piece(self) -> None:
         """Starts the measurement of one piece."""
-        self._before = self._memory.resident()
+        self._blocks_before = sys.getallocatedblocks()
 
     def finish_piece(self, decoded: int, ahead: int, left: int, text: int) -> None:
         """Ends the measurement of a piece, and reserves memory for the next one and for executing the call.
@@ -146,18 +166,15 @@ class DecodingMemory:
         not decoded. `text`: bytes of a large string that comes next, or 0. Raises OverBudgetError.
         """
         memory = self._memory
-        self._objects += max(0, memory.resident() - self._before)
-        objects_per_byte = self._objects / max(1, decoded)
-        next_objects = text or int(objects_per_byte * ahead)
+        self._blocks += max(0, sys.getallocatedblocks() - self._blocks_before)
+        objects = decoded + self._blocks * _BLOCK
+        next_objects = text or objects * ahead // max(1, decoded)
         by_size = decoding_memory(decoded + left)
-        reserve = max(int((self._objects + next_objects) * _WORK_FACTOR), by_size - self._objects)
-        admitted = reserve == by_size - self._objects  # `Admission` has checked this amount before the call began
-        if by_size > memory.request_budget or not (admitted or memory.allows(next_objects + reserve - self._reserved)):
-            required = text + int(objects_per_byte * (decoded + left - text) * (1 + _WORK_FACTOR))
-            unreliable = not text and (self._objects < _RELIABLE or memory.others_reserved(self._reserved))
-            budget = memory.request_budget
-            may_fit_later = by_size <= budget and (unreliable or max(required, text + reserve) <= budget)
-            raise OverBudgetError(memory.rejection, max(required, by_size), may_fit_later=may_fit_later)
+        reserve = max(int((objects + next_objects) * _WORK_FACTOR), by_size - objects)
+        admitted = reserve == by_size - objects  # `Admission` has checked this amount before the call began
+        too_large = by_size > memory.request_budget
+        if too_large or not (admitted or memory.allows(next_objects + reserve - self._reserved)):
+            raise OverBudgetError(memory.rejection, may_fit_alone=not too_large)
         memory.reserve(reserve - self._reserved)
         self._reserved = reserve
 
@@ -165,7 +182,7 @@ class DecodingMemory:
         """Releases the reserved memory after the call."""
         if self._reserved:
             self._memory.reserve(-self._reserved)
-        self._objects = self._reserved = 0
+        self._blocks = self._reserved = 0
 
 
 def prepare() -> None:

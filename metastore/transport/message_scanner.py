@@ -10,7 +10,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
-from metastore.transport.buffers import FRAME_HEADER, IncompleteError
+from metastore.transport.buffers import IncompleteError
 from metastore.transport.wire_format import WireFormat, too_deep
 
 _MAX_DEPTH: Final = 64  # levels, as in the C decoder
@@ -295,35 +295,3 @@ def _varint(store: BytesIO) -> int | None:
         if byte[0] < 128:
             return result
     raise TProtocolException(TProtocolException.INVALID_DATA, "malformed message: varint")
-
-
-def method_name(first: bytes) -> bytes:
-    """Returns the method's name from the first bytes of a message, without decoding it. Used for estimates only."""
-    if first[:2] == _STRICT:  # the common case
-        return first[8 : 8 + int.from_bytes(first[4:8], "big")]
-    start, end, _ = _locate_name(first)
-    return first[start:end]
-
-
-def first_arguments(first: bytes) -> bytes:
-    """Returns the method's name and the bytes behind the sequence number: equal bytes mean similar calls."""
-    start, end, arguments = _locate_name(first)
-    return first[start:end] + first[arguments:] if start else b""
-
-
-def _locate_name(first: bytes) -> tuple[int, int, int]:
-    """Returns the start and the end of the method's name and the start of the arguments; zeros if they are unknown."""
-    is_framed = first[:1] < b"\x80" and (first[4:6] == _STRICT or first[4:5] == _COMPACT)
-    start = FRAME_HEADER.size if is_framed else 0
-    if first[start : start + 2] == _STRICT:
-        end = start + 8 + int.from_bytes(first[start + 4 : start + 8], "big")
-        return start + 8, end, end + 4
-    if first[start : start + 1] != _COMPACT:
-        return 0, 0, 0
-    store = BytesIO(first)
-    store.seek(start + 2)
-    with suppress(TProtocolException):  # decoding the message reports it
-        _varint(store)  # the sequence number; if it is incomplete, so is the length
-        if (size := _varint(store)) is not None:
-            return store.tell(), store.tell() + size, store.tell() + size
-    return 0, 0, 0

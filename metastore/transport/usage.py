@@ -26,20 +26,21 @@ class Address:
 
 @dataclass(slots=True)
 class CallEstimate:
-    """The estimated memory of the call that a connection has queued or executes. All sizes in bytes.
+    """The estimated memory of the call that a connection has queued or executes.
 
     Attributes:
-        method: the method's name; empty in the handshake.
-        copies: copies of the reply that the call makes.
-        arguments: the name and the first bytes of the arguments, if the reply may be large; else empty.
-        expected: memory that the call is expected to use; 0 if it is small.
-        required: memory without which a large request cannot be decoded; 0 if it is small.
-        not_before: monotonic time of the next attempt, after an attempt that ran out of memory.
+        required: bytes without which a large request cannot be decoded; 0 if it is small.
+        large_reply: whether an attempt to execute the call has found that its reply is large.
+        alone: whether an attempt to decode the request ran out of memory: it is repeated beside no other large call.
+        queued: monotonic time when the call was first queued; 0: never.
     """
 
-    method: bytes = b""
-    copies: int = 0
-    arguments: bytes = b""
-    expected: int = 0
     required: int = 0
-    not_before: float = 0.0
+    large_reply: bool = False
+    alone: bool = False
+    queued: float = 0.0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the call may have to wait for memory."""
+        return self.required > 0 or self.large_reply or self.alone

@@ -100,7 +100,7 @@ class WorkerPool:
                 text = f"No connection is left in this worker: {limit} ({setting}); try again later"
                 listener = replace(listener, full=text)
                 options = replace(options, read_timeout=min(options.read_timeout, _OVER_LIMIT_TIMEOUT))
-            connection = Connection(sock, peer, options, self._open_session, self._memory, listener)
+            connection = Connection(sock, peer, options, self._open_session, self._memory, listener, self._claim_reply)
             connection.address = address
             admitted = not (self._draining or (limit and len(self._over_limit) >= _MAX_OVER_LIMIT))
             if admitted:
@@ -126,7 +126,6 @@ class WorkerPool:
         with self._lock:
             expired = list(self._queue.take_expired(now - self._options.queue_timeout))
             abandoned = self._queue.take_abandoned(now - _ABANDONED_AFTER)
-            self._admission.release_unknown(now)
             self._check_timed(now)
             self._queued = len(self._queue)
             for connection in [waiting for waiting in self._awaiting_memory if self._memory.allows()]:
@@ -186,22 +185,27 @@ class WorkerPool:
         """Sums the memory of each address, and closes connections that are overdue, or slow while memory is short."""
         for address in self._addresses.values():
             address.held = 0
+        total = 0
         slowest, slowest_held, largest = None, 0, 0
         for connection in self._timed:
             held = connection.held
             connection.address.held += held
+            total += held
             if connection.busy:
                 largest = max(largest, held)
             elif reason := connection.overdue(now):
                 connection.abort(reason)
             elif connection.stalled(now) > 1 and held > slowest_held:
                 slowest, slowest_held = connection, held
+        self._admission.held = total
         self._admission.adjust_switch_interval(largest)
         self._admission.addresses_using_memory = sum(address.uses_memory for address in self._addresses.values())
         memory_short, self._admission.memory_short = self._admission.memory_short, False
         if slowest and (memory_short or not self._memory.allows()):
             slowest.abort(f"the client does not read its reply, and others need the memory: {slowest_held} bytes")
         self._memory.trim_if_due()
+        if not (total or self._admission.calls):
+            self._memory.note_idle()
 
     def _start_thread(self) -> None:
         try:
@@ -242,7 +246,7 @@ class WorkerPool:
     def _execute_queued(self) -> bool:
         """Executes the next admitted call of the queue. Returns False if there is none."""
         with self._lock:
-            taken = self._queue.take(self._admission.admits)
+            taken = self._queue.take(self._admission.has_thread, self._admission.has_memory)
             if taken:
                 self._admission.begin(*taken)
             needed = taken is not None and self._count_thread_if_needed()
@@ -287,12 +291,18 @@ class WorkerPool:
 
     def _admit_or_queue(self, address: Address, connection: Connection) -> bool:
         """Begins the call of a connection, or queues it. Returns whether it has begun."""
-        large = self._admission.estimate(connection)
-        if not self._queue.blocks(large=large) and self._admission.admits(address, connection):
+        blocked = self._queue.blocks(large=connection.estimate.is_large)
+        if not blocked and self._admission.admits(address, connection):
             self._admission.begin(address, connection)
             return True
-        self._queue.put(address, connection, large=large)
+        self._queue.put(address, connection)
         return False
+
+    def _claim_reply(self, connection: Connection, size: int) -> bool:
+        """Reserves memory for the large reply of a call that is executed. Returns False if it has to wait."""
+        with self._lock:
+            in_turn = not self._queue.has_large
+            return self._admission.claim_reply(connection.address, connection, size, in_turn=in_turn)
 
     def _dispatch_from_outside(self, connection: Connection, state: State) -> None:
         """Like `_dispatch`, for other threads: it leaves a call to a thread for calls."""
@@ -300,7 +310,7 @@ class WorkerPool:
             self._dispatch(connection, state)
             return
         with self._lock:
-            self._queue.put(connection.address, connection, large=self._admission.estimate(connection))
+            self._queue.put(connection.address, connection)
         self._epoll.modify(self._wakeup, _READABLE)
 
     def _release(self, connection: Connection, state: State) -> State:

@@ -16,14 +16,17 @@ HIDDEN: Final = "HIDDEN"
 
 
 def visible_events(
-    store: Store, rights: Authorization, event_id: int, wanted: EventFilter, limit: int | None
+    store: Store, rights: Authorization, event_id: int, wanted: EventFilter, limit: int | None, largest: int
 ) -> list[NotificationEvent]:
-    """Returns the next events. Events of hidden objects have only their number and time."""
+    """Returns the next events. Events of hidden objects have only their number and time.
+
+    Raises InvalidInputError if they take more than `largest` bytes.
+    """
     visible = visible_filter(rights, wanted)
     if visible is None:
         return []
     with store.read() as work:
-        events = work.notifications.after(event_id, visible, limit)
+        events = work.notifications.after(event_id, visible, limit, largest)
     return events if rights.grants().is_admin else _blanked(rights, events)
 
 

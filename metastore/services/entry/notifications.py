@@ -27,13 +27,23 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 _BATCH = 10_000
+_LARGEST_REPLY = 100 * 2**20  # bytes
 
 
 class NotificationService:
     """Rules of the log (Hive's DbNotificationListener, ObjectStore). Names of objects are in lower case."""
 
-    def __init__(self, store: Store, time_to_live: float, rights: Authorization | None = None) -> None:
-        """`time_to_live`: of events, in seconds. `rights`: blanks the events of objects that the caller may not see."""
+    def __init__(
+        self,
+        store: Store,
+        time_to_live: float,
+        largest_reply: int = _LARGEST_REPLY,
+        rights: Authorization | None = None,
+    ) -> None:
+        """`time_to_live`: of events, in seconds. `largest_reply`: bytes of the events that one call may read.
+        `rights`: blanks the events of objects that the caller may not see.
+        """
+        self._largest_reply = largest_reply
         self._store = store
         self._rights = rights
         self._time_to_live = time_to_live
@@ -44,14 +54,15 @@ class NotificationService:
             return work.notifications.last()
 
     def after(self, event_id: int, criteria: EventFilter, limit: int | None) -> list[NotificationEvent]:
-        """Returns the events after `event_id`, as many as one reply holds.
+        """Returns the events after `event_id`: all of them, or the first `limit`.
 
-        Their ids have no gaps, except with a filter or if old events were deleted.
+        Their ids have no gaps, except with a filter or if old events were deleted. Raises InvalidInputError if they
+        are too many for one reply.
         """
         if self._rights:
-            return visible_events(self._store, self._rights, event_id, criteria, limit)
+            return visible_events(self._store, self._rights, event_id, criteria, limit, self._largest_reply)
         with self._store.read() as work:
-            return work.notifications.after(event_id, criteria, limit)
+            return work.notifications.after(event_id, criteria, limit, self._largest_reply)
 
     def count(self, after: int, up_to: int | None, criteria: EventFilter, limit: int | None) -> int:
         """Counts the events after one id and up to another; at most `limit`."""

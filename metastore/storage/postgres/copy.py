@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
+from metastore.context import CallDeferredError, claim_reply_memory
 from metastore.encoding.binary import EncodedTexts
 from metastore.storage.postgres.driver import LARGE, driver_cursor
 from metastore.storage.postgres.sql import Sql
@@ -27,6 +28,7 @@ _HEADER: Final = 19  # bytes before the first row: signature, flags, length of t
 _FIELDS: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
 _ARRAY: Final = struct.Struct("!iiI")  # number of dimensions, whether there are NULLs, type of the elements
+_FIRST_CLAIM: Final = 2**18  # bytes of a result for which memory is claimed
 _DIMENSION: Final = struct.Struct("!ii")  # number of elements, number of the first
 
 
@@ -40,13 +42,18 @@ def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
 
 
 def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
-    """Returns the rows as PostgreSQL sends them; `column_slices` gives the positions of their columns. Raises
-    DBAPIError.
+    """Returns the rows as PostgreSQL sends them; `column_slices` gives the positions of their columns.
+
+    Raises DBAPIError, and CallDeferredError while there is no memory for a large result.
     """
     messages = _Messages()
     with driver_cursor(connection, query.text) as cursor:
         statement = cursor.mogrify(*query).decode()
-        cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", messages)
+        try:
+            cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", messages)
+        except CallDeferredError as deferred:
+            connection.invalidate(deferred)  # PostgreSQL is still sending
+            raise
     *rows, _ = messages  # the last message is the end marker
     if rows:
         rows[0] = rows[0][_HEADER:]
@@ -91,7 +98,18 @@ def texts(array: memoryview | None) -> EncodedTexts:
 class _Messages(list[bytes]):
     """Collects what COPY writes: one message for each row, the header in front of the first."""
 
-    write = list.append
+    def __init__(self) -> None:
+        super().__init__()
+        self._size = 0
+        self._next_claim = _FIRST_CLAIM
+
+    def write(self, message: bytes) -> None:
+        """Adds a message. Claims memory for the reply each time that it has doubled."""
+        self.append(message)
+        self._size += len(message)
+        if self._size >= self._next_claim:
+            self._next_claim = 2 * self._size
+            claim_reply_memory(self._size)
 
 
 def _columns(data: memoryview) -> list[memoryview | None]:

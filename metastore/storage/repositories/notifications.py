@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from metastore.context import caller
+from metastore.context import caller, claim_reply_memory
 from metastore.domain.events import FORMAT, PLACEHOLDER, Event, EventFilter, to_json
+from metastore.errors import InvalidInputError
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import notification_log, notification_sequence, write_notifications
@@ -20,8 +21,7 @@ from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventIn
 FILE_SEPARATOR = "]"
 """Separates files, as in Hive's ReplChangeManager."""
 
-_ROWS = 100_000
-_CHARACTERS = 16 * 2**20
+_FIELDS_SIZE = 200  # bytes of an event in a reply, without its message
 _BATCH = 200  # events per statement: each contains the text of its table and partition several times
 
 # Each file once, in the order in which they were added.
@@ -91,20 +91,23 @@ class Notifications(Repository):
         number: int = self._connection.execute(select(notification_sequence.c.last_event_id)).scalar_one()
         return number
 
-    def after(self, event_id: int, wanted: EventFilter, limit: int | None) -> list[NotificationEvent]:
-        """Returns the next matching events, ascending: as many as fit into one reply, but at least one."""
+    def after(self, event_id: int, wanted: EventFilter, limit: int | None, largest: int) -> list[NotificationEvent]:
+        """Returns the next matching events, ascending: all of them, or the first `limit`.
+
+        Hive's readers (EventUtils.NotificationEventIterator) skip as many events as they have requested if their own
+        filter accepts none of a reply. A reply must therefore never have fewer events than there are.
+        Raises InvalidInputError if they take more than `largest` bytes.
+        """
+        last = self._last_of(event_id, wanted, limit, largest)
+        if last is None:
+            return []
         log = notification_log.c
-        size = func.octet_length(log.message) + log.repetitions * func.octet_length(log.repeated)
-        before = func.sum(size).over(order_by=log.event_id, rows=(None, 0)) - size
-        page = (
-            select(notification_log, before.label("before"))
-            .where(log.event_id > event_id, *_conditions(wanted))
+        message = func.replace(log.message, PLACEHOLDER, log.repeated).label("whole")
+        query = (
+            select(notification_log, message)
+            .where(log.event_id > event_id, log.event_id <= last, *_conditions(wanted))
             .order_by(log.event_id)
-            .limit(min(limit or _ROWS, _ROWS))
-            .subquery()
         )
-        message = func.replace(page.c.message, PLACEHOLDER, page.c.repeated).label("whole")
-        query = select(page, message).where(page.c.before < _CHARACTERS).order_by(page.c.event_id)
         return [
             NotificationEvent(
                 eventId=row.event_id,
@@ -118,6 +121,31 @@ class Notifications(Repository):
             )
             for row in self._connection.execute(query)
         ]
+
+    def _last_of(self, event_id: int, wanted: EventFilter, limit: int | None, largest: int) -> int | None:
+        """Returns the number of the last event of a reply, and claims memory for the reply; None if there is none.
+
+        Raises InvalidInputError.
+        """
+        log = notification_log.c
+        size = func.octet_length(log.message) + log.repetitions * func.octet_length(log.repeated) + _FIELDS_SIZE
+        most = largest // _FIELDS_SIZE + 1
+        page = (
+            select(log.event_id, size.label("size"))
+            .where(log.event_id > event_id, *_conditions(wanted))
+            .order_by(log.event_id)
+            .limit(min(limit or most, most))
+            .subquery()
+        )
+        query = select(func.count(), func.max(page.c.event_id), func.coalesce(func.sum(page.c.size), 0))
+        count, last, total = self._connection.execute(query).one()
+        if total > largest:
+            raise InvalidInputError(
+                f"The {count} events after {event_id} take {total} bytes. A reply may have {largest}, a quarter of "
+                "METASTORE_MEMORY_LIMIT: request fewer events at once (maxEvents)"
+            )
+        claim_reply_memory(int(total))
+        return None if last is None else int(last)
 
     def count(self, after: int, up_to: int | None, wanted: EventFilter) -> int:
         """Counts the matching events after one, up to and including another; events without a database always count."""

@@ -23,6 +23,7 @@ from sqlalchemy import (
     update,
 )
 
+from metastore.context import claim_reply_memory
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.mapping.descriptors import shared_part
@@ -287,6 +288,8 @@ class Tables:
         return self._stored(query.rows(self._connection, **parameters))
 
     def _stored(self, rows: Sequence[Sequence[Any]]) -> list[StoredTable]:
+        if len(rows) > 1:
+            claim_reply_memory(sum(len(encoded) for _, encoded, *_ in rows))
         tails = self._descriptors.tails([descriptor_id for descriptor_id, *_ in rows])
         return [
             StoredTable(_reference(reference), whole_table(OpenHead(bytes(encoded)), tails[descriptor_id]))

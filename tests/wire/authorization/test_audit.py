@@ -114,7 +114,7 @@ def test_entries_are_in_the_order_of_the_commits(audited: Application) -> None:
     with audited._store.read() as work:
         from metastore.domain.events import EventFilter
 
-        events = work.notifications.after(0, EventFilter(types=("CREATE_TABLE",)), None)
+        events = work.notifications.after(0, EventFilter(types=("CREATE_TABLE",)), None, 2**20)
     lines = [line.objects[-1] for line in trail(audited) if line.method == "create_table"]
     assert lines == [f"many.{event.tableName}" for event in events]
     assert len(lines) == 20

@@ -18,6 +18,7 @@ from typing import Any
 
 from thrift.Thrift import TApplicationException, TMessageType, TType
 
+from metastore.context import claim_reply_memory
 from metastore.transport.bind import BindError
 from metastore.transport.options import TransportOptions
 from metastore.transport.server import serve
@@ -65,7 +66,7 @@ class EchoSession:
             Path(argument, "in").write_text("")
             Path(argument, "go").read_text()
         answers = {
-            "large": lambda: "x" * int(argument),
+            "large": lambda: large(int(argument)),
             "pid": lambda: str(os.getpid()),
             "threads": lambda: str(threading.active_count()),
             "calls": lambda: str(self.calls),
@@ -75,6 +76,11 @@ class EchoSession:
 
     def close(self) -> None:
         logging.getLogger("echo").info("session of %s closed after %d calls", self.peer, self.calls)
+
+
+def large(size: int) -> str:
+    claim_reply_memory(size)
+    return "x" * size
 
 
 class EchoApplication:

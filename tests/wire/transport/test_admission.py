@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import InitVar, dataclass
 from typing import Any, cast
 
@@ -43,7 +42,7 @@ def test_a_large_text_is_refused_before_it_is_copied() -> None:
     reader = of_bytes(30_000_000, memory)
     with pytest.raises(OverBudgetError, match="METASTORE_MEMORY_LIMIT") as refused:
         reader.readAll(30_000_000)
-    assert not refused.value.may_fit_later
+    assert not refused.value.may_fit_alone
     reader.restart_unmetered()
     assert len(reader.readAll(30_000_000)) == 30_000_000, "it can be read over"
     assert len(of_bytes(3_000_000, memory).readAll(3_000_000)) == 3_000_000
@@ -66,143 +65,141 @@ def test_memory_is_looked_at_while_a_large_message_is_decoded() -> None:
         reader.readAll(2**17)
 
 
-def test_a_step_of_the_handshake_reserves_no_memory() -> None:
-    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-    step = cast(Any, Calling(None))
-    assert not admission.estimate(step)
-    admission.begin(address, step)
-    assert (address.calls, address.reserved) == (1, 0)
-    admission.end(address, step)
-    assert (address.calls, admission._replies) == (0, {})
-
-
 @dataclass(eq=False)
 class Calling:
     """A connection with a call, as far as admission looks at it."""
 
-    method: bytes | None
-    first_arguments: bytes = b""
-    sends_objects: bool = False
-    held: int = 0
-    replied: int = 0
     required: InitVar[int] = 0
-    not_before: InitVar[float] = 0.0
+    large_reply: InitVar[bool] = False
+    held: int = 0
 
-    def __post_init__(self, required: int, not_before: float) -> None:
-        self.estimate = CallEstimate(required=required, not_before=not_before)
-
-
-def test_what_waits_for_something_else_keeps_no_memory_from_others() -> None:
-    """Of a method whose replies nobody has seen, much is expected; where none comes, not for long."""
-    memory = Memory(2**40)
-    admission, address = Admission(TransportOptions(), memory), Address("host")
-    memory._request_limit = memory.resident() + 40 * 2**20
-    admitted: list[Any] = []
-    while admission.estimate(call := cast(Any, Calling(b"add_partition"))) and admission.admits(address, call):
-        admission.begin(address, call)
-        admitted.append(call)
-    assert 0 < len(admitted) < 5
-    admission.release_unknown(time.monotonic())
-    admission.estimate(other := cast(Any, Calling(b"get_table")))
-    assert not admission.admits(address, other)
-    admission.release_unknown(time.monotonic() + 60)
-    assert admission.admits(address, other)
-    for each in admitted:
-        admission.end(address, each)
-    assert (admission.calls, address.calls, address.reserved) == (0, 0, 0)
+    def __post_init__(self, required: int, large_reply: bool) -> None:
+        self.estimate = CallEstimate(required=required, large_reply=large_reply)
 
 
-def test_who_asks_for_little_does_not_pay_for_others_who_ask_the_same_method_for_much() -> None:
-    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-
-    def is_large(asked: bytes, replied: int) -> bool:
-        large = admission.estimate(call := cast(Any, Calling(b"get_partitions", asked, replied=replied)))
-        admission.begin(address, call)
-        admission.end(address, call)
-        return large
-
-    assert is_large(b"large", 10_000_000), "nobody knows the method"
-    assert is_large(b"small", 1000), "nor that"
-    assert not is_large(b"small", 1000)
-    assert is_large(b"large", 10_000_000)
+def calling(*, required: int = 0, large_reply: bool = False) -> Any:
+    return cast(Any, Calling(required, large_reply))
 
 
-def test_names_of_no_method_do_not_push_out_what_is_known_of_methods_that_are_called() -> None:
-    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-
-    def is_large(method: bytes) -> bool:
-        large = admission.estimate(call := cast(Any, Calling(method, replied=1000)))
-        admission.begin(address, call)
-        admission.end(address, call)
-        return large
-
-    assert is_large(b"get_table"), "nobody knows the method"
-    assert all(is_large(b"none%d" % number) and not is_large(b"get_table") for number in range(3000))
-    assert is_large(b"none0"), "of these, it is forgotten"
+MB = 10**6
 
 
-def test_more_is_kept_for_replies_of_which_objects_are_made() -> None:
-    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-    expected = {}
-    for sends_objects in (False, True):
-        for _ in range(2):
-            admission.estimate(call := cast(Any, Calling(b"get_partitions", b"all", sends_objects=sends_objects)))
-            admission.begin(address, call)
-            call.replied = 5_000_000
-            admission.end(address, call)
-        expected[sends_objects] = call.estimate.expected
-    assert expected == {False: 15_000_000, True: 50_000_000}
+class Worker:
+    """A worker with 100 MB at the start, and 100 MB for requests and replies. Calls come from different addresses."""
+
+    def __init__(self) -> None:
+        self.memory = Resident(100 * MB, 300 * MB)
+        self.memory._request_limit = 200 * MB
+        self.admission = Admission(TransportOptions(), self.memory)
+        self.addresses: dict[Any, Address] = {}
+
+    def begins(self, call: Any) -> bool:
+        address = self.addresses.setdefault(call, Address(str(len(self.addresses))))
+        if not self.admission.admits(address, call):
+            return False
+        self.admission.begin(address, call)
+        return True
+
+    def claims(self, call: Any, size: int, *, in_turn: bool = True) -> bool:
+        return self.admission.claim_reply(self.addresses[call], call, size, in_turn=in_turn)
+
+    def ends(self, call: Any) -> None:
+        self.admission.end(self.addresses[call], call)
 
 
-def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on() -> None:
-    memory = Resident(100_000_000)
+def test_two_calls_whose_replies_are_known_to_be_large_run_at_a_time() -> None:
+    worker, calls = Worker(), [calling(large_reply=True) for _ in range(3)]
+    assert [worker.begins(call) for call in calls] == [True, True, False]
+    worker.ends(calls[0])
+    assert worker.begins(calls[2])
+
+
+def test_a_reply_that_grows_beside_others_beyond_the_memory_is_made_again_alone() -> None:
+    worker, first, second = Worker(), calling(), calling()
+    assert worker.begins(first)
+    assert worker.begins(second)
+    assert worker.claims(first, 40 * MB)
+    assert worker.claims(second, 40 * MB)
+    assert not worker.claims(second, 80 * MB)
+    assert second.estimate.alone
+    worker.ends(second)
+    assert not worker.begins(second), "beside the first"
+    worker.ends(first)
+    assert worker.begins(second)
+    assert not worker.begins(calling(required=MB)), "nothing large begins beside it"
+    assert worker.claims(second, 500 * MB), "an idle worker makes any reply"
+    worker.ends(second)
+    assert worker.begins(calling(required=MB))
+
+
+def test_a_reply_that_turns_out_to_be_large_does_not_overtake_those_that_wait() -> None:
+    worker, call = Worker(), calling()
+    assert worker.begins(call)
+    assert not worker.claims(call, 3 * MB, in_turn=False)
+    assert call.estimate.is_large
+    worker.ends(call)
+    assert worker.begins(call)
+    assert worker.claims(call, 3 * MB, in_turn=False)
+
+
+def test_memory_that_an_idle_worker_keeps_does_not_count() -> None:
+    worker = Worker()
+    worker.memory._held = 250 * MB
+    assert not worker.memory.allows()
+    worker.memory.note_idle()
+    assert worker.memory.allows(40 * MB)
+    assert not worker.memory.allows(60 * MB), "the limit of the worker holds"
+
+
+def test_a_write_waits_for_unread_replies_and_then_begins() -> None:
+    worker, write = Worker(), calling(required=24 * MB)
+    worker.memory._held = 290 * MB
+    worker.admission.held = 190 * MB
+    assert not worker.begins(write)
+    worker.admission.held = 0
+    assert worker.begins(write)
+    assert worker.memory.allows(50 * MB), "of the memory that it takes, not of what the process has kept"
+    worker.ends(write)
+    assert not worker.memory.allows(50 * MB)
+
+
+def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, blocks = Resident(100 * MB), [0]
+    monkeypatch.setattr(sys, "getallocatedblocks", lambda: blocks[0])
     reader = of_bytes(200_000, memory)
-    memory._request_limit = 200_000_000
+    memory._request_limit = 200 * MB
     reader.readAll(8192)
-    memory._held += 2_000_000  # which the first piece became
+    blocks[0] = 15_000  # objects that the first piece became: 2 MB
     reader.readAll(1)
-    assert not memory.allows(80_000_000), "the next piece will take 16 MB, and work on both as much again"
+    assert not memory.allows(80 * MB), "the next piece will take 16 MB, and work on both as much again"
     reader.restart_unmetered()
-    assert memory.allows(80_000_000)
+    assert memory.allows(80 * MB)
 
 
 def test_a_message_that_never_fits_is_told_from_one_that_does_not_fit_now() -> None:
-    for left, beside, may_fit_later in ((2_000, 0, True), (100_000, 0, False), (100_000, 90_000_000, True)):
-        memory = Resident(100_000_000)
-        memory._request_limit = 200_000_000
-        memory._held = 175_000_000  # messages that wait
-        memory.reserve(beside)  # by others, of whom the process grows, too
+    for left, may_fit in ((2_000, True), (20 * MB, False)):
+        memory = Resident(100 * MB)
+        memory._request_limit = 200 * MB
+        memory._held = 199_999_000  # messages that wait
         growth = DecodingMemory(memory)
         growth.start_piece()
-        memory._held += 20_000_000
         with pytest.raises(OverBudgetError) as refused:
             growth.finish_piece(decoded=10_000, ahead=2_000, left=left, text=0)
-        assert refused.value.may_fit_later is may_fit_later
+        assert refused.value.may_fit_alone is may_fit
 
 
 def test_large_messages_that_have_arrived_do_not_keep_each_other_from_being_worked_on() -> None:
-    memory = Resident(100_000_000, 300_000_000)
-    memory._request_limit = 200_000_000
+    memory = Resident(100 * MB, 300 * MB)
+    memory._request_limit = 200 * MB
     admission, address = Admission(TransportOptions(), memory), Address("host")
-    address.held = 90_000_000
+    address.held = admission.held = 90 * MB
     memory._held += address.held
-    calls = [cast(Any, Calling(b"alter_table", required=decoding_memory(5_000_000))) for _ in range(2)]
-    for call in calls:
-        assert admission.estimate(call)
+    calls = [calling(required=decoding_memory(5 * MB)) for _ in range(2)]
     assert admission.admits(address, calls[0])
     admission.begin(address, calls[0])
     assert not admission.admits(address, calls[1])
     admission.end(address, calls[0])
     assert admission.admits(address, calls[1])
-
-
-def test_a_call_for_which_there_was_no_memory_lets_others_go_first() -> None:
-    admission, address = Admission(TransportOptions(), Memory(2**40)), Address("host")
-    call = cast(Any, Calling(b"alter_table", required=decoding_memory(5_000_000), not_before=time.monotonic() + 60))
-    assert admission.estimate(call)
-    assert not admission.admits(address, call)
-    call.estimate.not_before = time.monotonic()
-    assert admission.admits(address, call)
 
 
 class Returning(Calling):
@@ -211,7 +208,7 @@ class Returning(Calling):
     peer = "host:1"
 
     def __init__(self, times: int) -> None:
-        super().__init__(b"alter_table", required=decoding_memory(5_000_000))
+        super().__init__(decoding_memory(5 * MB))
         self.times, self.address = times, Address("host")
 
     def resume(self) -> State:
@@ -225,7 +222,8 @@ def test_a_call_may_wait_for_memory_however_often(monkeypatch: pytest.MonkeyPatc
     pool = WorkerPool(TransportOptions(), cast(Any, None))
     waiting = Returning(sys.getrecursionlimit())
     answers = iter([False, True] * waiting.times)
-    monkeypatch.setattr(pool._admission, "admits", lambda *_: next(answers))
+    monkeypatch.setattr(pool, "_start_thread", lambda: None)
+    monkeypatch.setattr(pool._admission, "has_memory", lambda _: next(answers))
     pool._dispatch(cast(Any, waiting), State.QUEUED)
     while pool._queue:
         assert pool._execute_queued()

@@ -12,7 +12,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from metastore.transport.message_scanner import MessageScanner, first_arguments, method_name
+from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.wire_format import WireFormat
 from tests.fixtures.examples import examples
 
@@ -120,38 +120,3 @@ def test_a_type_that_is_none_is_refused_though_what_follows_could_be_read(
     data = message(wire_format, [])[:-1] + field + bytes(200)
     with pytest.raises(TProtocolException, match=r"malformed message: .*[Tt]ype"):
         MessageScanner(wire_format, 0).find(BytesIO(data), len(data))
-
-
-@pytest.mark.parametrize("framed", [False, True])
-@pytest.mark.parametrize("wire_format", [FORMATS[0], FORMATS[2]], ids=lambda each: each.name)
-def test_what_is_called_is_seen_without_decoding(wire_format: WireFormat, framed: bool) -> None:
-    """Of calls that are alike but for their number, the same."""
-    seen = set()
-    for number in (1, 300_000):
-        written = TMemoryBuffer()
-        protocol = wire_format.protocol(written, 2**20, 2**20)
-        protocol.writeMessageBegin("get_table", TMessageType.CALL, number)
-        protocol.writeString("arguments")
-        message = written.getvalue()
-        first = (len(message).to_bytes(4, "big") if framed else b"") + message
-        assert method_name(first) == b"get_table"
-        seen.add(first_arguments(first))
-    assert len(seen) == 1
-    assert seen.pop().startswith(b"get_table")
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        b"",
-        b"\x82",
-        b"\x82\x21",
-        b"\x82\x21\xff",
-        b"\x82\x21" + b"\xff" * 60,
-        b"\x00",
-        b"GET / HTTP/1.1",
-        b"\x80\x01\x00",
-    ],
-)
-def test_nothing_is_seen_of_what_has_not_arrived(first: bytes) -> None:
-    assert (method_name(first), first_arguments(first)) == (b"", b"")

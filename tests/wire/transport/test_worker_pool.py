@@ -6,7 +6,9 @@ import os
 import resource
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import psutil
 import pytest
@@ -257,3 +259,37 @@ def test_connections_beyond_the_limit_are_closed_with_one_line(serve_echo: Serve
             return False
 
     assert eventually(accepted)
+
+
+def test_large_writes_take_their_turn_among_readers_of_large_replies(serve_echo: ServeEcho) -> None:
+    server = serve_echo(workers=1, memory_limit=250 * 2**20)
+    written = Event()
+
+    def read() -> int:
+        replies = 0
+        while not written.is_set():
+            reader = server.connect()
+            reader.sendall(call("large 30000000"))
+            missing = 30_000_000
+            while missing > 0:
+                received = len(reader.recv(2**20))
+                assert received, "the reply is rejected or cut"
+                missing -= received
+            reader.close()
+            replies += 1
+        return replies
+
+    count = 200_000
+    parts = b"\x0c\x00\x01\x0f\x00\x03\x0c" + count.to_bytes(4, "big") + bytes(count)
+    padding = b"\x0b\x00\x63" + (2 * 2**20).to_bytes(4, "big") + bytes(2 * 2**20)
+    message = strict("add_partitions_req", parts + padding + b"\x00\x00")
+    with ThreadPoolExecutor(8) as threads:
+        readers = [threads.submit(read) for _ in range(8)]
+        try:
+            for _ in range(3):
+                writer = server.connect()
+                writer.sendall(len(message).to_bytes(4, "big") + message)
+                assert b"200000" in writer.recv(4096)
+        finally:
+            written.set()
+        assert all(reader.result() for reader in readers)
