@@ -112,7 +112,7 @@ from metastore.services.entry.writes import WriteService
 from metastore.services.files.journal import Journal
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.postgres.listener import Listener
+from metastore.storage.postgres.listener import make_listener
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.servers import Registration
 from metastore.storage.unit_of_work import Store
@@ -168,7 +168,7 @@ class Application:
         engine = make_engine(settings, database_url, application=name)
         self._store = Store(engine, settings, metrics.count_events if metrics else None)
         self._watch = Timer("PostgreSQL watchdog", Watch(settings.statement_timeout).check, _WATCH_INTERVAL)
-        self._listener = Listener(database_url)
+        self._listener = make_listener(settings, database_url)
         self._server = ServerService(self._store, registration, worker) if registration else None
 
         # Files, and the arguments of all services that change them

@@ -11,6 +11,7 @@ import click
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError
 from metastore.settings import Settings
+from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres import backup
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from metastore.storage.postgres.engine import make_engine
@@ -44,6 +45,7 @@ def opened(settings: Settings, *, make: bool) -> Iterator[tuple[str, EmbeddedPos
 def upgrade(settings: Settings) -> str:
     """Creates or upgrades the schema. Returns a confirmation, with the next step."""
     with database(settings, make=True) as url:
+        url = settings.database_direct_url or url
         state = "upgraded" if runner.upgrade(url) else "up to date"
         rest = "" if runner.is_finished(url) else f" {_UNFINISHED}"
         return f"{settings.safe_url} is {state}: revision {runner.head()}.{rest}"
@@ -52,6 +54,7 @@ def upgrade(settings: Settings) -> str:
 def finish(settings: Settings) -> str:
     """Removes what only servers of the previous version need. Returns a confirmation."""
     with database(settings) as url:
+        url = settings.database_direct_url or url
         state = "is finished" if runner.finish(url) else "was already finished"
         return f"{settings.safe_url}: The upgrade to revision {runner.head()} {state}."
 
@@ -71,7 +74,7 @@ def back_up(settings: Settings, file: Path) -> str:
         revision = runner.current(url)
         if revision is None:
             raise ConfigurationError(f"{settings.safe_url} has no schema. Nothing to back up.")
-        backup.back_up(url, file)
+        backup.back_up(_direct_url(settings, url), file)
         return f"{settings.safe_url}, revision {revision}: {file}, {file.stat().st_size} bytes"
 
 
@@ -85,7 +88,7 @@ def restore(settings: Settings, file: Path) -> str:
             raise ConfigurationError(
                 f"{settings.safe_url} already contains a metastore. Restore into an empty database."
             )
-        backup.restore(url, file)
+        backup.restore(_direct_url(settings, url), file)
         revision = runner.current(url)
         _mark_restored(settings, url)
         rest = "" if revision == runner.head() else f" This version needs {runner.head()}. Run: metastore db upgrade."
@@ -101,6 +104,18 @@ def _mark_restored(settings: Settings, url: str) -> None:
             Lineages(connection).mark_restored()
     finally:
         engine.dispose()
+
+
+def _direct_url(settings: Settings, url: str) -> str:
+    """Returns the URL for PostgreSQL's programs, which set up sessions. Raises ConfigurationError for a pooler."""
+    if settings.database_direct_url:
+        return settings.database_direct_url
+    if settings.database_pooler == TRANSACTION:
+        raise ConfigurationError(
+            "pg_dump and psql need a session of their own, which a pooler in transaction mode does not give them: set "
+            "METASTORE_DATABASE_DIRECT_URL to the address of PostgreSQL"
+        )
+    return url
 
 
 def show_servers(settings: Settings) -> None:

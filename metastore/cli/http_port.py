@@ -22,6 +22,7 @@ from metastore.settings import Settings
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
+from metastore.storage.postgres.sessions import reading
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.databases import Databases
 from metastore.transport.tls import Certificate
@@ -61,7 +62,7 @@ def run_http_port(
     slow.start()
 
     def database_gauges() -> Gauges:
-        with _one_line_errors(), pool.connection() as connection:
+        with _one_line_errors(), pool.connection() as connection, reading(connection):
             gauges = read_figures(connection)
             runner.check_schema(connection, url, read_only=settings.read_only)
         return gauges
@@ -105,12 +106,12 @@ class _SlowGauges:
             time.sleep(max(_SLOW_INTERVAL, _SLOW_SHARE * (time.monotonic() - started)))
 
     def _read_dependents(self) -> Gauges:
-        with self._pool.connection() as connection:
+        with self._pool.connection() as connection, reading(connection):
             return read_dependents(connection)
 
     def _read_bytes(self) -> Gauges:
         """Returns the total size of all replaced locations. Each location is measured once: its files do not change."""
-        with self._pool.connection() as connection:
+        with self._pool.connection() as connection, reading(connection):
             waiting = self._replaced_locations(connection)
         new = [number for number in waiting if number not in self._bytes][:_MEASURED]
         statistics = self._warehouse.statistics([waiting[number] for number in new])

@@ -16,7 +16,14 @@ from metastore.settings.kinds import CENTURY, FLAG, shown_default
 from metastore.settings.sources import FILE, option, variable
 from metastore.units import parse_duration
 
-DATABASE: Final = ("database_url", "database_password_file", "database_password_command", "data_dir")
+DATABASE: Final = (
+    "database_url",
+    "database_password_file",
+    "database_password_command",
+    "database_pooler",
+    "database_direct_url",
+    "data_dir",
+)
 """The settings of commands that connect to the database."""
 
 CONFIG_OPTION: Final = click.option(

@@ -15,6 +15,7 @@ from metastore.settings.kinds import CENTURY, DAY, duration, flag, number, path,
 from metastore.settings.urls import database_url as normalized_url
 
 UNSET: Final = Path()
+OFF, SESSION, TRANSACTION = "off", "session", "transaction"  # modes of a connection pooler
 
 
 def _checked_url(url: str) -> str:
@@ -200,6 +201,18 @@ class Database(Section):
         "",
         "Command that prints the password of the database user, such as an IAM token. It runs for each new connection, "
         "without a shell.",
+    )
+    database_pooler: str = text(
+        OFF,
+        "Mode of a connection pooler, such as PgBouncer, at database_url: off (no pooler), session or transaction.",
+        choices=(OFF, SESSION, TRANSACTION),
+    )
+    database_direct_url: str | None = text(
+        None,
+        "URL of PostgreSQL itself if database_url names a pooler: for backups, upgrades, and waiting calls. Unset: "
+        "database_url; in transaction mode, backups are rejected and waiting calls poll.",
+        parse=_checked_url,
+        secret=True,
     )
     pool_size: int = number(8, "Database connections per worker.", high=1000)
 

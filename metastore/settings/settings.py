@@ -58,7 +58,8 @@ class Settings(
         completed = {
             "data_dir": data_dir,
             "warehouse": absolute(self.warehouse or str(data_dir / "warehouse")),
-            "database_url": self._complete_url(),
+            "database_url": self._complete_url(self.database_url),
+            "database_direct_url": self._complete_url(self.database_direct_url),
             "workers": workers,
             "memory_limit": memory_limit,
             "max_connections": connections,
@@ -71,12 +72,12 @@ class Settings(
         for name, value in completed.items():
             object.__setattr__(self, name, value)
 
-    def _complete_url(self) -> str | None:
-        if self.database_url is None:
-            if self.database_password_file or self.database_password_command:
+    def _complete_url(self, url: str | None) -> str | None:
+        if url is None:
+            if self.database_url is None and (self.database_password_file or self.database_password_command):
                 raise ConfigurationError("a password of the database is set, but no database: set database_url")
             return None
-        url = database_url(self.database_url, read_only=self.read_only)
+        url = database_url(url, read_only=self.read_only)
         return with_password_source(url, self.database_password_file, self.database_password_command)
 
     @classmethod

@@ -53,7 +53,12 @@ def with_password_source(url: str, file: Path | None, command: str) -> str:
         )
     if command and not _words(command):
         raise ConfigurationError(f"database_password_command {command!r} is not a command: check its quotes")
+    url = _without_source(url)  # of settings that are completed once more
     return url + "".join(f"{'&' if '?' in url else '?'}{name}={quote(value)}" for name, value in sources.items())
+
+
+def _without_source(url: str) -> str:
+    return re.sub(rf"[?&]({FROM_FILE}|{FROM_COMMAND})=.*", "", url, flags=re.DOTALL)  # always the last one
 
 
 def _words(command: str) -> list[str]:
@@ -68,6 +73,6 @@ def safe_url(url: str) -> str:
 
     The patterns are greedy: they may hide more than the password, never less.
     """
-    url = re.sub(rf"[?&]({FROM_FILE}|{FROM_COMMAND})=.*", "", url, flags=re.DOTALL)  # always the last one
+    url = _without_source(url)
     url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url.replace(_DRIVER, "postgresql", 1), flags=re.DOTALL)
     return re.sub(r"((?:^|[?&\s])(?:ssl)?password=)[^&\s]*", r"\1***", url, flags=re.IGNORECASE)

@@ -20,6 +20,7 @@ from metastore.storage.cache import Cache
 from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.exceptions import DATABASE_ERRORS, raise_translated, translate
 from metastore.storage.postgres.pool import ConnectionPool
+from metastore.storage.postgres.sessions import begin_of, reading
 from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.access import VERSION, Access
 from metastore.storage.repositories.audit import WRITE, Audit, written
@@ -197,7 +198,7 @@ class UnitOfWork:
     def begin(self) -> None:
         """Opens the transaction, and reads its number, by which the outcome of a lost commit can be looked up."""
         self._in_transaction = True  # before the statement: a standby opens the block and then fails to assign a number
-        ((self._number,),) = run(self._connection, "BEGIN; SELECT pg_current_xact_id()::text")
+        ((self._number,),) = run(self._connection, f"{begin_of(self._connection)}; SELECT pg_current_xact_id()::text")
 
     def undo_if_unknown(self, undo: Undo) -> None:
         """Registers the function that undoes this transaction if it was committed after its caller got an error."""
@@ -297,8 +298,11 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
-        """Yields a unit of work in autocommit mode: each statement sees everything that is committed when it starts."""
-        with self._connection() as connection:
+        """Yields a unit of work in autocommit mode: each statement sees everything that is committed when it starts.
+
+        That also holds behind a pooler that shares sessions, where the block is one transaction (READ COMMITTED).
+        """
+        with self._connection() as connection, reading(connection):
             yield UnitOfWork(connection, self._tails, self._names)
 
     @contextmanager
@@ -329,7 +333,7 @@ class Store:
 
         If PostgreSQL crashes within the next second, these commits may be lost, unless a later commit was synchronous.
         """
-        with self._connection(writes=True) as connection:
+        with self._connection(writes=True) as connection, reading(connection):
             yield UnitOfWork(connection, self._tails)
 
     @contextmanager

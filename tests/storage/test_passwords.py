@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,11 @@ def test_several_hosts_with_a_password_file(role: str, file: Path) -> None:
     ).database_url
     runner.upgrade(str(url))
     assert runner.current(str(url)) == runner.head()
+
+
+def test_copied_settings_have_one_source(role: str, file: Path) -> None:
+    settings = from_file(role, file)
+    assert replace(settings, pool_size=3).database_url == settings.database_url
 
 
 @pytest.mark.parametrize(

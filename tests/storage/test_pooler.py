@@ -1,60 +1,171 @@
-"""PgBouncer, whose sessions are not PostgreSQL's, is rejected with the name of the setting that causes it."""
+"""PgBouncer in both modes: the server works with the matching METASTORE_DATABASE_POOLER, and names it otherwise."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy.engine import make_url
+from sqlalchemy import text
 
-from metastore.errors import ConfigurationError
+from metastore.cli.commands import run
+from metastore.errors import ConfigurationError, MetastoreError
 from metastore.settings import Settings
+from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.listener import Listener, PollingListener, make_listener
 from metastore.storage.postgres.pooler import check_pooler
+from metastore.storage.unit_of_work import Store
+from migrations import runner
 from tests.fixtures.database import reachable_folder
-from tests.fixtures.installed_postgres import free_port, installed_postgres, unprivileged
+from tests.fixtures.installed_postgres import installed_postgres
+from tests.fixtures.pgbouncer import pgbouncer
 
-PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
+NAMES = ["lock_timeout", "statement_timeout", "timezone", "jit"]
+SMALL = {"default_pool_size": "3"}  # fewer sessions than connections of the tests
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with reachable_folder() as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def direct(folder: Path) -> Iterator[str]:
+    with installed_postgres(folder, tls=False) as url:
+        runner.upgrade(url)
+        yield url
+
+
+@pytest.fixture(scope="module")
+def session(folder: Path, direct: str) -> Iterator[str]:
+    with pgbouncer(folder, direct, "session") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def transaction(folder: Path, direct: str) -> Iterator[str]:
+    with pgbouncer(folder, direct, "transaction", SMALL) as url:
+        yield url
+
+
+def values(store: Store) -> list[Any]:
+    query = text("SELECT current_setting(name) FROM unnest(cast(:names AS text[])) AS name")
+    with store.read() as work:
+        return list(work._connection.execute(query, {"names": NAMES}).scalars())
 
 
 def test_direct_connection_is_accepted(database_url: str) -> None:
     check_pooler(Settings(), database_url)
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="PgBouncer is not installed (package pgbouncer)")
-@pytest.mark.parametrize(
-    ("mode", "ignored", "reason"),
-    [
-        ("session", "extra_float_digits", "startup parameter options"),
-        ("session", "options", "ignore_startup_parameters"),
-        ("transaction", "options", "pool_mode = transaction"),
-    ],
-)
-def test_pgbouncer_is_rejected(mode: str, ignored: str, reason: str) -> None:
-    port, run_as = free_port(), unprivileged()
-    with reachable_folder() as folder, installed_postgres(folder, tls=False) as address:
-        target = make_url(address)
-        database = f"host=127.0.0.1 port={target.port} user={target.username} password={target.password}"
-        (folder / "pgbouncer.ini").write_text(
-            f"[databases]\n{target.database} = {database}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
-            f"auth_type = any\npool_mode = {mode}\nignore_startup_parameters = {ignored}\nunix_socket_dir =\n"
-        )
-        folder.chmod(0o755)
-        (folder / "pgbouncer.ini").chmod(0o644)
-        with subprocess.Popen(
-            [str(PROGRAM), str(folder / "pgbouncer.ini")], stderr=subprocess.PIPE, text=True, **run_as
-        ) as pooler:
-            try:
-                assert pooler.stderr is not None
-                started: list[str] = []
-                assert any("process up" in line or started.append(line) for line in pooler.stderr), started
-                url = f"postgresql+psycopg2://any@127.0.0.1:{port}/{target.database}"
-                with pytest.raises(ConfigurationError, match=reason):
-                    check_pooler(Settings(), url)
-            finally:
-                pooler.terminate()
-
-
 def test_unreachable_database_is_left_to_the_schema_check(tmp_path: Path) -> None:
     check_pooler(Settings(), f"postgresql+psycopg2:///x?host={tmp_path}")
+
+
+def test_the_matching_mode_is_accepted(session: str, transaction: str) -> None:
+    check_pooler(Settings(database_pooler="session"), session)
+    check_pooler(Settings(database_pooler="transaction"), transaction)
+    check_pooler(Settings(database_pooler="transaction"), session)  # it needs less than it gets
+
+
+@pytest.mark.parametrize("pooler", ["off", "session"])
+def test_the_setting_is_named(pooler: str, folder: Path, direct: str, session: str, transaction: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"METASTORE_DATABASE_POOLER.* transaction|=transaction"):
+        check_pooler(Settings(database_pooler=pooler), transaction)
+    if pooler == "off":
+        with pytest.raises(ConfigurationError, match="rejects the startup parameter options: set METASTORE_DATABASE_P"):
+            check_pooler(Settings(), session)
+        (folder / "ignoring").mkdir()
+        ignoring = {"ignore_startup_parameters": "options"}
+        with (
+            pgbouncer(folder / "ignoring", direct, "session", ignoring) as url,
+            pytest.raises(ConfigurationError, match="ignores the startup parameter options"),
+        ):
+            check_pooler(Settings(), url)
+
+
+def test_options_in_the_url_do_not_pass_a_pooler(session: str) -> None:
+    with pytest.raises(ConfigurationError, match="ALTER ROLE"):
+        check_pooler(Settings(database_pooler="session"), f"{session}?options=-csearch_path%3Dx")
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_sessions_have_the_settings_of_a_direct_connection(mode: str, direct: str, request: Any) -> None:
+    url = request.getfixturevalue(mode)
+    settings = Settings(database_url=url, database_pooler=mode, lock_timeout=7, pool_size=4)
+    store, plain = Store(make_engine(settings, url), settings), Store(make_engine(settings, url), settings)
+    try:
+        assert values(store) == ["7s", "5min", "UTC", "off"]
+        with store.transaction() as work:
+            assert work._connection.scalar(text("SHOW lock_timeout")) == "7s"
+            assert work._connection.scalar(text("SHOW transaction_isolation")) == "read committed"
+        assert values(plain) == ["7s", "5min", "UTC", "off"]
+    finally:
+        store.close()
+        plain.close()
+    if mode == "transaction":  # nothing is left in the sessions that other clients get
+        bare = Settings(database_url=url, database_pooler=mode)
+        engine = make_engine(bare, url)
+        with engine.connect() as connection:
+            assert connection.scalar(text("SHOW lock_timeout")) != "7s"
+        engine.dispose()
+
+
+def test_a_failed_read_leaves_no_transaction(transaction: str) -> None:
+    settings = Settings(database_url=transaction, database_pooler="transaction", pool_size=1)
+    store = Store(make_engine(settings, transaction), settings)
+    try:
+        with pytest.raises(MetastoreError), store.read() as work:
+            work._connection.execute(text("SELECT 1 / 0"))
+        assert values(store)[0] == "30s"
+    finally:
+        store.close()
+
+
+def test_many_clients_share_few_sessions(transaction: str) -> None:
+    """Prepared statements and settings of one client must not meet those of another."""
+    settings = Settings(database_url=transaction, database_pooler="transaction", pool_size=4)
+    stores = [Store(make_engine(settings, transaction), settings) for _ in range(4)]
+
+    def work(number: int) -> None:
+        store = stores[number % len(stores)]
+        for _ in range(20):
+            with store.transaction() as change:
+                change.try_lock_job(f"job {number}")
+            with store.read() as read:
+                assert read._connection.scalar(text("SHOW timezone")) == "UTC"
+
+    try:
+        with ThreadPoolExecutor(16) as threads:
+            for done in [threads.submit(work, number) for number in range(16)]:
+                done.result()
+    finally:
+        for store in stores:
+            store.close()
+
+
+def test_backups_need_an_address_without_the_pooler(
+    transaction: str, direct: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--database-url", transaction, "--database-pooler", "transaction"]
+    assert run(["db", "backup", str(tmp_path / "one"), *options]) == 1
+    assert "METASTORE_DATABASE_DIRECT_URL" in capsys.readouterr().err
+    assert run(["db", "backup", str(tmp_path / "one"), *options, "--database-direct-url", direct]) == 0
+    for command in ("upgrade", "current", "servers", "verify"):
+        assert run(["db", command, *options]) == 0, capsys.readouterr()
+
+
+def test_waiting_calls_poll_or_listen_on_the_direct_address(transaction: str, direct: str) -> None:
+    polling = make_listener(Settings(database_url=transaction, database_pooler="transaction"), transaction)
+    assert isinstance(polling, PollingListener)
+    seen = polling.count(0)
+    polling.wait(seen, 0.01)
+    assert polling.count(0) != seen
+    polling.close()
+    settings = Settings(database_url=transaction, database_pooler="transaction", database_direct_url=direct)
+    listening = make_listener(settings, transaction)
+    assert isinstance(listening, Listener)
+    listening.close()

@@ -19,6 +19,7 @@ from metastore.context import caller
 from metastore.storage.postgres.sql import Sql
 
 _NUMBERED: Final = PGDialect_psycopg2(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+_NAMED: Final = PGDialect_psycopg2()  # type: ignore[no-untyped-call]
 
 
 LARGE: Final = 2**21
@@ -106,6 +107,7 @@ class Prepared:
     def __init__(self, name: str, query: Select[Any] | TextClause, before: str = "") -> None:
         """`before`: statements that are sent in front of it each time."""
         compiled = query.compile(dialect=_NUMBERED)
+        self.unprepared = f"{before + '; ' if before else ''}{query.compile(dialect=_NAMED)}"
         self.name = name
         self.parts = {name: f"PREPARE {name} AS {compiled}"}
         self.order = list(compiled.positiontup or ())
@@ -119,10 +121,17 @@ class Prepared:
         both.parts = first.parts | self.parts
         both.order = [*first.order, *self.order]
         both.execute = f"{first.execute}; {self.execute}"
+        both.unprepared = f"{first.unprepared}; {self.unprepared}"
         return both
 
     def rows(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Returns the rows of the (last) query, with values as psycopg2 converts them. Raises DBAPIError."""
+        """Returns the rows of the (last) query, with values as psycopg2 converts them. Raises DBAPIError.
+
+        Nothing is prepared if a pooler shares sessions: they would have the statements of other connections.
+        """
+        link: Any = connection.connection.dbapi_connection
+        if link.shares_session:
+            return run(connection, self.unprepared, **parameters)
         # SQLAlchemy clears it with a new driver connection
         prepared: set[str] = connection.info.setdefault("prepared", set())
         with driver_cursor(connection, self.execute) as cursor:

@@ -8,7 +8,9 @@ from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 
 from metastore.settings import Settings
+from metastore.settings.sections import OFF
 from metastore.storage.postgres.connect import engine_for
+from metastore.storage.postgres.sessions import apply_after_connecting, session_settings, startup_options
 from metastore.storage.postgres.watch import Link
 
 LIFE: Final = 600
@@ -39,22 +41,19 @@ def make_engine(
     Sessions are in autocommit mode, so that a read is one round trip; `unit_of_work` begins transactions explicitly.
 
     Args:
-        settings: `pool_size`, and `lock_timeout` and `statement_timeout` in seconds.
+        settings: `pool_size`, `database_pooler`, and `lock_timeout` and `statement_timeout` in seconds.
         url: a PostgreSQL URL with the psycopg2 driver. Its parameter `options`, such as `-csearch_path=x`, applies to
             the sessions, except for the settings that are made here.
         statement_timeout: replaces the setting, in seconds.
         application: the application_name of the sessions.
         size: replaces `pool_size`.
     """
-    timeout = statement_timeout or settings.statement_timeout
-    own = (
-        f"-c lock_timeout={int(settings.lock_timeout * 1000)} "
-        f"-c statement_timeout={int(timeout * 1000)} -c timezone=UTC -c jit=off "
-        r"-c default_transaction_isolation=read\ committed"  # the statements lock rows, and expect to see new commits
-    )
-    # `options` in connect_args would replace the URL's. Of two equal settings, PostgreSQL takes the last one.
-    options = " ".join([*make_url(url).normalized_query.get("options", ()), own])
-    return engine_for(
+    own = session_settings(settings, statement_timeout)
+    options = {}
+    if settings.database_pooler == OFF:
+        # `options` in connect_args would replace the URL's. Of two equal settings, PostgreSQL takes the last one.
+        options["options"] = " ".join([*make_url(url).normalized_query.get("options", ()), startup_options(own)])
+    engine = engine_for(
         url,
         pool_size=size or settings.pool_size,
         max_overflow=0,
@@ -63,5 +62,7 @@ def make_engine(
         pool_reset_on_return=None,  # nothing to reset: `UnitOfWork` ends every transaction that it begins
         isolation_level="AUTOCOMMIT",
         pool_timeout=settings.pool_timeout,
-        connect_args={"options": options, "application_name": application, "connection_factory": Link, **LIVELY},
+        connect_args={**options, "application_name": application, "connection_factory": Link, **LIVELY},
     )
+    apply_after_connecting(engine, own, settings.database_pooler)
+    return engine

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types; SQLAlchemy does not support LISTEN
 
+from metastore.settings import Settings
+from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres.connect import connect, parameters_of
 from metastore.storage.postgres.engine import LIVELY
 from metastore.storage.postgres.watch import Link
@@ -25,7 +27,36 @@ CHANNEL: Final = "metastore_partitions"
 log = logging.getLogger("metastore.postgres")
 
 _PAUSE: Final = 1.0  # seconds before reconnecting
+_POLL_INTERVAL: Final = 1.0  # seconds
 _SILENCE: Final = 10.0  # seconds without a notification after which the connection is checked with a query
+
+
+def make_listener(settings: Settings, url: str) -> Listener | PollingListener:
+    """Returns a listener on PostgreSQL itself, or one that polls if only a pooler that shares sessions is known."""
+    if settings.database_pooler == TRANSACTION and not settings.database_direct_url:
+        return PollingListener()
+    return Listener(settings.database_direct_url or url)
+
+
+class PollingListener:
+    """Wakes all waiting calls once a second, so that they look at the database themselves."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._closed = threading.Event()
+
+    def count(self, _timeout: float) -> int:
+        """Returns a number that differs after each `wait`."""
+        return self._count
+
+    def wait(self, _seen: int, timeout: float) -> None:
+        """Waits for a second, or for `timeout` seconds."""
+        self._closed.wait(min(timeout, _POLL_INTERVAL))
+        self._count += 1
+
+    def close(self) -> None:
+        """Wakes all waiting calls."""
+        self._closed.set()
 
 
 class Listener:

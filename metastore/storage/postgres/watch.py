@@ -35,12 +35,16 @@ class Link(extensions.connection):  # type: ignore[misc]
     """A psycopg2 connection that records when its current statement started.
 
     Attributes:
+        begin: statements that begin a transaction.
+        shares_session: whether a pooler may run each transaction in another session of PostgreSQL.
         statement_started: start of the running statement (`time.monotonic`); 0 if none runs or it failed.
         has_large_buffers: whether the connection holds much memory. libpq never shrinks its buffers, so a connection
             keeps the size of the largest message that it sent or received.
     """
 
     statement_started = 0.0
+    begin = "BEGIN"
+    shares_session = False
     has_large_buffers = False
 
     def __init__(self, *arguments: Any, **parameters: Any) -> None:
