@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from metastore.web.token_file import DEFAULT_NAME, load
 
 _COLUMNS: Final = (
     *("request", "address", "user", "client", "method", "object"),
-    *("milliseconds", "database", "waiting", "rows", "outcome", "sql"),
+    *("milliseconds", "database", "waiting", "rows", "outcome", "blocked_by", "sql"),
 )
 _TIMEOUT: Final = 10  # seconds
 _MAX_TEXT: Final = 200  # characters of an error response
@@ -51,4 +52,15 @@ def _get(url: str, token: str) -> list[dict[str, Any]]:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(_session(each) for each in value)
     return "" if value is None else str(value)
+
+
+def _session(session: Mapping[str, Any]) -> str:
+    """Returns a blocking session of PostgreSQL in one line."""
+    request = f"request {session['request']}, " if "request" in session else ""
+    duration = f" for {session['seconds']:g} s" if "seconds" in session else ""
+    where = f"{session['application']} of {session.get('user', '?')} at {session.get('address', 'a socket')}"
+    sql = f": {' '.join(session['sql'].split())}" if session.get("sql") else ""
+    return f"{request}pid {session['pid']}, {where}, {session.get('state', '?')}{duration}{sql}"

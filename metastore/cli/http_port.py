@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -19,6 +19,7 @@ from metastore.errors import MetastoreError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.settings import Settings
+from metastore.storage.blocking import blocking_sessions
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
@@ -29,6 +30,7 @@ from metastore.transport.tls import Certificate
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.kinds import set_s3_timeout
 from metastore.web.application import Pages, make_application
+from metastore.web.blocked_calls import BlockedCalls, Blocking
 from metastore.web.probe import DatabaseProbe, ProbeError
 from metastore.web.server import serve
 from migrations import runner
@@ -73,7 +75,12 @@ def run_http_port(
             return slow.gauges
         return {**slow.gauges, "metastore_certificate_expiry_seconds": {"": seconds}}
 
-    pages = Pages(metrics, DatabaseProbe(database_gauges), other_gauges, settings.metrics_hive_names)
+    def blocking(pids: Sequence[int]) -> Blocking:
+        with _one_line_errors(), pool.connection() as connection:
+            return blocking_sessions(connection, pids)
+
+    probe, blocked = DatabaseProbe(database_gauges), BlockedCalls(blocking)
+    pages = Pages(metrics, probe, other_gauges, settings.metrics_hive_names, blocked)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
     application = make_application(pages, make_console(settings, url), token=token, allowed_hosts=allowed_hosts)
     return serve(application, listener, lifeline)

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ import click
 
 from metastore.app import make_application
 from metastore.cli.database import opened
+from metastore.container import fate_of
 from metastore.domain.events import EventType
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import ConfigurationError, UnavailableError
@@ -64,6 +66,7 @@ def serve(settings: Settings) -> int:
     if settings.traces_endpoint:
         Spans(settings.traces_endpoint, version("metastore")).close()  # a check: each worker makes its own
     Warehouse(settings.warehouse, settings.roots).check()
+    _warn_of_lost_files(settings)
     with opened(settings, make=True) as (url, postgres):
         _wait_for_schema(settings, url)
         background = [BackgroundProcess("PostgreSQL", postgres.keep_running)] if postgres else []
@@ -79,6 +82,22 @@ def serve(settings: Settings) -> int:
                 return serve_sockets(transport, application, ready, background)
         except BindError as error:
             raise ConfigurationError(str(error)) from error
+
+
+def _warn_of_lost_files(settings: Settings) -> None:
+    """Warns if the catalog or the warehouse is in a directory that is deleted with this container."""
+    if settings.embedded and (fate := fate_of(settings.data_dir)):
+        log.warning(
+            "The catalog is in %s: %s. Mount a named volume there (docker run -v metastore:%s), or set "
+            "METASTORE_DATABASE_URL.",
+            settings.data_dir,
+            fate,
+            settings.data_dir,
+        )
+    if settings.warehouse.startswith("/") and (fate := fate_of(Path(settings.warehouse))):
+        log.warning(
+            "The warehouse is in %s: %s. Mount a named volume there, or use a bucket.", settings.warehouse, fate
+        )
 
 
 def _shared_metrics(settings: Settings) -> SharedMetrics:

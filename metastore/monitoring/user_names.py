@@ -38,14 +38,14 @@ class UserNames:
         """Returns the index of a user from 1 to `limit`, or 0 for OTHER. Adds a new user if there is room."""
         if not self.limit or not user:
             return 0
-        found = self._known.get(user)
+        name = _shortened(user)
+        found = self._known.get(name)
         if found is not None:
             return found
         if self._count() == self.limit == len(self._known):
             return 0
         with self._locked():
-            self._known = {name: number for number, name in enumerate(self.names(), 1)}
-            name = _shortened(user)
+            self._known = {known: number for number, known in enumerate(self.names(), 1)}
             if name not in self._known and len(self._known) < self.limit:
                 self._append(name)
             return self._known.get(name, 0)

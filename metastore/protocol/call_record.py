@@ -101,7 +101,8 @@ class CallRecords:
             now = time.perf_counter()
             self._metrics.set_calls_in_flight(
                 [
-                    self._fields(number, peer, method, label, now - started) | {"sql": _shape(peer)}
+                    self._fields(number, peer, method, label, now - started)
+                    | {"sql": _shape(peer), "backend": peer.backend or None}
                     for number, (peer, method, label, started) in reversed(list(self._now.items()))
                     if now - started > _LISTED_AFTER  # the oldest last: the board drops the first if there are too many
                 ]

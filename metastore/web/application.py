@@ -18,6 +18,7 @@ from metastore.monitoring.exposition import render
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.web.access import TOKEN_PATHS, AccessControl
+from metastore.web.blocked_calls import BlockedCalls
 from metastore.web.console.routes import Console
 from metastore.web.probe import DatabaseProbe
 
@@ -29,12 +30,14 @@ class Pages:
     """The handlers of all routes.
 
     `database` reads the gauges of the database. `other_gauges` returns gauges that need no database, without blocking.
+    `blocked` explains what calls wait for.
     """
 
     metrics: SharedMetrics
     database: DatabaseProbe
     other_gauges: Callable[[], Gauges]
     hive_names: bool = False
+    blocked: BlockedCalls | None = None
 
     async def show_metrics(self, _: Request) -> Response:
         """`/metrics`, in Prometheus' text format. If the database does not answer, its gauges are left out."""
@@ -57,8 +60,9 @@ class Pages:
         return _calls([call for worker in self.metrics.workers() for call in worker.slow_calls()])
 
     async def calls_in_flight(self, _: Request) -> Response:
-        """`/calls/now`: the calls in flight, as JSON."""
-        return _calls([call for worker in self.metrics.workers() for call in worker.calls_in_flight()])
+        """`/calls/now`: the calls in flight, and the sessions of PostgreSQL that block them, as JSON."""
+        calls = [call for worker in self.metrics.workers() for call in worker.calls_in_flight()]
+        return _calls(await self.blocked.explain(calls) if self.blocked else calls)
 
     def _worker_runs(self) -> bool:
         pids = (int(worker.gauges()["pid"]) for worker in self.metrics.workers())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     "metastore": [
-        ("errors", "context", "identity", "text_cache", "structs", "machine", "units"),
+        ("errors", "context", "identity", "text_cache", "structs", "machine", "container", "units"),
         ("directories",),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security"),
@@ -16,7 +16,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("storage.mapping",),
         ("storage.queries",),
         ("storage.repositories",),
-        ("storage.unit_of_work", "storage.verification", "storage.figures"),
+        ("storage.unit_of_work", "storage.verification", "storage.figures", "storage.blocking"),
         ("services.service", "services.rules"),
         ("services.files",),
         ("services.cascade", "services.authorization"),

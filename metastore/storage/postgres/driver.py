@@ -37,7 +37,7 @@ def _begin(_connection: Connection | None, cursor: Any, statement: str, *_: Any)
     """Records the text and the start of a statement, for the call's log line and for `Watch`."""
     current = caller.get()
     if current is not None:
-        current.statement = statement
+        current.statement, current.backend = statement, cursor.connection.get_backend_pid()
     cursor.connection.statement_started = monotonic()
 
 
@@ -47,6 +47,7 @@ def _end(_connection: Connection | None, cursor: Any, *_: Any) -> None:
     current = caller.get()
     if current is not None:
         current.statements.append(monotonic() - link.statement_started)
+        current.backend = 0
     link.statement_started = 0.0
     if len(cursor.query or b"") > LARGE:
         link.has_large_buffers = True
