@@ -19,6 +19,7 @@ from metastore.errors import MetastoreError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.settings import Settings
+from metastore.settings.sections import OFF
 from metastore.storage.blocking import blocking_sessions
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
@@ -79,8 +80,9 @@ def run_http_port(
         with _one_line_errors(), pool.connection() as connection:
             return blocking_sessions(connection, pids)
 
-    probe, blocked = DatabaseProbe(database_gauges), BlockedCalls(blocking)
-    pages = Pages(metrics, probe, other_gauges, settings.metrics_hive_names, blocked)
+    # A pooler gives its clients process ids of its own, which PostgreSQL does not know.
+    blocked = BlockedCalls(blocking) if settings.database_pooler == OFF else None
+    pages = Pages(metrics, DatabaseProbe(database_gauges), other_gauges, settings.metrics_hive_names, blocked)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
     application = make_application(pages, make_console(settings, url), token=token, allowed_hosts=allowed_hosts)
     return serve(application, listener, lifeline)
