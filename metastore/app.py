@@ -178,7 +178,7 @@ class Application:
         self._files = self._store, self.journal, self._warehouse
         self._changing = *self._files, _now, Retention(timedelta(seconds=settings.drop_retention))
 
-        security = self._security = Security(settings, self._store, self._warehouse.roots)
+        security = self._security = Security(settings, self._store, self._warehouse.roots, self._count_group_failure)
         self.authenticator, self._audit, self._rights = security.authenticator, security.audit, security.rights
 
         # Services that several handlers, timers or tests share
@@ -258,6 +258,10 @@ class Application:
         self._listener.close()
         self._store.close()
         self._watch.stop()
+
+    def _count_group_failure(self) -> None:
+        if self._metrics:
+            self._metrics.add(failed_group_lookups=1)
 
     def _transactions(self, timeout: timedelta) -> TransactionService:
         return TransactionService(self._store, timeout, self._settings.max_open_transactions)

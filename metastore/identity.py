@@ -22,7 +22,8 @@ class Identity:
         method: one of METHODS.
         real_user: the proxy user who acts for `user`, if any.
         expires_at: time at which the credential expires, in seconds since 1970; None: unknown or never.
-        credential: what the session depends on: the hash in the password file, or a token's identifier.
+        credential: what the session depends on: the hash in the password file, a token's identifier, or an LDAP entry.
+        groups: groups that the credential names, in addition to those of METASTORE_GROUP_MAPPING.
     """
 
     user: str
@@ -30,6 +31,7 @@ class Identity:
     real_user: str | None = None
     expires_at: float | None = field(default=None, compare=False)
     credential: str | bytes = field(default="", compare=False, repr=False)
+    groups: tuple[str, ...] = field(default=(), compare=False)
 
 
 class AuthenticationFailedError(Exception):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metastore.domain.privileges import Admins
 from metastore.security.authenticator import make_authenticator
 from metastore.security.digest_md5 import secret_of
@@ -24,9 +26,11 @@ class Security:
     `audit` and `rights` are None if the settings turn them off.
     """
 
-    def __init__(self, settings: Settings, store: Store, roots: Roots) -> None:
-        """Raises ConfigurationError."""
-        self.groups = Groups(settings)
+    def __init__(
+        self, settings: Settings, store: Store, roots: Roots, on_group_failure: Callable[[], object] = lambda: None
+    ) -> None:
+        """`on_group_failure`: called if the groups of a user cannot be looked up. Raises ConfigurationError."""
+        self.groups = Groups(settings, on_group_failure)
         self.proxies = ProxyUsers(settings.proxy_users, self.groups.of)
         self.callers = CallerService(self.groups, self.proxies)
         self.delegation = DelegationService(

@@ -124,6 +124,11 @@ class _Snapshot(Collector):
         )
         queued = _sum(worker.totals() for worker in self._workers)
         waiting.add_metric(["thread", ""], int(queued["queued_calls"]), queued["queued_seconds"])
+        yield CounterMetricFamily(
+            "metastore_failed_group_lookups",
+            "Look-ups of a user's groups that failed. The user has no groups until the next one",
+            value=queued["failed_group_lookups"],
+        )
         for name, method in methods.items():
             calls = int(sum(method.outcomes))
             database.add_metric([name], calls, method.sums[_DATABASE])

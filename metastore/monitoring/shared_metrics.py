@@ -48,7 +48,7 @@ GAUGES: Final = (
     "pool_size",
     "memory_limit",
 )
-TOTALS: Final = ("queued_calls", "queued_seconds", "starts")
+TOTALS: Final = ("queued_calls", "queued_seconds", "starts", "failed_group_lookups")
 SUMS: Final = ("seconds", "database", "waiting", "statements", "partitions")
 """Sums that are kept for each method: three durations in seconds, SQL statements, and partitions in replies."""
 

@@ -35,6 +35,7 @@ from metastore.protocol.rights.guard import Guard
 
 Answer: TypeAlias = Any  # an instance of a generated *_result class, a TApplicationException, or None for oneway
 _MAX_NAME: Final = 256  # characters of an unknown method's name in the log
+_GROUPS_INTERVAL: Final = 60.0  # seconds between two look-ups of a user's groups
 _CALLS: Final = (TMessageType.CALL, TMessageType.ONEWAY)
 
 
@@ -136,7 +137,8 @@ class Dispatcher:
         if identity is None:
             return CallSession(self, client)
         client.user, client.authentication, client.real_user = identity.user, identity.method, identity.real_user
-        return KnownSession(self, client, groups_of)
+        own = list(identity.groups)
+        return KnownSession(self, client, lambda user: [*dict.fromkeys([*groups_of(user), *own])])
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
         """Reads one message and writes its reply. With `refusal`, the call is not executed, and the reply is an error
@@ -238,17 +240,20 @@ class CallSession:
 
 
 class KnownSession(CallSession):
-    """The connection of an authenticated client. Its groups are looked up at its first call."""
+    """The connection of an authenticated client. Its groups are looked up at its first call, and then every minute."""
 
     def __init__(self, dispatcher: Dispatcher, caller: Caller, groups_of: Callable[[str], list[str]]) -> None:
         super().__init__(dispatcher, caller)
-        self._groups_of: Callable[[str], list[str]] | None = groups_of
+        self._user = caller.user
+        self._groups_of = groups_of
+        self._looked_up = float("-inf")
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """As CallSession. The first call may wait for a directory service."""
-        groups_of, self._groups_of = self._groups_of, None
-        if groups_of and self._caller.authentication:
-            self._caller.groups = groups_of(self._caller.user or "")
+        """As CallSession. May wait for a directory service."""
+        now = time.monotonic()
+        if now - self._looked_up > _GROUPS_INTERVAL and self._caller.user == self._user:  # no proxy for another user
+            self._looked_up = now
+            self._caller.groups = self._groups_of(self._user or "")
         super().handle(iprot, oprot, refusal)
 
 

@@ -13,7 +13,7 @@ from metastore.security.certificates import Certificates
 from metastore.security.digest_md5 import DigestMd5, Secret
 from metastore.security.jwt import JsonWebTokens
 from metastore.security.kerberos import Kerberos
-from metastore.security.ldap import Directory
+from metastore.security.ldap import FOUND_IN_LDAP, Directory, DirectorySettings
 from metastore.security.listener_settings import listeners
 from metastore.security.passwords import Check, LoginGuard, PasswordFile, Plain
 from metastore.security.throttle import SharedFailures, ThrottledError
@@ -22,6 +22,8 @@ from metastore.settings import Settings
 log = logging.getLogger("metastore.security")
 
 _SHOWN: Final = 200  # characters of a name in the log
+_LOOK_UP_INTERVAL: Final = 30.0  # seconds between two searches for a user with open connections
+_MAX_LOOKED_UP: Final = 10_000  # users
 StartMechanism = Callable[[frozenset[str], bool, str], Mechanism]
 """Starts a SASL mechanism. Arguments: the listener's methods; whether the connection is encrypted; the peer."""
 
@@ -89,11 +91,21 @@ class Authenticator:
 
 
 class SessionChecks:
-    """Finds identities whose credentials are no longer valid. `alive` looks up delegation tokens."""
+    """Finds identities whose credentials are no longer valid.
 
-    def __init__(self, passwords: PasswordFile | None = None, alive: AliveTokens | None = None) -> None:
+    `alive` looks up delegation tokens, `in_directory` users in LDAP.
+    """
+
+    def __init__(
+        self,
+        passwords: PasswordFile | None = None,
+        alive: AliveTokens | None = None,
+        in_directory: Callable[[str], bool] | None = None,
+    ) -> None:
         self._passwords = passwords
         self._alive = alive
+        self._in_directory = in_directory
+        self._looked_up: dict[str, tuple[float, bool]] = {}  # user → when, and whether the directory has the user
 
     def ended(self, identities: Sequence[Identity]) -> list[str]:
         """As `Authenticator.ended`. If the password file or the database is not available, sessions continue."""
@@ -117,6 +129,8 @@ class SessionChecks:
             return (
                 "" if credential in alive else f"the delegation token of {identity.user} was cancelled or has expired"
             )
+        if credential == FOUND_IN_LDAP:
+            return "" if self._is_in_directory(identity.user) else f"user {identity.user} was removed from LDAP"
         if identity.method == PASSWORD and credential and self._passwords:
             try:
                 if not self._passwords.has(identity.user, credential):
@@ -124,6 +138,21 @@ class SessionChecks:
             except ConfigurationError as error:
                 log.warning("connections by password are not checked: %s", error)
         return ""
+
+    def _is_in_directory(self, user: str) -> bool:
+        """Looks a user up every half minute. If the directory does not answer, sessions continue."""
+        now = time.monotonic()
+        since, known = self._looked_up.get(user, (float("-inf"), True))
+        if self._in_directory is None or now - since < _LOOK_UP_INTERVAL:
+            return known
+        if len(self._looked_up) >= _MAX_LOOKED_UP:
+            self._looked_up.clear()
+        try:
+            known = self._in_directory(user)
+        except MetastoreError as error:
+            log.warning("connections of LDAP users are not checked: %s", error)
+        self._looked_up[user] = now, known
+        return known
 
 
 def make_authenticator(
@@ -148,11 +177,12 @@ def make_authenticator(
     tokens = None
     checks: dict[str, list[Check]] = {PASSWORD: [], JWT: []}
     if JWT in methods:
-        tokens = JsonWebTokens(settings.jwt_keys, settings.jwt_issuer, settings.jwt_audience, settings.jwt_user_claim)
+        tokens = _web_tokens(settings)
         checks[JWT].append(tokens.check)
     file = PasswordFile(settings.password_file) if PASSWORD in methods and settings.password_file else None
+    ldap = directory(settings) if PASSWORD in methods and settings.ldap_url else None
     if PASSWORD in methods:
-        checks[PASSWORD] += _password_checks(settings, file)
+        checks[PASSWORD] += _password_checks(file, ldap)
     if methods & checks.keys():
         guard = LoginGuard(failures)
 
@@ -167,7 +197,7 @@ def make_authenticator(
         mechanisms,
         tokens.identity if tokens else None,
         without_tls=settings.allow_password_without_tls,
-        sessions=SessionChecks(file, alive),
+        sessions=SessionChecks(file, alive, ldap.has if ldap and ldap.can_look_up else None),
         record_failure=record_failure,
     )
 
@@ -175,21 +205,34 @@ def make_authenticator(
 def directory(settings: Settings) -> Directory:
     """Returns the LDAP directory of the settings. Raises ConfigurationError."""
     return Directory(
-        settings.ldap_url,
-        settings.ldap_user_dn,
-        authorities=settings.ldap_ca,
-        group_base=settings.ldap_group_base,
-        group_filter=settings.ldap_group_filter,
+        DirectorySettings(
+            url=settings.ldap_url,
+            start_tls=settings.ldap_start_tls,
+            authorities=settings.ldap_ca,
+            user_dn=settings.ldap_user_dn,
+            user_base=settings.ldap_user_base,
+            user_filter=settings.ldap_user_filter,
+            bind_dn=settings.ldap_bind_dn,
+            bind_password_file=settings.ldap_bind_password_file,
+            group_base=settings.ldap_group_base,
+            group_filter=settings.ldap_group_filter,
+            nested_groups=settings.ldap_nested_groups,
+        )
     )
 
 
-def _password_checks(settings: Settings, file: PasswordFile | None) -> list[Check]:
+def _web_tokens(settings: Settings) -> JsonWebTokens:
+    claims = settings.jwt_user_claim, settings.jwt_groups_claim
+    return JsonWebTokens(settings.jwt_keys, settings.jwt_issuer, settings.jwt_audience, *claims)
+
+
+def _password_checks(file: PasswordFile | None, ldap: Directory | None) -> list[Check]:
     checks: list[Check] = []
     if file:
         file.users()  # reports an unreadable file at start, not at the first login
         checks.append(file.check)
-    if settings.ldap_url:
-        checks.append(directory(settings).check)
+    if ldap:
+        checks.append(ldap.check)
     if not checks:
         raise ConfigurationError("authentication by password needs password_file or ldap_url")
     return checks

@@ -12,21 +12,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from metastore.errors import ConfigurationError
+from metastore.errors import ConfigurationError, UnavailableError
 from metastore.security.authenticator import directory
 from metastore.settings import Settings
 
 log = logging.getLogger("metastore.security")
 
 _CACHE_SECONDS: Final = 60.0
+_RETRY_SECONDS: Final = 5.0  # after a failure
 _MAX_CACHED: Final = 10_000  # users
 
 
 class Groups:
     """The source of groups in METASTORE_GROUP_MAPPING: none, system, ldap, or a file with lines `group: user, user`."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Raises ConfigurationError."""
+    def __init__(self, settings: Settings, on_failure: Callable[[], object] = lambda: None) -> None:
+        """`on_failure`: called for each look-up that fails. Raises ConfigurationError."""
+        self._on_failure = on_failure
         self._cache: dict[str, tuple[float, list[str]]] = {}
         self._look_up: Callable[[str], list[str]]
         if settings.group_mapping == "none":
@@ -45,9 +47,11 @@ class Groups:
         if now - since > _CACHE_SECONDS:
             try:
                 names = self._look_up(user)
-            except ConfigurationError as error:  # the file was valid at the start
+            except (ConfigurationError, UnavailableError) as error:  # the file was valid at the start
                 log.error("user %s has no groups for now: %s", user, error)
+                self._on_failure()
                 names = []
+                now += _RETRY_SECONDS - _CACHE_SECONDS
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
             self._cache[user] = now, names

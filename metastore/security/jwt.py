@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,8 +26,11 @@ _TIMEOUT: Final = 10  # seconds for one fetch
 class JsonWebTokens:
     """Verifies tokens. `keys`: URLs or files of key sets (RFC 7517), separated by commas. Needs the package PyJWT."""
 
-    def __init__(self, keys: str, issuer: str, audience: str, claim: str) -> None:
-        """`claim` contains the user name. Raises ConfigurationError."""
+    def __init__(self, keys: str, issuer: str, audience: str, claim: str, groups_claim: str = "") -> None:
+        """`claim` contains the user name, `groups_claim` (a path such as realm_access.roles) the groups.
+
+        Raises ConfigurationError.
+        """
         try:
             import jwt
         except ImportError:
@@ -37,6 +40,7 @@ class JsonWebTokens:
             raise ConfigurationError(f"authentication by jwt needs {', '.join(f'jwt_{name}' for name in missing)}")
         self._jwt: Any = jwt
         self._issuer, self._audience, self._claim = issuer, audience, claim
+        self._groups_claim = groups_claim
         self._sets = [_KeySet(jwt, part.strip()) for part in keys.split(",") if part.strip()]
 
     def identity(self, token: str) -> Identity:
@@ -58,7 +62,18 @@ class JsonWebTokens:
         user = claims[self._claim]
         if not isinstance(user, str) or not user:
             raise AuthenticationFailedError(f"Authentication error: the JWT's claim {self._claim} names no user")
-        return Identity(user, JWT, expires_at=float(claims["exp"]) + _LEEWAY)
+        return Identity(user, JWT, expires_at=float(claims["exp"]) + _LEEWAY, groups=self._groups(claims))
+
+    def _groups(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
+        """Returns the groups in the claims: a text or a list of texts. Other values are no groups."""
+        value: Any = claims if self._groups_claim else None
+        if self._groups_claim in claims:
+            value = claims[self._groups_claim]
+        else:
+            for name in self._groups_claim.split("."):
+                value = value.get(name) if isinstance(value, dict) else None
+        texts = value if isinstance(value, list) else [value]
+        return tuple(text for text in texts if isinstance(text, str) and text)
 
     def check(self, _user: str, password: str) -> Identity | None:
         """Verifies a token that is sent as a password. Returns None if the password is not a token."""

@@ -1,4 +1,4 @@
-"""LDAP: verifies passwords by binding as the user, and looks up groups."""
+"""LDAP: passwords are checked by a bind as the user; groups are found by a search."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ import logging
 import re
 import ssl
 import unicodedata
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from metastore.errors import ConfigurationError
+from metastore.errors import ConfigurationError, UnavailableError
 from metastore.identity import PASSWORD, AuthenticationUnavailableError, Identity
 
 log = logging.getLogger("metastore.security")
 
-_TIMEOUT: Final = 5  # seconds to connect, and seconds to wait for each response
+_TIMEOUT: Final = 10  # seconds for connecting and for each answer
+_LOOPBACK: Final = re.compile(r"ldap://(localhost|127\.0\.0\.1|\[::1\])(:|/|$)")
+_MAX_DEPTH: Final = 10  # of nested groups
+FOUND_IN_LDAP: Final = "ldap"
+"""`Identity.credential` of a user whose entry can be looked up again."""
 
 
 def canonical_name(user: str) -> str | None:
-    """Returns the only spelling of a directory user's name: NFKC, lower case; None if the name is not allowed.
+    """Returns the name under which a user is known here: lower case, NFKC. None for a name that is no user's.
 
     Directories compare names without case, width and outer blanks (caseIgnoreMatch, RFC 4517 and 4518). Grants and
     quotas compare exact names, so without this one person could log in as several users. Names with outer or double
@@ -29,28 +35,76 @@ def canonical_name(user: str) -> str | None:
     return name if name.isprintable() and name == " ".join(name.split()) and name else None
 
 
-class Directory:
-    """An LDAP server. Needs the package ldap3.
+@dataclass(frozen=True, kw_only=True)
+class DirectorySettings:
+    """How to reach a directory, and where its users and groups are.
 
-    `user_dn`: template of users' DNs, with {user} for the name. `group_base`, `group_filter`: search base and filter
-    for groups, with {user} and {dn}; the `cn` of a match is the group name. Without `group_base`, users have no groups.
+    Attributes:
+        url: ldaps:// or ldap://.
+        start_tls: whether to encrypt an ldap:// connection before anything else is sent.
+        authorities: file of the CA certificates; None: the system's.
+        user_dn: template of users' DNs, with {user} for the name. Empty: users are searched.
+        user_base, user_filter: search base and filter of users, with {user}.
+        bind_dn, bind_password_file: account for searches. Empty: anonymous.
+        group_base, group_filter: search base and filter for groups, with {user} and {dn}; the `cn` of a match is the
+            group's name. Without `group_base`, users have no groups.
+        nested_groups: whether groups of groups count, too. The filter then finds the groups of a group's {dn}.
     """
 
-    def __init__(self, url: str, user_dn: str, *, authorities: Path | None, group_base: str, group_filter: str) -> None:
-        """Raises ConfigurationError if the package is missing or a setting is invalid."""
+    url: str
+    start_tls: bool = False
+    authorities: Path | None = None
+    user_dn: str = ""
+    user_base: str = ""
+    user_filter: str = "(uid={user})"
+    bind_dn: str = ""
+    bind_password_file: Path | None = None
+    group_base: str = ""
+    group_filter: str = "(|(memberUid={user})(member={dn}))"
+    nested_groups: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError for settings that do not fit together."""
+        if not self.user_base and "{user}" not in self.user_dn:
+            raise ConfigurationError(
+                f"ldap_user_dn {self.user_dn!r} must contain {{user}}: uid={{user}},ou=people,dc=…; "
+                "or set ldap_user_base, where users are searched"
+            )
+        if self.user_base and self.user_dn:
+            raise ConfigurationError("set ldap_user_dn, or ldap_user_base and ldap_user_filter, but not both")
+        if self.user_base and "{user}" not in self.user_filter:
+            raise ConfigurationError(f"ldap_user_filter {self.user_filter!r} must contain {{user}}: (uid={{user}})")
+        is_plain = self.url.startswith("ldap://") and (self.start_tls or _LOOPBACK.match(self.url))
+        if not (is_plain or (self.url.startswith("ldaps://") and not self.start_tls)):
+            raise ConfigurationError(
+                f"ldap_url {self.url!r} must be ldaps://host, or ldap://host with ldap_start_tls=true: passwords are "
+                "sent over this connection"
+            )
+        if bool(self.bind_dn) != (self.bind_password_file is not None):
+            raise ConfigurationError("ldap_bind_dn and ldap_bind_password_file must be set together")
+
+
+class Directory:
+    """An LDAP server. Needs the package ldap3."""
+
+    def __init__(self, settings: DirectorySettings) -> None:
+        """Raises ConfigurationError if the package is missing."""
         try:
             import ldap3
         except ImportError:
             raise ConfigurationError("LDAP needs the package ldap3: run  pip install 'metastore[ldap]'") from None
-        if "{user}" not in user_dn:
-            raise ConfigurationError(f"ldap_user_dn {user_dn!r} must contain {{user}}: uid={{user}},ou=people,dc=…")
-        if not (url.startswith("ldaps://") or re.match(r"ldap://(localhost|127\.0\.0\.1|\[::1\])(:|/|$)", url)):
-            raise ConfigurationError(f"ldap_url {url!r} must be ldaps://host: passwords are sent over this connection")
         self._ldap: Any = ldap3
-        tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=str(authorities) if authorities else None)
-        self._server = ldap3.Server(url, tls=tls, connect_timeout=_TIMEOUT, get_info=ldap3.NONE)
-        self._user_dn = user_dn
-        self._group_base, self._group_filter = group_base, group_filter
+        self._settings = settings
+        authorities = str(settings.authorities) if settings.authorities else None
+        tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=authorities)
+        self._server = ldap3.Server(settings.url, tls=tls, connect_timeout=_TIMEOUT, get_info=ldap3.NONE)
+        if settings.bind_dn:
+            self._bind_password()  # reports an unreadable file at start
+
+    @property
+    def can_look_up(self) -> bool:
+        """Whether the entry of a user can be found without the user's password."""
+        return bool(self._settings.user_base or self._settings.bind_dn)
 
     def check(self, user: str, password: str) -> Identity | None:
         """Binds as this user. Returns the identity under its canonical name, or None if name or password is wrong.
@@ -60,31 +114,109 @@ class Directory:
         name = canonical_name(user)
         if not name or not password:  # an empty password would be an anonymous bind, which succeeds (RFC 4513, 5.1.2)
             return None
-        connection = self._connection(self._dn(name), password)
         try:
-            return Identity(name, PASSWORD) if connection.bind() else None
-        except self._ldap.core.exceptions.LDAPException as error:
-            log.warning("LDAP does not answer: %s", error)
+            dn = self._dn(name)
+            if dn is None:
+                return None
+            with self._connection(dn, password) as connection:
+                accepted = connection.bind()
+        except UnavailableError as error:
             raise AuthenticationUnavailableError("The LDAP directory does not answer; try again") from error
-        finally:
-            self._disconnect(connection)
+        return Identity(name, PASSWORD, credential=FOUND_IN_LDAP if self.can_look_up else "") if accepted else None
+
+    def has(self, user: str) -> bool:
+        """Returns whether the directory has an entry of the user. Raises UnavailableError."""
+        with self._searching() as connection:
+            if self._settings.user_base:
+                return self._found(connection, user) is not None
+            base = self._from_template(user)
+            connection.search(base, "(objectClass=*)", search_scope=self._ldap.BASE, attributes=["1.1"])
+            return bool(connection.entries)
 
     def groups(self, user: str) -> list[str]:
-        """Lists the names of the user's groups; empty if the directory does not respond."""
+        """Lists the names of the user's groups. Raises UnavailableError."""
         name = canonical_name(user)
-        if not self._group_base or not name:
+        if not self._settings.group_base or not name:
             return []
-        escape = self._ldap.utils.conv.escape_filter_chars
-        connection = self._connection(None, None)
-        try:
-            if not connection.bind():
+        with self._searching() as connection:
+            dn = self._found(connection, name) if self._settings.user_base else self._from_template(name)
+            if dn is None:
                 return []
-            search = self._group_filter.replace("{user}", escape(name)).replace("{dn}", escape(self._dn(name)))
-            connection.search(self._group_base, search, attributes=["cn"])
-            return sorted(str(group) for entry in connection.entries for group in entry.cn.values)
+            found = self._groups_of(connection, name, dn)
+            new = set(found) if self._settings.nested_groups else set()
+            for _ in range(_MAX_DEPTH):
+                above: dict[str, list[str]] = {}
+                for group in sorted(new):
+                    above |= self._groups_of(connection, "", group)
+                new = above.keys() - found.keys()
+                found |= above
+                if not new:
+                    break
+            return sorted({text for names in found.values() for text in names})
+
+    def _groups_of(self, connection: Any, user: str, dn: str) -> dict[str, list[str]]:
+        """Returns the names of the groups of which this user or DN is a direct member, by the group's DN."""
+        escape = self._ldap.utils.conv.escape_filter_chars
+        wanted = self._settings.group_filter.replace("{user}", escape(user)).replace("{dn}", escape(dn))
+        connection.search(self._settings.group_base, wanted, attributes=["cn"])
+        return {entry.entry_dn: [str(text) for text in entry.cn.values] for entry in connection.entries}
+
+    def _dn(self, user: str) -> str | None:
+        if not self._settings.user_base:
+            return self._from_template(user)
+        with self._searching() as connection:
+            return self._found(connection, user)
+
+    def _from_template(self, user: str) -> str:
+        escaped: str = self._ldap.utils.dn.escape_rdn(user)
+        return self._settings.user_dn.replace("{user}", escaped)
+
+    def _found(self, connection: Any, user: str) -> str | None:
+        """Returns the DN of a user's only entry. Several entries count as none: which one is meant is not known."""
+        escaped = self._ldap.utils.conv.escape_filter_chars(user)
+        wanted = self._settings.user_filter.replace("{user}", escaped)
+        connection.search(self._settings.user_base, wanted, attributes=["1.1"], size_limit=2)
+        found = [entry.entry_dn for entry in connection.entries]
+        if len(found) > 1:
+            log.warning("ldap_user_filter matches several entries of user %r: the user cannot log in", user)
+        return found[0] if len(found) == 1 else None
+
+    def _bind_password(self) -> str:
+        path = self._settings.bind_password_file
+        if path is None:
+            raise ConfigurationError("ldap_bind_password_file is not set")
+        try:
+            return path.expanduser().read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"ldap_bind_password_file {path} cannot be read: {error}") from error
+
+    @contextmanager
+    def _searching(self) -> Iterator[Any]:
+        """Yields a connection that may search. Raises UnavailableError if the directory does not permit it."""
+        account = self._settings.bind_dn or None
+        try:
+            password = self._bind_password() if account else None
+        except ConfigurationError as error:  # the file was readable at the start
+            raise UnavailableError(str(error)) from error
+        with self._connection(account, password) as connection:
+            if not connection.bind():
+                raise UnavailableError(f"LDAP rejects the bind of {account or 'an anonymous client'} (ldap_bind_dn)")
+            yield connection
+
+    @contextmanager
+    def _connection(self, name: str | None, password: str | None) -> Iterator[Any]:
+        """Yields an open connection. Raises UnavailableError if the directory does not respond."""
+        connection = self._ldap.Connection(
+            self._server, name, password, receive_timeout=_TIMEOUT, read_only=True, raise_exceptions=False
+        )
+        try:
+            connection.open()
+            if self._settings.start_tls and not connection.start_tls():
+                raise UnavailableError("LDAP rejects StartTLS (ldap_start_tls)")
+            yield connection
         except self._ldap.core.exceptions.LDAPException as error:
-            log.warning("LDAP does not answer; user %s has no groups for now: %s", user, error)
-            return []
+            log.warning("LDAP does not answer: %s", error)
+            raise UnavailableError(f"LDAP does not answer: {error}") from error
         finally:
             self._disconnect(connection)
 
@@ -94,10 +226,3 @@ class Directory:
             connection.unbind()
         if connection.socket is not None:
             connection.socket.close()
-
-    def _dn(self, user: str) -> str:
-        escaped: str = self._ldap.utils.dn.escape_rdn(user)
-        return self._user_dn.replace("{user}", escaped)
-
-    def _connection(self, name: str | None, password: str | None) -> Any:
-        return self._ldap.Connection(self._server, name, password, receive_timeout=_TIMEOUT, read_only=True)

@@ -89,7 +89,8 @@ class Tls(Section):
     tls_user_pattern: str = text(
         r"(?:(?!CN=)(?!UID=)[^,\\]*(?:\\.[^,\\]*)*,)*CN=([^,+\\]+)(?:,.*)?",
         "Regular expression for the subject of a client certificate, such as CN=alice,O=Example. Its group captures "
-        "the user name; by default, the most specific CN. email:(.+)@example.com matches the SAN's e-mail address.",
+        "the user name; by default, the most specific CN. email:(.+)@example.com matches the SAN's e-mail address, "
+        "upn:(.+)@example.com its user principal name.",
     )
 
 
@@ -138,10 +139,16 @@ class Authentication(Section):
     )
     password_file: Path | None = path("File of user names and password hashes, written by `metastore users add`.")
     ldap_url: str = text("", "URL of the LDAP server that checks passwords: ldaps://host")
+    ldap_start_tls: bool = flag("Encrypt connections to an ldap:// URL with StartTLS: true or false.")
     ldap_user_dn: str = text("", "Template for the DN of a user: uid={user},ou=people,dc=example")
+    ldap_user_base: str = text("", "Base DN where users are searched. Unset: ldap_user_dn gives their DN.")
+    ldap_user_filter: str = text("(uid={user})", "LDAP filter that finds a user: (sAMAccountName={user})")
+    ldap_bind_dn: str = text("", "DN of the account for searches in LDAP. Unset: searches are anonymous.")
+    ldap_bind_password_file: Path | None = path("File of the password of ldap_bind_dn.")
     ldap_ca: Path | None = path("PEM file of the CA certificates that sign the LDAP server's certificate.")
     ldap_group_base: str = text("", "Base DN of groups in LDAP. Unset: no groups are read.")
     ldap_group_filter: str = text("(|(memberUid={user})(member={dn}))", "LDAP filter for the groups of a user.")
+    ldap_nested_groups: bool = flag("Count groups of groups in LDAP as well: true or false.")
     jwt_keys: str = text(
         "",
         "JSON Web Key Sets (JWKS) that verify JWTs: https URLs or file paths, separated by commas.",
@@ -150,6 +157,9 @@ class Authentication(Section):
     jwt_issuer: str = text("", "Required issuer (`iss`) of a JWT. Unset: any issuer.")
     jwt_audience: str = text("", "Required audience (`aud`) of a JWT. Unset: any audience.")
     jwt_user_claim: str = text("sub", "JWT claim that holds the user name.")
+    jwt_groups_claim: str = text(
+        "", "JWT claim that holds the groups of the user: groups, or realm_access.roles. Unset: none."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,8 +119,9 @@ class TlsStream:
 
     @property
     def peer_certificate(self) -> dict[str, Any]:
-        """The decoded client certificate; empty if the client has sent none."""
-        return self.socket.getpeercert() or {}
+        """The decoded client certificate, and its encoding as `DER`; empty if the client has sent none."""
+        decoded = self.socket.getpeercert()
+        return {**decoded, "DER": self.socket.getpeercert(True)} if decoded else {}  # noqa: FBT003 - positional only
 
     def shake_hands(self) -> bool:
         """Continues the handshake. Returns False if more bytes must arrive. Raises TTransportException if it fails."""

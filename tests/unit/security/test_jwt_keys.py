@@ -1,4 +1,4 @@
-"""Tokens without a key id."""
+"""Tokens without a key id, and the groups in tokens."""
 
 from __future__ import annotations
 
@@ -31,3 +31,26 @@ def test_a_token_without_key_id_needs_exactly_one_key(tmp_path: Path) -> None:
     file.write_text(json.dumps({"keys": public}))
     with pytest.raises(AuthenticationFailedError, match="no key set has its key"):
         tokens.identity(jwt.encode(claims, keys[0], algorithm="EdDSA"))
+
+
+@pytest.mark.parametrize(
+    ("claim", "more", "groups"),
+    [
+        ("groups", {"groups": ["a", "b"]}, ("a", "b")),
+        ("groups", {"groups": "a"}, ("a",)),
+        ("realm_access.roles", {"realm_access": {"roles": ["a"]}}, ("a",)),
+        ("https://example.com/groups", {"https://example.com/groups": ["a"]}, ("a",)),
+        ("groups", {"groups": [1, None, {"a": "b"}, "", "c"]}, ("c",)),
+        ("groups", {}, ()),
+        ("groups.deeper", {"groups": ["a"]}, ()),
+        ("", {"groups": ["a"]}, ()),
+    ],
+)
+def test_groups_come_from_a_claim(tmp_path: Path, claim: str, more: dict[str, object], groups: tuple[str, ...]) -> None:
+    key = ed25519.Ed25519PrivateKey.generate()
+    public = {**jwt.algorithms.OKPAlgorithm.to_jwk(key.public_key(), as_dict=True), "alg": "EdDSA"}
+    file = tmp_path / "keys"
+    file.write_text(json.dumps({"keys": [public]}))
+    claims = {"sub": "alice", "iss": "us", "aud": "metastore", "exp": time.time() + 600} | more
+    tokens = JsonWebTokens(str(file), "us", "metastore", "sub", claim)
+    assert tokens.identity(jwt.encode(claims, key, algorithm="EdDSA")).groups == groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,36 @@ def test_the_user_may_come_from_an_email_address(emails: list[str], user: str | 
     names = (("DNS", "host"), *(("email", email) for email in emails))
     shown = {**certificate(("commonName", "root")), "subjectAltName": names}
     certificates = Certificates(r"email:([^@]+)@example\.com")
+    if user is None:
+        with pytest.raises(AuthenticationFailedError, match="METASTORE_TLS_USER_PATTERN"):
+            certificates.identity(shown)
+    else:
+        assert certificates.identity(shown).user == user
+
+
+@pytest.mark.parametrize(
+    ("type_id", "value", "user"),
+    [
+        ("1.3.6.1.4.1.311.20.2.3", b"\x0c\x11carol@example.com", "carol"),
+        ("1.3.6.1.4.1.311.20.2.3", b"\x04\x11carol@example.com", None),  # another type
+        ("1.3.6.1.4.1.311.20.2.4", b"\x0c\x11carol@example.com", None),
+        (None, b"", None),
+    ],
+)
+def test_the_user_may_come_from_a_user_principal_name(type_id: str | None, value: bytes, user: str | None) -> None:
+    x509 = pytest.importorskip("cryptography.x509")
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    key, name = ed25519.Ed25519PrivateKey.generate(), x509.Name([])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + datetime.timedelta(days=1))
+    if type_id is not None:
+        other = x509.OtherName(x509.ObjectIdentifier(type_id), value)
+        names = x509.SubjectAlternativeName([x509.DNSName("host"), other])
+        builder = builder.add_extension(names, critical=False)
+    encoded = builder.sign(key, None).public_bytes(serialization.Encoding.DER)
+    shown = {**certificate(("commonName", "root")), "DER": encoded}
+    certificates = Certificates(r"upn:([^@]+)@example\.com")
     if user is None:
         with pytest.raises(AuthenticationFailedError, match="METASTORE_TLS_USER_PATTERN"):
             certificates.identity(shown)

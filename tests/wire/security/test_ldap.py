@@ -7,13 +7,19 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from metastore.errors import ConfigurationError
+from metastore.errors import ConfigurationError, UnavailableError
 from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
-from metastore.security.ldap import Directory, canonical_name
+from metastore.security.authenticator import SessionChecks
+from metastore.security.groups import Groups
+from metastore.security.ldap import FOUND_IN_LDAP, Directory, DirectorySettings, canonical_name
+from metastore.settings import Settings
 from tests.wire.transport.conftest import eventually
+
+from .conftest import Authority, Pem
 
 SLAPD = shutil.which("slapd", path="/usr/sbin:/usr/libexec:/usr/lib/openldap")
 SCHEMAS = Path("/etc/ldap/schema") if Path("/etc/ldap/schema").exists() else Path("/etc/openldap/schema")
@@ -40,6 +46,42 @@ dn: cn=analysts,ou=groups,{BASE}
 objectClass: groupOfNames
 member: uid=alice,ou=people,{BASE}
 
+dn: ou=staff,{BASE}
+objectClass: organizationalUnit
+
+dn: uid=bob,ou=staff,{BASE}
+objectClass: inetOrgPerson
+cn: Bob
+sn: Builder
+userPassword: builder
+
+dn: cn=searcher,{BASE}
+objectClass: organizationalRole
+objectClass: simpleSecurityObject
+userPassword: jabberwocky
+
+dn: uid=twin,ou=people,{BASE}
+objectClass: inetOrgPerson
+cn: Twin
+sn: Twin
+userPassword: twin
+
+dn: uid=twin,ou=staff,{BASE}
+objectClass: inetOrgPerson
+cn: Twin
+sn: Twin
+userPassword: twin
+
+dn: cn=builders,ou=groups,{BASE}
+objectClass: groupOfNames
+member: uid=bob,ou=staff,{BASE}
+
+dn: cn=all,ou=groups,{BASE}
+objectClass: groupOfNames
+member: cn=analysts,ou=groups,{BASE}
+member: cn=builders,ou=groups,{BASE}
+member: cn=all,ou=groups,{BASE}
+
 dn: cn=posix,ou=groups,{BASE}
 objectClass: posixGroup
 gidNumber: 1
@@ -48,7 +90,7 @@ memberUid: alice
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(tmp_path_factory: pytest.TempPathFactory, host_pem: Pem, authority: Authority) -> Iterator[str]:
     if SLAPD is None:
         pytest.skip("no slapd: Debian's package slapd has it")
     pytest.importorskip("ldap3", reason="ldap3 is not installed: pip install '.[ldap]'")
@@ -57,7 +99,15 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     schemas = [f"include {SCHEMAS}/{name}.schema" for name in ("core", "cosine", "nis", "inetorgperson")]
     modules = ["modulepath /usr/lib/ldap", "moduleload back_mdb"] if Path("/usr/lib/ldap").exists() else []
     backend = ["database mdb", f'suffix "{BASE}"', f"directory {folder}/data", "maxsize 10485760"]
-    (folder / "slapd.conf").write_text("\n".join([*schemas, *modules, *backend, f"pidfile {folder}/pid", ""]))
+    tls = [f"TLSCertificateFile {host_pem.chain}", f"TLSCertificateKeyFile {host_pem.key}"]
+    tls.append(f"TLSCACertificateFile {authority.pem}")
+    access = [
+        "access to attrs=userPassword by anonymous auth",
+        f'access to dn.subtree="ou=staff,{BASE}" by dn="cn=searcher,{BASE}" read by anonymous auth by * none',
+        "access to * by * read",
+    ]
+    lines = [*schemas, *modules, *tls, *backend, *access, f"pidfile {folder}/pid", ""]
+    (folder / "slapd.conf").write_text("\n".join(lines))
     tool = [SLAPD, "-T", "add", "-f", str(folder / "slapd.conf")]
     subprocess.run(tool, input=ENTRIES, text=True, check=True, capture_output=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -76,14 +126,18 @@ def answers(port: int) -> bool:
         return sock.connect_ex(("127.0.0.1", port)) == 0
 
 
-def directory(url: str) -> Directory:
-    return Directory(
-        url,
-        f"uid={{user}},ou=people,{BASE}",
-        authorities=None,
-        group_base=f"ou=groups,{BASE}",
-        group_filter="(|(memberUid={user})(member={dn}))",
-    )
+def directory(url: str, **settings: Any) -> Directory:
+    settings = {"user_dn": f"uid={{user}},ou=people,{BASE}", "group_base": f"ou=groups,{BASE}"} | settings
+    return Directory(DirectorySettings(url=url, **settings))
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> dict[str, Any]:
+    """Settings of a directory that the server searches with an account."""
+    file = tmp_path / "password"
+    file.write_text("jabberwocky\n")
+    search = {"user_dn": "", "user_base": BASE, "user_filter": "(&(objectClass=inetOrgPerson)(uid={user}))"}
+    return search | {"bind_dn": f"cn=searcher,{BASE}", "bind_password_file": file}
 
 
 def test_the_directory_knows_the_password(url: str) -> None:
@@ -133,7 +187,7 @@ def test_nobody_else_comes_in(url: str, user: str, password: str) -> None:
 
 def test_groups(url: str) -> None:
     assert directory(url).groups("alice") == ["analysts", "posix"]
-    assert directory(url).groups("bob") == []
+    assert directory(url).groups("carol") == []
     assert directory(url).groups("*)(objectClass=*") == []
 
 
@@ -145,8 +199,73 @@ def test_a_directory_that_does_not_answer_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "user_dn"), [("http://host", "uid={user}"), ("ldap://host", "uid={user}"), ("ldaps://host", "uid=user")]
+    "settings",
+    [
+        {"url": "http://host"},
+        {"url": "ldap://host"},
+        {"url": "ldaps://host", "start_tls": True},
+        {"user_dn": "uid=user"},
+        {"user_dn": ""},
+        {"user_base": BASE},
+        {"user_dn": "", "user_base": BASE, "user_filter": "(uid=alice)"},
+        {"bind_dn": "cn=searcher"},
+        {"bind_dn": "cn=searcher", "bind_password_file": Path("/nowhere/password")},
+    ],
 )
-def test_what_cannot_be_used_is_told(url: str, user_dn: str) -> None:
+def test_what_cannot_be_used_is_told(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="ldap_"):
-        Directory(url, user_dn, authorities=None, group_base="", group_filter="")
+        directory(**({"url": "ldaps://host"} | settings))
+
+
+def test_users_are_searched_with_an_account(url: str, account: dict[str, Any]) -> None:
+    """The account finds users at any depth; anonymous searches find nothing in ou=staff."""
+    found = directory(url, **account)
+    assert found.check("Bob", "builder") == Identity("bob", PASSWORD)
+    for user, password in (("bob", "guess"), ("mallory", "builder"), ("*", "builder"), ("searcher", "jabberwocky")):
+        assert found.check(user, password) is None
+    assert found.check("twin", "twin") is None  # two entries
+    assert found.groups("bob") == ["builders"]
+    account["bind_password_file"].write_text("wrong")
+    with pytest.raises(UnavailableError, match=r"LDAP rejects the bind of cn=searcher"):
+        found.groups("bob")
+    with pytest.raises(AuthenticationFailedError, match="does not answer"):
+        found.check("bob", "builder")
+
+
+def test_nested_groups(url: str, account: dict[str, Any]) -> None:
+    """`all` contains `builders` and itself."""
+    assert directory(url, **account, nested_groups=True).groups("bob") == ["all", "builders"]
+    assert directory(url, **account, nested_groups=True).groups("alice") == ["all", "analysts", "posix"]
+
+
+@pytest.mark.filterwarnings("ignore:ssl.match_hostname")  # ldap3 checks the host's name with it
+def test_start_tls(url: str, authority: Authority, strange_authority: Authority) -> None:
+    host = url.replace("127.0.0.1", "localhost")
+    assert directory(host, start_tls=True, authorities=authority.pem).check("alice", "wonderland")
+    with pytest.raises(AuthenticationFailedError, match="does not answer"):
+        directory(host, start_tls=True, authorities=strange_authority.pem).check("alice", "wonderland")
+
+
+def test_sessions_of_a_removed_user_end(url: str, account: dict[str, Any]) -> None:
+    found = directory(url, **account)
+    checks = SessionChecks(in_directory=found.has)
+    users = [Identity(user, PASSWORD, credential=FOUND_IN_LDAP) for user in ("bob", "gone")]
+    assert checks.ended(users) == ["", "user gone was removed from LDAP"]
+    identity = found.check("bob", "builder")
+    assert identity is not None
+    assert identity.credential == FOUND_IN_LDAP
+    unreachable = SessionChecks(in_directory=directory("ldap://127.0.0.1:1", **account).has)
+    assert unreachable.ended(users) == ["", ""]
+
+
+def test_a_failed_look_up_of_groups_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    failures: list[int] = []
+    settings = Settings(
+        group_mapping="ldap",
+        ldap_url="ldap://127.0.0.1:1",
+        ldap_user_dn="uid={user}",
+        ldap_group_base=BASE,
+    )
+    assert Groups(settings, lambda: failures.append(1)).of("alice") == []
+    assert failures == [1]
+    assert "user alice has no groups for now: LDAP does not answer" in caplog.text
