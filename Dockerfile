@@ -31,6 +31,6 @@ EXPOSE 9083 9084
 # /data: the embedded PostgreSQL, if METASTORE_DATABASE_URL is not set.
 VOLUME ["/data", "/warehouse"]
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["metastore", "databases"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["metastore", "health"]
 ENTRYPOINT ["metastore"]
 CMD ["serve"]

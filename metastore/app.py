@@ -214,7 +214,7 @@ class Application:
                 self._server.renew()
             self.databases.bootstrap()
         except UnavailableError as error:
-            log.warning("The database is not reachable yet: %s", error)
+            log.warning("The default database is not created yet: %s", error)
             self._bootstrap.start()
         for timer in self._timers:
             timer.start()

@@ -42,6 +42,11 @@ def worker_defaults(workers: int | None, memory_limit: int | None, *, embedded: 
     return workers, memory_limit
 
 
+def needed_bytes(workers: int, memory_limit: int, *, embedded: bool) -> int:
+    """Returns the memory that all processes of a server may use, in bytes."""
+    return workers * memory_limit + _SUPERVISOR_MEMORY + (_POSTGRES_MEMORY if embedded else 0)
+
+
 def connection_default() -> int:
     """Returns the number of client connections of a worker for which `ulimit -n` suffices, at most 10000."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

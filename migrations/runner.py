@@ -45,6 +45,18 @@ _UPGRADED: Final = "schema.upgraded"
 _FINISHED: Final = "schema.finished"
 _IN_USE: Final = ("55P03", "40P01")  # lock_not_available, deadlock_detected
 
+_WRITE_AND_ROLL_BACK: Final = text("""
+    DO $$ BEGIN
+        INSERT INTO metastore_properties (name, value) VALUES ('readiness of ' || pg_backend_pid(), '');
+        RAISE EXCEPTION USING ERRCODE = 'RBACK';
+    EXCEPTION WHEN SQLSTATE 'RBACK' THEN NULL;
+    END $$
+""")
+_OTHER_SCHEMA: Final = text("""
+    SELECT quote_ident(nspname) FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relname = 'alembic_version' AND NOT pg_table_is_visible(pg_class.oid) LIMIT 1
+""")
+
 _CONNECT_TIMEOUT: Final = 10  # seconds
 
 _ADVISORY_LOCK: Final = 0x6D657461  # "meta"
@@ -116,10 +128,15 @@ def check_schema(connection: Connection, database_url: str, *, read_only: bool =
     """Does the same as `check` over an open connection. Raises DBAPIError, too."""
     if not read_only:
         _check_writable(connection, database_url)
+    _check_encoding(connection, database_url)
     revision = current(connection)
     if revision == head() or (revision and _is_usable(connection, revision)):
+        if not read_only:
+            _try_to_write(connection)
         return
     _refuse_unknown(revision, database_url)
+    if revision is None:
+        _check_search_path(connection, database_url)
     state = f"has the schema of revision {revision}" if revision else "has no schema yet"
     raise ConfigurationError(
         f"the database {safe_url(database_url)} {state}, this version needs {head()}: "
@@ -140,6 +157,24 @@ def _check_writable(connection: Connection, database_url: str) -> None:
         raise ConfigurationError(
             f"the database {safe_url(database_url)} accepts no writes: turn off its setting "
             f"default_transaction_read_only, or, {fix}"
+        )
+
+
+def _try_to_write(connection: Connection) -> None:
+    """Writes a row and rolls it back, in one statement that works in a transaction and in autocommit mode.
+
+    Raises DBAPIError: the disk may be full, or the role may lack the privilege.
+    """
+    connection.execute(_WRITE_AND_ROLL_BACK)
+
+
+def _check_search_path(connection: Connection, database_url: str) -> None:
+    """Raises ConfigurationError if the tables are in a schema that sessions do not search."""
+    schema = connection.scalar(_OTHER_SCHEMA)
+    if schema:
+        raise ConfigurationError(
+            f"the database {safe_url(database_url)} has the tables in the schema {schema}, which is not in the "
+            f"search_path: run  ALTER ROLE … SET search_path = {schema}"
         )
 
 

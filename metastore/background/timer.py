@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -11,6 +12,7 @@ from metastore.errors import MetastoreError
 
 log = logging.getLogger("metastore.background")
 
+_REPEAT_INTERVAL: Final = 600.0  # seconds after which the same failure is logged again
 _STOP_TIMEOUT: Final = 5.0  # seconds that `stop` waits for a running job
 
 
@@ -26,6 +28,7 @@ class Timer:
         self._job = job
         self._interval = interval
         self._stopped = threading.Event()
+        self._logged: tuple[str, float] | None = None  # the last failure in the log, and when it was written
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -44,7 +47,15 @@ class Timer:
                 self._job()
                 if self._once:
                     return
+                self._logged = None
             except MetastoreError as error:
-                log.warning("Background job failed and will be retried: %s: %s", self._name, error)
+                self._report(str(error))
             except Exception:  # one failure must not end the timer
                 log.exception("Background job failed and will be retried: %s", self._name)
+
+    def _report(self, failure: str) -> None:
+        """Logs a failure, but not the same one for each run, as while the database is a standby."""
+        now = time.monotonic()
+        if self._logged is None or self._logged[0] != failure or now - self._logged[1] > _REPEAT_INTERVAL:
+            self._logged = failure, now
+            log.warning("Background job failed and will be retried: %s: %s", self._name, failure)

@@ -18,7 +18,7 @@ from metastore.cli.access_commands import check_security, rights, tokens, users
 from metastore.cli.database_commands import db
 from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
 from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, settings_options, uri_option
-from metastore.cli.server_commands import config
+from metastore.cli.server_commands import config, doctor, health
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
 
@@ -81,7 +81,8 @@ def serve(**options: Any) -> int:
     return run_server(settings)
 
 
-metastore.add_command(config)
+for administration in (config, doctor, health):
+    metastore.add_command(administration)
 metastore.add_command(db)
 
 

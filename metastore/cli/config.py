@@ -26,10 +26,16 @@ def check(options: Mapping[str, Any]) -> str:
     """
     logging.basicConfig(format="metastore: warning: %(message)s")
     sourced = read(SECTIONS, options)
-    for warning in (*misspelt_variables(SECTIONS, os.environ), *_readable_secrets(options, sourced)):
+    for warning in warnings(options, sourced):
         click.echo(f"metastore: warning: {warning}", err=True)
     transport_options(Settings.from_sources(sourced))
     return f"{len(sourced)} settings are set and valid; the others have their defaults."
+
+
+def warnings(options: Mapping[str, Any], sourced: Mapping[str, Sourced]) -> Iterator[str]:
+    """Yields a warning for each variable that has no effect, and for passwords that other users can read."""
+    yield from misspelt_variables(SECTIONS, os.environ)
+    yield from _readable_secrets(options, sourced)
 
 
 def show(options: Mapping[str, Any], *, changed: bool) -> str:

@@ -24,6 +24,7 @@ from metastore.storage.blocking import blocking_sessions
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
+from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.postgres.sessions import reading
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.databases import Databases
@@ -64,11 +65,11 @@ def run_http_port(
     slow = _SlowGauges(settings, url)
     slow.start()
 
+    readiness = Readiness(settings, url, pool)
+
     def database_gauges() -> Gauges:
-        with _one_line_errors(), pool.connection() as connection, reading(connection):
-            gauges = read_figures(connection)
-            runner.check_schema(connection, url, read_only=settings.read_only)
-        return gauges
+        with _one_line_errors():
+            return readiness.check()
 
     def other_gauges() -> Gauges:
         seconds = certificate.seconds_left() if certificate else None
@@ -86,6 +87,32 @@ def run_http_port(
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
     application = make_application(pages, make_console(settings, url), token=token, allowed_hosts=allowed_hosts)
     return serve(application, listener, lifeline)
+
+
+class Readiness:
+    """Reads the gauges of the database, and checks that it can be used as at the start."""
+
+    def __init__(self, settings: Settings, url: str, pool: ConnectionPool) -> None:
+        self._settings, self._url, self._pool = settings, url, pool
+        self._pooler_checked = time.monotonic()
+
+    def check(self) -> Gauges:
+        """Returns the gauges. Raises DBAPIError, MetastoreError if the database does not answer or does not fit."""
+        if time.monotonic() - self._pooler_checked > _SLOW_INTERVAL:
+            check_pooler(self._settings, self._url)
+            self._pooler_checked = time.monotonic()
+        try:
+            return self._read()
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        return self._read()  # the idle connection was lost, which says nothing about a new one
+
+    def _read(self) -> Gauges:
+        with self._pool.connection() as connection, reading(connection):
+            gauges = read_figures(connection)
+            runner.check_schema(connection, self._url, read_only=self._settings.read_only)
+        return gauges
 
 
 class _SlowGauges:

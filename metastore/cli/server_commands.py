@@ -1,4 +1,4 @@
-"""Commands for the administrator of a server: `metastore config`."""
+"""Commands for the administrator of a server: `metastore config`, `doctor` and `health`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from metastore.cli.options import Group, settings_options
+from metastore.settings import Settings
 
 
 @click.group(cls=Group)
@@ -34,3 +35,28 @@ def show(changed: bool, **options: Any) -> None:
     from metastore.cli.config import show as show_settings
 
     click.echo(show_settings(options, changed=changed))
+
+
+@click.command()
+@settings_options()
+def doctor(**options: Any) -> int:
+    """Check all that a server needs: settings, certificates, memory, warehouse, database, client programs.
+
+    Prints one line for each finding, with its fix. The exit status is 1 if there is an error. The command changes
+    nothing, and servers can run.
+    """
+    from metastore.cli.doctor import run_doctor
+
+    return run_doctor(options)
+
+
+@click.command()
+@settings_options("host", "port", "listeners", "http_host", "http_port", "tls", "authentication")
+def health(**options: Any) -> None:
+    """Check whether the server with these settings can serve, for the health check of a container.
+
+    Asks the HTTP listener, or else the first Thrift listener, on this host. The exit status is 1 if it cannot serve.
+    """
+    from metastore.cli.health import check as run_check
+
+    click.echo(run_check(Settings.load(options)))

@@ -63,6 +63,10 @@ _STATES: dict[str, tuple[type[MetastoreError], str]] = {
     "22021": (InvalidObjectError, "A text holds a character that cannot be stored"),
     "22P05": (InvalidObjectError, "A text holds a character that cannot be stored"),
     "54000": (InvalidObjectError, "A name or value is too long"),
+    "25006": (
+        UnavailableError,
+        "The database accepts no writes: a standby, or default_transaction_read_only",
+    ),
     "40001": (ConflictError, "Another transaction changed the same object; try again"),
     "40P01": (ConflictError, "Deadlock with another transaction; try again"),
     "55P03": (ConflictError, "The object is locked by another transaction; try again"),

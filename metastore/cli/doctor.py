@@ -1,0 +1,123 @@
+"""`metastore doctor`: checks everything that a server needs, and prints one line for each finding with its fix."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import click
+
+from metastore.cli.config import warnings as setting_warnings
+from metastore.cli.doctor_database import check_database
+from metastore.cli.findings import ERROR, OK, WARNING, Finding
+from metastore.cli.printing import printable
+from metastore.cli.serve import transport_options
+from metastore.errors import MetastoreError
+from metastore.machine import memory_bytes, needed_bytes
+from metastore.security.listener_settings import listeners
+from metastore.security.listener_settings import warnings as listener_warnings
+from metastore.settings import SECTIONS, Settings
+from metastore.settings.sources import Sourced, read
+from metastore.transport.tls import Certificate
+from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.kinds import set_s3_timeout
+
+_OTHER_FILES: Final = 256  # descriptors of a worker that are not client connections
+_DAY: Final = 86_400
+_MIB: Final = 2**20
+
+
+class _Check(NamedTuple):
+    subject: str
+    run: Callable[[Settings], Iterator[Finding]]
+
+
+def run_doctor(options: Mapping[str, Any]) -> int:
+    """Prints the findings of all checks. Returns the exit status: 1 if a server would not start or work.
+
+    Raises ConfigurationError if the settings cannot be read.
+    """
+    sourced = read(SECTIONS, options)
+    settings = Settings.from_sources(sourced)
+    failed = False
+    for subject, finding in _findings(settings, options, sourced):
+        click.echo(printable(f"{finding.level:<8} {subject:<12} {' '.join(finding.text.split())}"))
+        failed = failed or finding.level == ERROR
+    return int(failed)
+
+
+def _findings(
+    settings: Settings, options: Mapping[str, Any], sourced: Mapping[str, Sourced]
+) -> Iterator[tuple[str, Finding]]:
+    for text in setting_warnings(options, sourced):
+        yield "settings", Finding(WARNING, text)
+    for check in _CHECKS:
+        try:
+            for finding in check.run(settings):
+                yield check.subject, finding
+        except MetastoreError as error:
+            yield check.subject, Finding(ERROR, str(error))
+
+
+def _settings(settings: Settings) -> Iterator[Finding]:
+    """Settings that contradict each other, and the files that they name: certificates, keytab, password file."""
+    transport_options(settings)
+    insecure = list(listener_warnings(listeners(settings)))
+    yield from (Finding(WARNING, text) for text in insecure)
+    if not insecure:
+        yield Finding(OK, "valid, and no listener is open to other hosts without authentication and encryption")
+
+
+def _memory(settings: Settings) -> Iterator[Finding]:
+    available, needed = (
+        memory_bytes(),
+        needed_bytes(settings.workers, settings.memory_limit, embedded=settings.embedded),
+    )
+    sizes = f"{settings.workers} workers may use {needed // _MIB} MiB of {available // _MIB} MiB"
+    if needed > available:
+        yield Finding(ERROR, f"{sizes}: lower METASTORE_WORKERS or METASTORE_MEMORY_LIMIT, or unset both")
+    else:
+        yield Finding(OK, sizes)
+
+
+def _descriptors(settings: Settings) -> Iterator[Finding]:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = settings.max_connections + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        yield Finding(WARNING, f"ulimit -n allows {hard} open files, max_connections needs {needed}: raise the limit")
+    else:
+        yield Finding(OK, f"enough for {settings.max_connections} connections of a worker")
+
+
+def _certificate(settings: Settings) -> Iterator[Finding]:
+    """The expiry of the certificate. Whether it can be loaded is a check of the settings."""
+    if settings.tls_certificate is None:
+        return
+    left = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_ca).seconds_left()
+    if left is None or left <= 0:
+        yield Finding(ERROR, f"{settings.tls_certificate} has expired: replace the file, a server reloads it")
+    elif left < 14 * _DAY:
+        yield Finding(WARNING, f"{settings.tls_certificate} expires in {left / _DAY:.0f} days: replace the file")
+    else:
+        yield Finding(OK, f"{settings.tls_certificate} is valid for {left / _DAY:.0f} days")
+
+
+def _warehouse(settings: Settings) -> Iterator[Finding]:
+    """A local warehouse is written to, another one is listed."""
+    set_s3_timeout(settings.s3_timeout)
+    warehouse = Warehouse(settings.warehouse, settings.roots)
+    warehouse.check()
+    warehouse.statistics([])
+    warehouse.exists(settings.warehouse)
+    yield Finding(OK, f"{settings.warehouse} answers")
+
+
+_CHECKS: Final = (
+    _Check("settings", _settings),
+    _Check("memory", _memory),
+    _Check("files", _descriptors),
+    _Check("certificate", _certificate),
+    _Check("warehouse", _warehouse),
+    _Check("database", check_database),
+)

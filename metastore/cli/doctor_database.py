@@ -1,0 +1,99 @@
+"""The checks of `metastore doctor` that need the database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from metastore.cli.database import database
+from metastore.cli.findings import ERROR, OK, WARNING, Finding
+from metastore.errors import ConfigurationError, UnavailableError
+from metastore.settings import Settings
+from metastore.settings.sections import TRANSACTION
+from metastore.storage.postgres.client_programs import client_program, need_of
+from metastore.storage.postgres.connect import parameters_of
+from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.pooler import check_pooler
+from metastore.storage.repositories.lineage import Lineages
+from migrations import runner
+
+_OLDEST: Final = 140_000  # server_version_num of PostgreSQL 14
+_CLOCK_SKEW: Final = 5.0  # seconds
+_STATE: Final = text("""
+    SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS release,
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS connections,
+        (SELECT count(DISTINCT server) * :own FROM servers WHERE seen_at > now() - interval '1 minute') AS used,
+        current_setting('autovacuum')::bool AS autovacuum, current_setting('fsync')::bool AS fsync,
+        (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
+        coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS encrypted,
+        inet_server_addr() IS NOT NULL AS network,
+        extract(epoch FROM clock_timestamp())::float AS clock
+""")
+
+
+def check_database(settings: Settings) -> Iterator[Finding]:
+    """Yields the findings. Raises UnavailableError, ConfigurationError if the server could not start."""
+    with database(settings) as url:
+        runner.check(url, read_only=settings.read_only)
+        check_pooler(settings, url)
+        yield Finding(OK, f"{settings.safe_url}: schema {runner.head()}, {_kind(settings)}")
+        engine = make_engine(settings, url, application="metastore doctor", size=1)
+        try:
+            with engine.connect() as connection:
+                before = time.time()
+                state = connection.execute(_STATE, {"own": settings.workers * settings.pool_size}).one()
+                middle = (before + time.time()) / 2
+                restored = Lineages(connection).read().restored
+        except DBAPIError as error:
+            raise UnavailableError(f"{settings.safe_url}: {' '.join(str(error.orig).split())}") from error
+        finally:
+            engine.dispose()
+        yield from _settings_of_postgres(settings, state, state.clock - middle)
+        if restored:
+            yield Finding(WARNING, "the database was restored: run  metastore db restored  to reconcile the files")
+        yield from _client_programs(settings, url)
+
+
+def _kind(settings: Settings) -> str:
+    return "accepts reads" if settings.read_only else "accepts writes"
+
+
+def _settings_of_postgres(settings: Settings, state: Any, skew: float) -> Iterator[Finding]:
+    if state.version < _OLDEST:
+        yield Finding(ERROR, f"PostgreSQL {state.release} is too old: upgrade to 14 or later")
+    needed = max(state.used, settings.workers * settings.pool_size)
+    if settings.database_pooler != TRANSACTION and needed > state.connections:
+        yield Finding(
+            WARNING,
+            f"the servers may open {needed} connections, PostgreSQL allows {state.connections}: raise its "
+            f"max_connections, or lower METASTORE_POOL_SIZE",
+        )
+    if abs(skew) > _CLOCK_SKEW:
+        ahead = "ahead of" if skew > 0 else "behind"
+        yield Finding(WARNING, f"its clock is {abs(skew):.0f} s {ahead} this host's: run NTP on both")
+    if not state.autovacuum:
+        yield Finding(WARNING, "autovacuum is off, so tables grow and queries get slow: set autovacuum = on")
+    if not state.fsync:
+        yield Finding(WARNING, "fsync is off, so a crash can destroy the database: set fsync = on")
+    if state.network and not state.encrypted:
+        yield Finding(WARNING, "the connection is not encrypted: add sslmode=verify-full to the database URL")
+    if state.superuser and not settings.embedded:
+        yield Finding(WARNING, "the role is a superuser: use one that only owns the database")
+
+
+def _client_programs(settings: Settings, url: str) -> Iterator[Finding]:
+    """`pg_dump` and `psql`, which backups need."""
+    if settings.database_pooler == TRANSACTION and not settings.database_direct_url:
+        yield Finding(WARNING, "backups are not possible through the pooler: set METASTORE_DATABASE_DIRECT_URL")
+        return
+    try:
+        need = need_of(parameters_of(settings.database_direct_url or url))
+        programs = ", ".join(client_program(name, need) for name in ("pg_dump", "psql"))
+    except ConfigurationError as error:
+        yield Finding(WARNING, f"backups are not possible. {error}")
+    else:
+        yield Finding(OK, f"backups use {programs}")

@@ -1,0 +1,82 @@
+"""`metastore health`: asks a server whether it can serve, as the health check of a container does."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from typing import Final
+
+from metastore.errors import ConfigurationError, UnavailableError
+from metastore.security.listener_settings import ListenerSettings, listeners
+from metastore.settings import Settings
+
+_TIMEOUT: Final = 5.0  # seconds
+_CALL: Final = b"\x80\x01\x00\x01\x00\x00\x00\x09getStatus\x00\x00\x00\x00\x00"
+_ALIVE: Final = b"\x08\x00\x00\x00\x00\x00\x02\x00"  # of the reply: field 0, an i32, is fb_status.ALIVE
+_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - addresses of all interfaces, never listened on here
+
+
+def check(settings: Settings) -> str:
+    """Returns a confirmation if the server can serve. Raises UnavailableError, ConfigurationError.
+
+    Asks the HTTP listener if there is one: it knows whether the database accepts writes. Otherwise a Thrift listener is
+    asked for its status, or, if clients must authenticate, for any answer.
+    """
+    if settings.http_port:
+        return _ask_http(settings.http_host, settings.http_port)
+    listener = next((each for each in listeners(settings) if each.port), None)
+    if listener is None:
+        raise ConfigurationError("port 0 is a free port, which this command does not know: set METASTORE_PORT")
+    return _ask_thrift(listener)
+
+
+def _ask_http(host: str, port: int) -> str:
+    address = f"http://{host}:{port}/health/ready"
+    try:
+        connection = HTTPConnection(_ANY.get(host, host), port, timeout=_TIMEOUT)
+        connection.request("GET", "/health/ready")
+        reply = connection.getresponse()
+        text = " ".join(reply.read(10_000).decode(errors="replace").split())
+    except (OSError, HTTPException) as error:
+        raise UnavailableError(f"{address} does not answer: {error}") from error
+    if reply.status != 200:
+        raise UnavailableError(f"{address}: {text}")
+    return f"{address}: {text}"
+
+
+def _ask_thrift(listener: ListenerSettings) -> str:
+    address = f"{listener.host}:{listener.port}"
+    try:
+        with _connected(listener) as connection:
+            connection.sendall(_CALL)
+            reply = connection.recv(4096)
+    except ssl.SSLError as error:  # an alert, such as "certificate required": the server is there
+        if error.reason and "ALERT" in error.reason:
+            return f"{address} answers"
+        raise UnavailableError(f"{address} does not speak TLS: {error.reason or error}") from error
+    except OSError as error:
+        raise UnavailableError(f"{address} does not answer: {error}") from error
+    if listener.authentication:
+        if not reply:
+            raise UnavailableError(f"{address} closed the connection")
+        return f"{address} answers"
+    if _ALIVE not in reply:
+        raise UnavailableError(f"{address} cannot serve: its database does not answer")
+    return f"{address} is alive"
+
+
+@contextmanager
+def _connected(listener: ListenerSettings) -> Iterator[socket.socket]:
+    host = _ANY.get(listener.host, listener.host)
+    with socket.create_connection((host, listener.port), _TIMEOUT) as plain:
+        if listener.tls == "off":
+            yield plain
+            return
+        context = ssl.create_default_context()
+        context.check_hostname = False  # the certificate is for the name that clients use, and this is the same host
+        context.verify_mode = ssl.CERT_NONE
+        with context.wrap_socket(plain) as encrypted:
+            yield encrypted

@@ -1,0 +1,175 @@
+"""`metastore doctor` and `metastore health`: what they find, and what they say to do."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from metastore.cli.commands import run
+from metastore.cli.http_port import Readiness
+from metastore.settings import Settings
+from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.pool import ConnectionPool
+from metastore.storage.repositories.lineage import Lineages
+from tests.fixtures.database import execute
+from tests.fixtures.installed_postgres import free_port
+from tests.fixtures.server import Server
+
+Start = Callable[..., Server]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    def examine(url: str, *options: str) -> tuple[int, str]:
+        status = run(["doctor", "--database-url", url, "--warehouse", str(tmp_path / "warehouse"), *options])
+        return status, capsys.readouterr().out
+
+    return examine
+
+
+def certificate(folder: Path, days: int) -> Path:
+    file = folder / "server.pem"
+    expires = datetime.now(UTC) + timedelta(days=days)
+    issued = trustme.CA().issue_cert("localhost", "127.0.0.1", not_after=expires)
+    issued.private_key_and_cert_chain_pem.write_to_path(str(file))
+    return file
+
+
+def test_a_healthy_installation(doctor: Callable[..., tuple[int, str]], database_url: str, tmp_path: Path) -> None:
+    pem = certificate(tmp_path, 90)
+    status, output = doctor(database_url, "--tls", "allowed", "--tls-certificate", str(pem))
+    assert status == 0, output
+    for subject in ("settings", "memory", "files", "certificate", "warehouse", "database"):
+        assert re.search(rf"^(ok|warning) +{subject} ", output, re.MULTILINE), output
+    assert "error" not in output
+
+
+@pytest.mark.parametrize(
+    ("options", "finding"),
+    [
+        (["--tls", "required"], "error    settings     tls=required needs tls_certificate"),
+        (["--kerberos-keytab", "/no/keytab", "--authentication", "kerberos"], "error    settings"),
+        (["--workers", "64", "--memory-limit", "900GiB"], "error    memory       64 workers may use"),
+        (["--max-connections", "2000000000"], "warning  files        ulimit -n allows"),
+        (["--host", "0.0.0.0"], "warning  settings     0.0.0.0:9083 can be reached from other hosts without auth"),
+        (["--warehouse", "/proc/nowhere"], "error    warehouse    warehouse"),
+        (["--pool-size", "1000", "--workers", "4"], "warning  database     the servers may open 4000 connections"),
+    ],
+)
+def test_a_finding_names_the_fix(
+    doctor: Callable[..., tuple[int, str]], database_url: str, options: list[str], finding: str
+) -> None:
+    status, output = doctor(database_url, *options)
+    assert finding in output
+    assert status == int(finding.startswith("error"))
+    assert "database" in output  # the other checks ran, too
+
+
+@pytest.mark.parametrize(("days", "finding"), [(-1, "has expired: replace"), (5, "expires in 5 days")])
+def test_an_old_certificate(
+    doctor: Callable[..., tuple[int, str]], database_url: str, tmp_path: Path, days: int, finding: str
+) -> None:
+    assert finding in doctor(database_url, "--tls", "allowed", "--tls-certificate", str(certificate(tmp_path, days)))[1]
+
+
+def test_a_database_without_schema(doctor: Callable[..., tuple[int, str]], empty_database_url: str) -> None:
+    status, output = doctor(empty_database_url)
+    assert status == 1
+    assert "run metastore db upgrade" in output
+
+
+def test_tables_outside_the_search_path(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
+    execute(database_url, "ALTER SCHEMA public RENAME TO elsewhere")
+    status, output = doctor(database_url)
+    assert status == 1
+    assert "in the schema elsewhere, which is not in the search_path: run ALTER ROLE" in output
+
+
+def test_a_role_that_may_not_write(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
+    execute(database_url, "ALTER TABLE metastore_properties ADD CONSTRAINT nothing CHECK (name <> value) NOT VALID")
+    assert doctor(database_url)[0] == 0
+    execute(database_url, "CREATE RULE no_writes AS ON INSERT TO metastore_properties DO INSTEAD SELECT 1 / 0")
+    status, output = doctor(database_url)
+    assert status == 1
+    assert "division by zero" in output
+
+
+def test_a_restored_database(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
+    engine = make_engine(Settings(), database_url)
+    with engine.begin() as connection:
+        Lineages(connection).mark_restored()
+    engine.dispose()
+    assert "run metastore db restored" in doctor(database_url)[1]
+
+
+def health(*options: str) -> int:
+    return run(["health", *options])
+
+
+def test_health_of_a_plain_server(fresh_metastore_server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    port = str(fresh_metastore_server.port)
+    assert health("--port", port) == 0
+    assert health("--host", "0.0.0.0", "--port", port) == 0
+    assert health("--port", port, "--tls", "required", "--listeners", f"127.0.0.1:{port}?tls=off") == 0
+    capsys.readouterr()
+    assert health("--port", str(free_port())) == 1
+    assert "does not answer" in capsys.readouterr().err
+
+
+def test_health_over_tls_with_authentication(start_metastore: Start, database_url: str, tmp_path: Path) -> None:
+    pem, passwords = certificate(tmp_path, 90), tmp_path / "passwords"
+    passwords.touch(mode=0o600)
+    options = ["--tls", "required", "--authentication", "password"]
+    files = ["--tls-certificate", str(pem), "--password-file", str(passwords)]
+    server = start_metastore(database_url, *options, *files)
+    environment_options = ["--config", str(tmp_path / "metastore.toml")]
+    (tmp_path / "metastore.toml").write_text(f'[tls]\ntls_certificate = "{pem}"\n')
+    assert health("--port", str(server.port), *options, *environment_options) == 0
+
+
+def test_health_asks_the_http_port_whether_the_database_accepts_writes(
+    start_metastore: Start, database_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = start_metastore(database_url, "--http-port", "0")
+    match = re.search(r"metrics on http://[^:]+:(\d+)", server.ready)
+    assert match
+    assert health("--http-port", match[1]) == 0
+    execute(database_url, "CREATE RULE no_writes AS ON INSERT TO metastore_properties DO INSTEAD SELECT 1 / 0")
+    execute(
+        database_url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+        "AND datname = current_database()",
+    )
+    capsys.readouterr()
+    deadline: list[Any] = []
+    while health("--http-port", match[1]) == 0:  # an answer is reused for five seconds
+        deadline.append(None)
+        assert len(deadline) < 2000
+    assert "division by zero" in capsys.readouterr().err
+
+
+def test_a_cut_connection_is_no_outage(database_url: str) -> None:
+    settings = Settings(database_url=database_url)
+    engine = make_engine(settings, database_url, application="readiness", size=1)
+    readiness = Readiness(settings, database_url, ConnectionPool(engine, 1, 5.0))
+    try:
+        assert readiness.check()
+        query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'readiness'"
+        execute(database_url, query)
+        assert readiness.check()
+    finally:
+        engine.dispose()
+
+
+def test_health_of_something_else(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(5)
+        port = str(other.getsockname()[1])
+        assert health("--port", port) == 1
