@@ -44,6 +44,8 @@ class Caller:
     waiting_seconds: float = 0.0  # seconds spent waiting for a database connection
     statements: list[float] = field(default_factory=list)  # duration of each SQL statement, in seconds
     statement: str = ""  # the last SQL statement, without its parameters
+    slowest: str = ""  # the SQL statement that took longest, without its parameters
+    slowest_seconds: float = 0.0
     backend: int = 0  # process id of the PostgreSQL session that runs a statement; 0 if none runs
     request: int = 0  # number of the call in this process
     note: AuditNote | None = None  # audit record, if the call is audited

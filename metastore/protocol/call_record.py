@@ -54,6 +54,7 @@ class CallRecords:
                 self._metrics.count_connection(peer.wire_format, security, peer.client)
         peer.database_seconds = peer.waiting_seconds = 0.0
         peer.statements, peer.statement, peer.request = [], "", number
+        peer.slowest, peer.slowest_seconds = "", 0.0
         self._now[number] = peer, method, label, started
         return number
 
@@ -89,7 +90,7 @@ class CallRecords:
         if error is not None:
             fields["error"] = one_line(text_of(error))
         if slow:
-            fields["sql"] = _shape(peer)
+            fields["sql"] = _shape(peer.slowest)
             if self._metrics:
                 self._metrics.add_slow_call(fields | {"at": time.time()})
         log.handle(LineRecord(log, level, CallLine(fields), error if outcome == FAILED else None))
@@ -102,7 +103,7 @@ class CallRecords:
             self._metrics.set_calls_in_flight(
                 [
                     self._fields(number, peer, method, label, now - started)
-                    | {"sql": _shape(peer), "backend": peer.backend or None}
+                    | {"sql": _shape(peer.statement), "backend": peer.backend or None}
                     for number, (peer, method, label, started) in reversed(list(self._now.items()))
                     if now - started > _LISTED_AFTER  # the oldest last: the board drops the first if there are too many
                 ]
@@ -123,8 +124,8 @@ class CallRecords:
         }
 
 
-def _shape(peer: Caller) -> str:
-    return one_line(" ".join(peer.statement.split()))
+def _shape(statement: str) -> str:
+    return one_line(" ".join(statement.split()))
 
 
 def release(error: BaseException) -> None:

@@ -46,7 +46,10 @@ def _end(_connection: Connection | None, cursor: Any, *_: Any) -> None:
     link = cursor.connection
     current = caller.get()
     if current is not None:
-        current.statements.append(monotonic() - link.statement_started)
+        seconds = monotonic() - link.statement_started
+        current.statements.append(seconds)
+        if seconds > current.slowest_seconds:
+            current.slowest, current.slowest_seconds = current.statement, seconds
         current.backend = 0
     link.statement_started = 0.0
     if len(cursor.query or b"") > LARGE:
