@@ -140,6 +140,19 @@ def test_the_rules_are_the_rules_of_the_package() -> None:
     assert rule["spec"] == yaml.safe_load((ROOT / "metastore/monitoring/alerts.yaml").read_text())
 
 
+def test_the_address_of_the_runbook_can_be_set() -> None:
+    values = (
+        "--set",
+        "monitoring.prometheusRule.enabled=true",
+        "--set",
+        "monitoring.prometheusRule.runbookUrl=https://w/r",
+    )
+    (rule,) = (each for each in render(*MINIMUM, *values) if each["kind"] == "PrometheusRule")
+    alerts = [each for group in rule["spec"]["groups"] for each in group["rules"] if "alert" in each]
+    assert alerts
+    assert all(each["annotations"]["runbook_url"] == f"https://w/r#{each['alert'].lower()}" for each in alerts)
+
+
 def test_calls_have_time_to_finish(objects: list[dict[str, Any]]) -> None:
     (pod,) = (pod for name, _, pod in pods(objects) if name.startswith("Deployment/"))
     (container,) = pod["containers"]

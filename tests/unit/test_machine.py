@@ -9,6 +9,7 @@ import pytest
 from metastore import machine as machine_module
 from metastore.machine import memory_bytes, processors
 from metastore.settings import Settings
+from metastore.storage.postgres.configuration import configuration
 
 MIB = 2**20
 
@@ -85,3 +86,11 @@ def test_large_machine_keeps_connections_and_memory_bounded(machine: pytest.Monk
     machine.setattr(machine_module, "memory_bytes", lambda: 64 * 2**30)
     settings = Settings()
     assert (settings.workers, settings.memory_limit) == (4, 400 * MIB)
+
+
+def test_buffers_of_the_embedded_postgresql_fit_the_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shared buffers are memory of the container: with a fixed size, a large catalog would fill it."""
+    for available, buffers in ((512, 64), (2048, 256), (65536, 512)):
+        monkeypatch.setattr(machine_module, "memory_bytes", lambda: available * MIB)  # noqa: B023 - called at once
+        assert machine_module.postgres_buffers() == buffers * MIB
+        assert f"shared_buffers = {buffers * 1024}kB\n" in configuration(100)
