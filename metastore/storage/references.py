@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from metastore.domain.keys import KeyKind, kind_of
@@ -19,8 +19,7 @@ class Key(NamedTuple):
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class TableRef:
+class TableRef(NamedTuple):
     """The identity of a table, and what reading its partitions needs.
 
     `version` rises with each change of the table; `write_token` is the prefix of its query ids.
@@ -41,7 +40,7 @@ class TableRef:
 
     def with_keys(self, keys: Iterable[tuple[str, str]]) -> TableRef:
         """Returns the same table with partition columns of these names and types."""
-        return replace(self, keys=tuple(Key(*key) for key in keys))
+        return self._replace(keys=tuple(Key(*key) for key in keys))
 
     @property
     def key_kinds(self) -> list[KeyKind]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metastore import text_cache
 from metastore.context import caller
+from metastore.domain.expression import Expression
 from metastore.domain.filters import check_columns, parse_filter
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, QuotaExceededError
@@ -28,11 +30,16 @@ def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
 
 def by_filter(table: TableRef, text: str | None) -> Condition | None:
     """Returns the condition of a filter; None, for all, without a text. Raises InvalidInputError."""
-    expression = parse_filter(text)
+    expression = None if text is None else _parsed(text)
     if expression is None:
         return None
     check_columns(expression, table.key_names)
     return filter_condition(expression, table.keys)
+
+
+@text_cache.cached(1_000)  # engines repeat their filters
+def _parsed(text: str) -> Expression | None:
+    return parse_filter(text)
 
 
 def select_affordable(
