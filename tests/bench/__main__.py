@@ -1,4 +1,4 @@
-"""`make bench`: ours and the real Hive Metastore side by side; tables here, JSON, Markdown and plots in build/bench."""
+"""`make bench`: compares this metastore with Hive's. Prints tables, and writes JSON, Markdown and plots to build/bench."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.fixtures.real_hive import free_port, why_not
 
 COLUMNS = 40
 Start = Callable[..., AbstractContextManager[Side]]
-LARGE = 100_000  # partitions from which on there is enough for a large reply
+LARGE = 100_000  # partitions from which a reply counts as large
 
 
 @click.command()
@@ -71,7 +71,7 @@ def main(
             for found in _of_size(workload, measured, database, seconds):
                 (rows if isinstance(found, Row) else facts).append(found)  # type: ignore[arg-type]
                 tell(found)
-            report.write(output, about, rows, facts)  # so that a run that is stopped has not been for nothing
+            report.write(output, about, rows, facts)  # an interrupted run keeps its results
         console.rule("servers")
         for found in _of_servers(sides, theirs, database, folder, idle, seconds):
             if isinstance(found, Fact):
@@ -95,7 +95,7 @@ def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seco
 
 
 def _tolerant(found: Iterator[Row | Fact]) -> Iterator[Row | Fact]:
-    """What was found before something failed: the rest is still measured."""
+    """Yields results until an operation fails, so that the other operations are still measured."""
     try:
         yield from found
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told
@@ -115,8 +115,8 @@ def _of_servers(
 
 
 def _scraped(plain: Side, database: Postgres, folder: Path, seconds: float) -> Iterator[Fact]:
-    """A second server of the same database, with pages."""
-    workload = Workload(f"file:{folder}/seen", 3, COLUMNS, 1)  # a size that no rehearsal has
+    """Starts a second server on the same database, with metrics pages."""
+    workload = Workload(f"file:{folder}/seen", 3, COLUMNS, 1)  # a size that no other table has
     with closing(Connection(plain)) as connection:
         for request in workload.create():
             connection.call(request)

@@ -1,6 +1,5 @@
-"""What buckets cost and save: one table with 256 of them beside the same without, and Spark's own files.
-
-python -m tests.bench.buckets [rows]
+"""Costs and gains of buckets: a table with 256 buckets, the same table without, and files of Spark's own writer: python
+-m tests.bench.buckets [rows]
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TABLES = {
 
 
 def main() -> None:
-    """Writes the tables in turn, looks the same ids up in each, joins them with each other, and prints the medians."""
+    """Writes the tables in turn, looks up the same ids in each, joins the tables with each other, and prints medians."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000
     with session() as spark, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -43,7 +42,9 @@ def main() -> None:
 
 
 def prepared(spark: Any, folder: Path, size: int) -> Any:
-    """The rows in files, so that reading them costs every writer the same; about 100 bytes each, in no order."""
+    """Returns the rows in files, so that reading them costs every writer the same. Rows have about 100 bytes and no
+    order.
+    """
     noise = "sha2(cast(id AS STRING), 256)"
     ids = spark.range(size).selectExpr("hash(id) * 2147483647L + id AS id")
     rows = ids.selectExpr("id", f"substr({noise}, 1, 12) AS name", "rand(7) AS amount", f"{noise} AS note")
@@ -52,7 +53,7 @@ def prepared(spark: Any, folder: Path, size: int) -> Any:
 
 
 def writing(spark: Any, folder: Path, rows: Any, size: int) -> Table:
-    """Spark's own writer to a directory, then ours."""
+    """Writes with Spark's own writer to a directory, then with ours."""
     for name, clause in TABLES.items():
         spark.sql(
             f"CREATE TABLE {name} ({COLUMNS}) {clause} STORED AS PARQUET TBLPROPERTIES ('bucketing_version' = '2')"
@@ -72,7 +73,7 @@ def writing(spark: Any, folder: Path, rows: Any, size: int) -> Table:
 
 
 def looking_up(spark: Any, size: int) -> Table:
-    """SELECT … WHERE id = …, of ids that are there."""
+    """Runs SELECT … WHERE id = … for existing ids."""
     dice = random.Random(1)
     numbers = [dice.randrange(size) for _ in range(LOOK_UPS)]
     wanted = [
@@ -98,7 +99,7 @@ def looking_up(spark: Any, size: int) -> Table:
 
 
 def joining(spark: Any) -> Table:
-    """The two bucketed tables, by bucket and with a shuffle."""
+    """Joins the two bucketed tables, by bucket and with a shuffle."""
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
 
     def count(read: Callable[[Any], Any]) -> Callable[[], Any]:
@@ -113,7 +114,7 @@ def joining(spark: Any) -> Table:
 
 
 def in_turn(tasks: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The median of seconds that each takes; one after the other, so that what disturbs disturbs all."""
+    """Returns the median seconds of each action. The actions take turns, so that a disturbance affects all of them."""
     seconds: dict[str, Sequence[float]] = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():

@@ -1,6 +1,5 @@
-"""How long it takes to say what depends on what: 1,000 dependent tables and 10,000 base partitions.
-
-python -m tests.bench.dependencies
+"""Time of dependency queries, with 1,000 dependent tables and 10,000 base partitions: python -m
+tests.bench.dependencies
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ DEPENDENTS, PARTITIONS, BATCH = 1_000, 10_000, 1_000
 
 
 def main() -> None:
-    """Prints a line for each question, the fastest of five."""
+    """Prints a line for each query: the fastest of five runs."""
     with tempfile.TemporaryDirectory() as folder, EmbeddedPostgres(Path(folder) / "postgres") as postgres:
         runner.upgrade(postgres.url)
         with running(postgres.url, Path(folder)) as server, connected(server) as client:
@@ -35,7 +34,9 @@ def main() -> None:
 
 
 def make(client: Any) -> str:
-    """`wide`: all base partitions are of one day, and a thousand tables have it; `days`: ten for each of a thousand."""
+    """Creates `wide`, where a thousand tables depend on all base partitions of one day, and `days`, with ten partitions
+    for each of a thousand days.
+    """
     database = new_database(client)
     specs: dict[str, Callable[[int], list[str]]] = {
         "wide": lambda number: ["1", str(number)],
@@ -56,7 +57,7 @@ def make(client: Any) -> str:
 def report(
     question: str, client: Any, database: str, name: str, direction: int, values: list[str] | None = None
 ) -> None:
-    """Asks five times."""
+    """Runs the query five times."""
     times = []
     for _ in range(5):
         started = time.perf_counter()

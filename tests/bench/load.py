@@ -1,6 +1,7 @@
-"""Raw load: requests are encoded once and replies are taken as bytes, so that the server is timed, not the client.
+"""Raw load: requests are encoded once and replies are not decoded, so that the measured time is the server's.
 
-Each request is followed by a `getName` on the same connection: its reply, which is known, marks the end of the first.
+Each request is followed by a `getName` on the same connection. Its reply is known, and marks the end of the first
+reply.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from thrift_idl.gen.metastore import Metastore
 
 _MARK = 0x5EA1
 _PIECE = 1 << 20
-_RECORD = 1 << 14  # of TLS: no more comes at once, whatever room is made for it
+_RECORD = 1 << 14  # a TLS record: no read returns more, whatever the buffer
 
 
 class Address(Protocol):
-    """Where a server listens."""
+    """The address of a server."""
 
     @property
     def host(self) -> str: ...
@@ -36,7 +37,7 @@ class Address(Protocol):
 
 
 def encode(name: str, *arguments: Any, sequence: int = 1) -> bytes:
-    """The bytes of a call, as every client sends them."""
+    """Returns the bytes of a call, as all clients send them."""
     buffer = TMemoryBuffer()
     client = Metastore.Client(TBinaryProtocolAccelerated(buffer))
     client._seqid = sequence
@@ -45,7 +46,7 @@ def encode(name: str, *arguments: Any, sequence: int = 1) -> bytes:
 
 
 class Connection:
-    """One connection, one call after another."""
+    """A connection that makes one call after another."""
 
     def __init__(self, server: Address, tls: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection((server.host, server.port))
@@ -55,12 +56,12 @@ class Connection:
             self._socket = tls.wrap_socket(self._socket, server_hostname="localhost")
         self._mark = encode("getName", sequence=_MARK)
         self._socket.sendall(self._mark)
-        # Version, name and sequence id are 19 bytes, the field's header 3, the length of its text 4.
+        # Version, name and sequence id have 19 bytes, the field's header 3, the length of its text 4.
         head = self._exactly(26)
         self._tail = head + self._exactly(int.from_bytes(head[-4:], "big") + 1)
 
     def call(self, request: bytes) -> int:
-        """Sends a call; returns the size of its reply in bytes. Raises RuntimeError when it is an exception."""
+        """Makes a call. Returns the size of its reply in bytes. Raises RuntimeError if the reply is an exception."""
         self._socket.sendall(request + self._mark)
         start = last = self._piece()
         size = len(start)
@@ -92,7 +93,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Timing:
-    """Of many calls: how many a second, and how long one takes (milliseconds)."""
+    """Figures of many calls: calls a second, and milliseconds of one call."""
 
     per_second: float
     p50: float
@@ -101,14 +102,16 @@ class Timing:
 
 
 def timing(latencies: Sequence[float], elapsed: float) -> Timing:
-    """From seconds of each call, and of all together."""
+    """Returns the figures. `latencies`: seconds of each call. `elapsed`: seconds of all calls together."""
     ordered = sorted(latencies)
     p50, p99 = (1000 * ordered[int(len(ordered) * part)] for part in (0.5, 0.99))
     return Timing(len(ordered) / elapsed, p50, p99, len(ordered))
 
 
 def spread(server: Address, requests: Iterator[bytes], connections: int) -> Timing:
-    """Each of the requests once, over so many connections. Over one, the time to make requests is not counted."""
+    """Makes each request once, over several connections. With one connection, the time for making requests is not
+    counted.
+    """
     latencies: list[float] = []
     failures: list[Exception] = []
     turn, start = threading.Lock(), time.perf_counter()
@@ -136,7 +139,7 @@ def spread(server: Address, requests: Iterator[bytes], connections: int) -> Timi
 
 
 class Load:
-    """One request, again and again over some connections; measured in several rounds.
+    """One request, repeated over several connections, and measured in several rounds.
 
     `before` is called before each request, and not timed.
     """
@@ -151,7 +154,7 @@ class Load:
         tls: ssl.SSLContext | None = None,
         first: bytes | None = None,
     ) -> None:
-        """`first`: a call with which each connection begins."""
+        """`first`: the first call of each connection."""
         self._connections = [Connection(server, tls) for _ in range(connections)]
         for connection in self._connections if first else ():
             connection.call(first or b"")
@@ -162,7 +165,7 @@ class Load:
         self.reply_bytes = self._connections[0].call(request)
 
     def round(self, seconds: float, *, counts: bool = True) -> None:
-        """Calls for so long, at least once a connection; warms up only unless it `counts`."""
+        """Makes calls for this time, at least one on each connection. Without `counts`, the round only warms up."""
         latencies: list[float] = []
         start = time.perf_counter()
 
@@ -186,11 +189,11 @@ class Load:
 
     @property
     def calls(self) -> int:
-        """So many have been made, and counted."""
+        """Number of calls that were counted."""
         return len(self._latencies)
 
     def result(self) -> Timing:
-        """Of all rounds. Closes the connections."""
+        """Returns the figures of all rounds, and closes the connections."""
         for connection in self._connections:
             connection.close()
         return timing(self._latencies, self._elapsed)

@@ -1,6 +1,5 @@
-"""The measurements. Sides take turns, operation by operation, so that what else the machine does hits both.
-
-What the other side cannot do, or not in time, is left out for it.
+"""The measurements. The servers take turns, operation by operation, so that other work on the machine affects both.
+Operations that the other server does not support, or not in time, are measured for ours only.
 """
 
 from __future__ import annotations
@@ -18,31 +17,31 @@ from tests.bench.servers import Postgres, Side
 from tests.bench.workload import Workload
 
 ROUNDS = 3
-_LISTENING = 0.005  # seconds between two looks at a worker's memory
-_MANY = 100_000  # partitions from which on two connections add them
-_SLOW = 2_000  # partitions up to which the other side is asked to change all of them in one call
+_LISTENING = 0.005  # seconds between two samples of a worker's memory
+_MANY = 100_000  # partitions from which two connections add them
+_SLOW = 2_000  # partitions up to which the other server is asked to change all of them in one call
 _SLOW_CALLS = ("alter_table, CASCADE", "drop_table")
 
 
 @dataclass
 class Row:
-    """One operation at one size, on each side that was measured."""
+    """One operation at one size, on each server that was measured."""
 
     operation: str
     partitions: int
     timings: dict[str, Timing] = field(default_factory=dict)
     statements: dict[str, int] = field(default_factory=dict)  # of one call
-    cpu: dict[str, float] = field(default_factory=dict)  # ms of one call in the server; PostgreSQL's are its own
+    cpu: dict[str, float] = field(default_factory=dict)  # ms of one call, without PostgreSQL
     reply_bytes: int = 0
-    units: int = 1  # what one call does; `rate` counts these
+    units: int = 1  # partitions of one call; `rate` counts these
 
     def rate(self, side: str) -> float | None:
-        """Calls, or written partitions, a second."""
+        """Returns calls, or written partitions, a second."""
         return self.timings[side].per_second * self.units if side in self.timings else None
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast ours is."""
+        """Returns our rate as a multiple of theirs."""
         ours, theirs = self.rate("ours"), self.rate("theirs")
         return ours / theirs if ours and theirs else None
 
@@ -57,7 +56,7 @@ class Fact:
 
 
 def fill(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iterator[Row | Fact]:
-    """Makes the table and adds all partitions, on one side after the other."""
+    """Creates the table and adds all partitions, on one server after the other."""
     connections = 2 if workload.partitions > _MANY else 1
     row = Row(f"add_partitions, {workload.batch:,} a call", workload.partitions, units=workload.batch)
     sizes: dict[str, float] = {}
@@ -79,26 +78,26 @@ def fill(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Itera
 
 
 def read(workload: Workload, sides: Sequence[Side], postgres: Postgres, seconds: float) -> Iterator[Row]:
-    """Calls that change nothing."""
+    """Measures calls that change nothing."""
     for operation, (request, connections) in workload.reads().items():
         row = Row(operation, workload.partitions)
         try:
             yield _interleaved(row, request, connections, sides, postgres, seconds)
-        except (RuntimeError, OSError, EOFError):  # theirs gives up now and then on a busy machine
+        except (RuntimeError, OSError, EOFError):  # Hive's server sometimes fails on a busy machine
             yield _interleaved(row, request, connections, sides[:1], postgres, seconds)
 
 
 def read_changed(workload: Workload, sides: Sequence[Side], postgres: Postgres, seconds: float) -> Iterator[Row]:
-    """Calls that change nothing, each after one that does, which is not timed."""
+    """Measures calls that change nothing, each after a call that changes something and is not timed."""
     for operation, (change, request) in workload.changed_reads().items():
         row = Row(operation, workload.partitions)
         _interleaved(row, request, 1, sides, postgres, seconds, change)
-        row.cpu = {}  # that of the changes is in it
+        row.cpu = {}  # it includes the processor time of the changes
         yield row
 
 
 def plan(workload: Workload, ours: Side, postgres: Postgres, seconds: float) -> Iterator[Row]:
-    """Planning a scan of one partition and one skewed value: only ours can."""
+    """Measures the planning of a scan of one partition and one skewed value. Only our server has this call."""
     with closing(Connection(ours)) as connection:
         connection.call(workload.skew())
     row = Row("plan_scan, 1 partition, skewed", workload.partitions)
@@ -106,10 +105,10 @@ def plan(workload: Workload, ours: Side, postgres: Postgres, seconds: float) -> 
 
 
 def write(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iterator[Row]:
-    """Calls that can be made once; the last drops the table.
+    """Measures calls that can be made once; the last one drops the table.
 
-    Each side makes them first for a small table, over the same connection: there, both are warmed up, and statements
-    are counted, which PostgreSQL must write to its log for that.
+    Each server first makes them for a small table over the same connection. This warms up both, and counts the
+    statements, for which PostgreSQL must log them.
     """
     small = replace(workload, partitions=workload.partitions // 500, batch=max(1, workload.partitions // 1_000))
     with ExitStack() as stack:
@@ -130,7 +129,7 @@ def write(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iter
 
 
 def _rehearsed(workload: Workload, side: Side, connection: Connection, postgres: Postgres) -> list[int]:
-    """Makes a table and then all writes; what each of those sends to the database, if it is ours: theirs sends
+    """Creates a table and makes all writes. Returns the number of statements of each, on our server: Hive's sends
     thousands.
     """
     for request in (*workload.create(), *workload.add()):
@@ -148,7 +147,7 @@ def _rehearsed(workload: Workload, side: Side, connection: Connection, postgres:
 
 @contextmanager
 def peak(side: Side, found: list[float]) -> Iterator[None]:
-    """Puts into `found` by how much (MB) the largest worker grew, at most, while the block ran."""
+    """Puts into `found` the largest growth (MB) of the largest worker while the block ran."""
     before, most, done = side.memory(), 0.0, threading.Event()
 
     def watch() -> None:
@@ -167,7 +166,7 @@ def peak(side: Side, found: list[float]) -> Iterator[None]:
 
 
 def large_reply(workload: Workload, ours: Side) -> Iterator[Fact]:
-    """Memory that a reply of some hundred megabytes takes while it is sent."""
+    """Measures the memory of sending a reply of some hundred megabytes."""
     grown: list[float] = []
     with closing(Connection(ours)) as connection, peak(ours, grown):
         size = connection.call(workload.large_reply())
@@ -175,7 +174,9 @@ def large_reply(workload: Workload, ours: Side) -> Iterator[Fact]:
 
 
 def idle(ours: Side, request: bytes, connections: int, seconds: float) -> Iterator[Fact]:
-    """The p99 of 16 busy connections, and a call's processor time, beside so many idle ones; as multiples of alone."""
+    """Measures the p99 of 16 busy connections, and a call's processor time, beside many idle connections, as multiples
+    of the figures without idle ones.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     loads = {beside: Load(ours, request, 16) for beside in (False, True)}
@@ -203,7 +204,9 @@ def idle(ours: Side, request: bytes, connections: int, seconds: float) -> Iterat
 
 
 def scraped(plain: Side, seen: Side, page: str, request: bytes, seconds: float) -> Iterator[Fact]:
-    """What a call costs a server with pages, one of which is read each second, as a multiple of one without pages."""
+    """Measures a call's processor time in a server whose metrics page is read each second, as a multiple of one without
+    pages.
+    """
     loads = {side.name: Load(side, request, 16) for side in (plain, seen)}
     used = dict.fromkeys(loads, 0.0)
     ended = threading.Event()
@@ -216,7 +219,7 @@ def scraped(plain: Side, seen: Side, page: str, request: bytes, seconds: float) 
     scraper = threading.Thread(target=scrape)
     scraper.start()
     try:
-        for number in range(2 * ROUNDS + 2):  # by turns, and the first two to warm up
+        for number in range(2 * ROUNDS + 2):  # by turns; the first two rounds warm up
             for side in (plain, seen) if number % 2 else (seen, plain):
                 before = side.cpu()
                 loads[side.name].round(seconds, counts=number > 1)
@@ -256,7 +259,7 @@ def _interleaved(
 
 
 def _statements(side: Side, request: bytes, postgres: Postgres, change: bytes | None) -> int:
-    """What one call sends to the database; the least of three, as timers send some, too, over other connections."""
+    """Returns the number of statements of one call: the smallest of three counts, because timers send statements, too."""
     counts: list[int] = []
     if side.database is None:
         return 0

@@ -1,7 +1,8 @@
 """Damaged handshakes by the million: through the code of one connection, and through the sockets of a running server.
 
-Every method of authentication is on, and each kind of client is seen to come in before it is damaged. Counted is what
-must not be: errors that no client is told of, somebody who is let in, and what stays behind of files, threads, memory.
+All authentication methods are on, and each kind of client first logs in undamaged. Counted are forbidden outcomes:
+errors that are not sent to the client, clients that are accepted although damaged, and leaked files, threads and
+memory.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ from tests.wire.transport.messages import call
 
 BATCH: Final = 10_000
 AT_ONCE: Final = 8
-PARTS: Final = 10  # after each of which the server is looked at
-SHOWN: Final = 10  # of what must not be
-PATIENCE: Final = 20.0  # seconds in which a server has hung up on who has left
+PARTS: Final = 10  # number of clients after which the server is checked
+SHOWN: Final = 10  # number of forbidden outcomes that are listed
+PATIENCE: Final = 20.0  # seconds until a server must have closed the connection of a client that left
 USER, PASS = "alice", "secret"
 IDENTIFIER: Final = Identifier(USER, "", "", 1, 2, 3).encoded()
 NO_TOKEN: Final = token_text(IDENTIFIER, b"password")
@@ -63,7 +64,7 @@ USUAL: Final = 6
 
 @dataclass
 class Found:
-    """What was counted: clients by kind, how many of them were let in damaged, and what must not be."""
+    """The counts: clients by kind, how many damaged ones were accepted, and forbidden outcomes."""
 
     clients: Counter[str] = field(default_factory=Counter)
     let_in: int = 0
@@ -71,7 +72,7 @@ class Found:
 
 
 class Clients:
-    """Who comes, by kind: what it says undamaged, and of how many messages one may be damaged."""
+    """The kinds of clients: the messages that each sends undamaged, and how many of them may be damaged."""
 
     def __init__(self, authority: Authority, token: str, bearer: str, *, kerberos: bool) -> None:
         trusting = ssl.create_default_context(cafile=str(authority.pem))
@@ -93,7 +94,7 @@ class Clients:
         self._drawn = [name for name in names for _ in range(COSTLY.get(name, USUAL))]
 
     def damaged(self, choose: random.Random) -> tuple[str, Talk]:
-        """Draws a kind, and one client of it, which says one thing damaged."""
+        """Draws a kind and one client of it that sends one damaged message."""
         kind = choose.choice(self._drawn)
         if kind in self.of_nobody:
             return kind, damaged(say(self.of_nobody[kind]), choose, 0)
@@ -106,7 +107,7 @@ class Clients:
 def partial_tls(
     trusting: ssl.SSLContext, kinds: Sequence[tuple[Callable[[], Talk], int]]
 ) -> Callable[[random.Random], Talk]:
-    """Returns what makes clients that are damaged inside TLS."""
+    """Returns a function that makes clients that are damaged inside TLS."""
 
     def draw(choose: random.Random) -> Talk:
         client, messages = choose.choice(kinds)
@@ -116,7 +117,7 @@ def partial_tls(
 
 
 def settings_of(folder: Path, issuer: Issuer, keytab: str | None) -> dict[str, str]:
-    """Returns, as options of the server, every method that there is, also without TLS."""
+    """Returns options of the server that enable all methods, also without TLS."""
     methods = [PASSWORD, JWT, TOKEN, *([KERBEROS] if keytab else [])]
     return {
         "authentication": ",".join(methods),
@@ -136,9 +137,9 @@ def bearer_of(issuer: Issuer) -> str:
 def in_process(
     count: int, seed: int, authority: Authority, certificate: Certificate, issuer: Issuer, options: dict[str, str]
 ) -> Found:
-    """Opens `count` connections with a server's authenticator and dispatcher; reports what leaks."""
+    """Opens `count` connections with a server's authenticator and dispatcher; reports leaks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "_COST", 2)  # else nine tenths of the time would be theirs
+        patch.setattr(passwords, "_COST", 2)  # scrypt would take nine tenths of the time
         passwords.PasswordFile(Path(options["password_file"])).add(USER, PASS)
         authenticator = make_authenticator(
             Settings.load({}, {f"{PREFIX}{k.upper()}": v for k, v in options.items()}), _secret
@@ -186,7 +187,7 @@ def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener]
 
 
 def _sessions() -> Callable[..., Any]:
-    """Returns what opens sessions as a server does, with handlers that do nothing."""
+    """Returns a function that opens sessions as a server does, with handlers that do nothing."""
     domains = {method.domain for method in served().values()}
     dispatcher = Dispatcher(served(), dict.fromkeys(domains, _Nothing()), CallRecords(10.0))
     return lambda peer, identity=None, *form, **more: dispatcher.open_session(
@@ -195,7 +196,7 @@ def _sessions() -> Callable[..., Any]:
 
 
 class _Nothing:
-    """Has every method."""
+    """Implements every method."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_: None
@@ -209,7 +210,7 @@ def _secret(identifier: bytes) -> tuple[bytes, Identity]:
 
 @contextmanager
 def _surprises(found: Found) -> Iterator[None]:
-    """Counts as wrong what is logged as an error, or with one."""
+    """Counts logged errors, and log records with an exception, as forbidden."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -230,7 +231,7 @@ def _surprises(found: Found) -> Iterator[None]:
 
 
 def through_sockets(count: int, seed: int, side: Side, clients: Clients, log: Path) -> Found:
-    """Has so many visit a running server, eight at once; tells what it has before and after."""
+    """Makes clients visit a running server, eight at a time. Reports what the server holds before and after."""
     found = Found()
     workers = [worker for worker in side.workers() if worker.num_threads() > 1] or side.workers()
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -240,7 +241,7 @@ def through_sockets(count: int, seed: int, side: Side, clients: Clients, log: Pa
             begun = time.perf_counter()
             list(pool.map(lambda n: _one(side, clients, random.Random(f"{seed} {n}"), found), range(begin, end)))
             rate = (end - begin) / (time.perf_counter() - begun)
-            time.sleep(2.0)  # what was hung up on is noticed
+            time.sleep(2.0)  # time for the server to notice closed connections
             click.echo(f"    {end:9,}: {rate:5.0f} a second; the server has {_figures(workers)}")
     found.wrong += [f"worker {worker.pid} died" for worker in workers if not worker.is_running()]
     shut_out = [kind for kind, (client, _) in clients.kinds.items() if not _comes_in(side, kind, client())]
@@ -261,20 +262,20 @@ def _one(side: Side, clients: Clients, choose: random.Random, found: Found) -> N
     except TimeoutError:
         wrong = f"{kind}: the server said nothing for {PATIENCE:g} s, and did not hang up"
     except OSError:
-        pass  # it hung up before all was said
+        pass  # the server closed the connection before the client had sent everything
     with _COUNTING:
         found.clients[kind] += 1
         found.wrong += [wrong] if wrong else []
 
 
 def _comes_in(side: Side, kind: str, talk: Talk) -> bool:
-    """Tells whether a client is answered; what is encrypted can be told from a refusal by its length alone."""
+    """Tells whether a client got an answer. An encrypted answer differs from a rejection by its length alone."""
     heard = _visit(side, talk)
     return b"getOption" in heard or (kind in COSTLY and len(heard) > 50 and heard[:1] != b"\x03")
 
 
 def _visit(side: Side, talk: Talk) -> bytes:
-    """Speaks until the client has said all; returns what it heard last."""
+    """Sends all messages of the client. Returns the last reply."""
     with socket.create_connection((side.host, side.port), PATIENCE) as sock:
         said, heard = next(talk, b""), b""
         while said:
@@ -301,13 +302,13 @@ def _figures(processes: Sequence[psutil.Process]) -> str:
 
 
 def token_of(side: Side) -> str:
-    """Returns a delegation token, by the ticket that the process has."""
+    """Returns a delegation token, obtained with the Kerberos ticket of this process."""
     with connect(f"thrift://localhost:{side.port}", credentials=Credentials(kerberos="hive")) as client:
         return str(client.methods.get_delegation_token(USER, USER))
 
 
 def tell(what: str, found: Found) -> None:
-    """Prints what was counted."""
+    """Prints the counts."""
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.clients.items()))
     click.echo(f"{sum(found.clients.values()):,} {what}: {kinds}")
     click.echo(

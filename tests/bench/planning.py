@@ -1,5 +1,4 @@
-"""What Spark spends on planning and scanning: our session beside Spark's own Hive catalog, on one server of ours.
-
+"""Time that Spark spends on planning and scanning: our session beside Spark's own Hive catalog, on one of our servers:
 python -m tests.bench.planning [partitions]
 """
 
@@ -26,13 +25,13 @@ from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import columns, descriptor, new_database, partition, table
 
 HOURS, BATCH = 100, 1_000
-WARM, ROUNDS, ENOUGH = 2, 7, 25.0  # rounds before those that count, these, and the seconds after which three of them do
+WARM, ROUNDS, ENOUGH = 2, 7, 25.0  # warm-up rounds, counted rounds, and the seconds after which three rounds are enough
 KEYS = [("ds", "string"), ("hr", "int")]
 COLUMNS = columns(("a", "int"), ("x", "string"), *((f"c{number}", "string") for number in range(38)))
 STATISTICS = {"numFiles": "3", "numRows": "1000000", "totalSize": "123456789", "transient_lastDdlTime": "1704067200"}
 DAY = "2024-01-05"
-# Each needs the same 10 partitions. Of the first three, Spark hands all to any metastore; of the fourth, `hr < 10`, for
-# it casts ds to a date; of the last two, nothing.
+# Each query needs the same 10 partitions. Spark sends the whole filter of the first three to any metastore; of the
+# fourth it sends `hr < 10`, because it casts ds to a date; of the last two, nothing.
 QUESTIONS = {
     "ds = '…' AND hr < 10": f"ds = '{DAY}' AND hr < 10",
     "ds = '…' AND hr IN (0 … 9)": f"ds = '{DAY}' AND hr IN ({', '.join(map(str, range(10)))})",
@@ -56,7 +55,7 @@ SETTINGS = {
 
 
 def main() -> None:
-    """Fills the tables, lets the sessions answer in turn, and prints the medians."""
+    """Fills the tables, lets the sessions run the queries in turn, and prints the medians."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -72,7 +71,7 @@ def main() -> None:
 
 
 def _fill(server: Server, folder: Path, size: int) -> dict[str, str]:
-    """Three tables: the large one, one of 1,000 partitions alike, and one with files in each partition."""
+    """Creates three tables: the large one, a similar one of 1,000 partitions, and one with files in each partition."""
     with connected(server) as client:
         database = new_database(client)
         for name, partitions in (("large", size), ("small", BATCH), ("scanned", SCANNED)):
@@ -117,7 +116,7 @@ def _write(path: Path) -> None:
 
 
 def _child(request: Mapping[str, Any]) -> Any:
-    """In a process of its own: what it has loaded and holds in memory is then its own, too."""
+    """Runs in its own process, so that it loads and allocates only its own classes and objects."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.bench.planning", "--child", json.dumps(request)],
         check=True, stdout=subprocess.PIPE, text=True,
@@ -126,7 +125,7 @@ def _child(request: Mapping[str, Any]) -> Any:
 
 
 def _measure(request: Mapping[str, Any]) -> Any:
-    """Of the first query in a JVM its seconds; of warm ones all medians, by what is measured and side."""
+    """Returns the seconds of the first query in a JVM; of warm queries, all medians by measure and session."""
     spark = spark_client.session(request["uri"], master="local[2]", warehouse=request["folder"], conf=SETTINGS)
     spark.sparkContext.setLogLevel("ERROR")
     names, folder = request["names"], f"{request['folder']}/scanned"
@@ -153,14 +152,14 @@ def _measure(request: Mapping[str, Any]) -> Any:
 
 
 def _own(spark: SparkSession) -> SparkSession:
-    """A session on Spark's own Hive catalog in the same JVM, without anything of ours."""
+    """Returns a session on Spark's own Hive catalog in the same JVM, without our library."""
     context = spark.sparkContext
     java = context._jvm.org.apache.spark.sql.classic.SparkSession(context._jsc.sc(), {})
     return SparkSession(context, java)
 
 
 def _plan(spark: SparkSession, name: str, condition: str) -> Any:
-    """From the text to the list of files; runs nothing."""
+    """Plans a query from its text to the list of files. Runs nothing."""
     frame = spark.sql(f"SELECT * FROM {name} WHERE {condition}")
     scans = [node for node in _nodes(frame._jdf.queryExecution().sparkPlan()) if node.nodeName().startswith("Scan")]
     files = sum(int(scan.selectedPartitions().totalNumberOfFiles()) for scan in scans)
@@ -186,7 +185,7 @@ def _seconds(run: Callable[[], Any]) -> float:
 
 
 def _in_turn(runs: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
-    """The median seconds of each; each round runs all of them, and the first ones are not counted."""
+    """Returns the median seconds of each query. Each round runs all of them; the first rounds are not counted."""
     times: dict[str, list[float]] = {side: [] for side in runs}
     begun = time.perf_counter()
     for done in range(WARM + ROUNDS):
@@ -198,7 +197,7 @@ def _in_turn(runs: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def _live(spark: SparkSession) -> int:
-    """Bytes that the garbage collector leaves."""
+    """Returns the bytes of the heap after a garbage collection."""
     for _ in range(3):
         spark._jvm.System.gc()
     return _occupied(spark)
@@ -210,9 +209,9 @@ def _occupied(spark: SparkSession) -> int:
 
 
 def _held(spark: SparkSession, name: str) -> float:
-    """MB that the plans of all questions hold while their queries are kept, as the driver keeps running ones."""
+    """Returns the MB that all plans hold while their queries are kept, as the driver keeps running ones."""
     for condition in QUESTIONS.values():
-        _plan(spark, name, condition)  # fills what is held anyway
+        _plan(spark, name, condition)  # fills caches that are kept anyway
     before = _live(spark)
     kept = [_plan(spark, name, condition) for condition in QUESTIONS.values()]
     held = _live(spark) - before
@@ -221,14 +220,14 @@ def _held(spark: SparkSession, name: str) -> float:
 
 
 def _used(spark: SparkSession, name: str) -> float:
-    """MB that planning the last question takes from the heap; more, where the collector has run meanwhile."""
+    """Returns the MB of heap that planning the last query takes. A garbage collection meanwhile distorts it."""
     before = _live(spark)
     _plan(spark, name, list(QUESTIONS.values())[-1])
     return (_occupied(spark) - before) / 1e6
 
 
 def _show(size: int, first: Mapping[str, float], measured: Mapping[str, Mapping[str, float]]) -> None:
-    """As Markdown, for docs/benchmarks.md."""
+    """Returns the table for docs/benchmarks.md in Markdown."""
     lines = [["10 of " + f"{size:,} partitions", OURS, OWN, FALLBACK, "own / ours"], ["---", *["--:"] * 4]]
 
     def add(what: str, sides: Mapping[str, float], scale: float, form: str) -> None:

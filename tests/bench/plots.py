@@ -1,4 +1,4 @@
-"""Two pictures of what `make bench` wrote: `python -m tests.bench.plots docs` draws them anew from docs/bench.json."""
+"""Two plots of the results of `make bench`: `python -m tests.bench.plots docs` draws them again from docs/bench.json."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw(folder: Path) -> None:
 
 
 def throughput(operations: Sequence[Operation], path: Path) -> None:
-    """Rates of both sides at the smallest size, as bars, with how many times ours is Hive's."""
+    """Draws the rates of both servers at the smallest size as bars, with our rate as a multiple of Hive's."""
     size = min(operation["partitions"] for operation in operations)
     shown = [operation for operation in operations if operation["partitions"] == size]
     figure, axes = pyplot.subplots(figsize=(9, 0.45 * len(shown) + 1.2))
@@ -50,7 +50,7 @@ def throughput(operations: Sequence[Operation], path: Path) -> None:
 
 
 def growth(operations: Sequence[Operation], path: Path) -> None:
-    """One small picture for each operation: ms a call (p50) by the number of partitions, ours beside Hive's."""
+    """Draws one small plot for each operation: ms of a call (p50) by the number of partitions, ours beside Hive's."""
     names = list(dict.fromkeys(operation["operation"] for operation in operations))
     sizes = sorted({operation["partitions"] for operation in operations})
     rows = math.ceil(len(names) / COLUMNS)
@@ -87,7 +87,7 @@ def _panel(axes: Axes, name: str, operations: Iterable[Operation], sizes: Sequen
             )
             highest, lowest = max(highest or 0, milliseconds), min(lowest or math.inf, milliseconds)
     middle = math.sqrt((highest or 1) * (lowest or 1))
-    span = max(math.sqrt((highest or 1) / (lowest or 1)), 10)  # two decades at least: noise is not to look like growth
+    span = max(math.sqrt((highest or 1) / (lowest or 1)), 10)
     axes.set(xscale="log", yscale="log", ylim=(middle / span / 2, middle * span * 3))
     axes.set_xlim(sizes[0] / 2.5, sizes[-1] * 2.5)
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7)

@@ -1,8 +1,8 @@
 """Processor time of single calls, ours beside Hive's: python -m tests.bench.processor [--calls 500] [--rounds 12].
 
-Both servers use databases of one PostgreSQL. Each has one connection, over which it gets the same call again and again,
-in rounds by turns. The time is that of the server's processes, without PostgreSQL, so that other work on the machine
-changes it little; the median of the rounds is printed.
+Both servers use databases of one PostgreSQL. Each has one connection, on which one call is repeated in rounds, by
+turns. The time is that of the server's processes without PostgreSQL, so that other work on the machine has little
+effect; the median of the rounds is printed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def processor_time(side: Side) -> float:
 
 
 class Repeat:
-    """One connection on which one call is repeated. Its replies all have the same size."""
+    """A connection on which one call is repeated. All of its replies have the same size."""
 
     def __init__(self, side: Side, request: bytes) -> None:
         with closing(Connection(side)) as connection:
@@ -86,7 +86,7 @@ class Repeat:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def call(self, times: int) -> None:
-        """Makes the call so often, one after the other."""
+        """Makes the call this many times."""
         for _ in range(times):
             self._socket.sendall(self._request)
             left = self._size

@@ -1,6 +1,6 @@
-"""Where the processor time of the hottest calls goes, in the server itself: python -m tests.bench.profile.
+"""Profile of the processor time of the most frequent calls, inside the server: python -m tests.bench.profile.
 
-Run from the root of a checkout it profiles that version, so that two can be compared.
+Run it from the root of a checkout to profile that version.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REPEATED = 300
 @click.option("--partitions", default=5_000, show_default=True, help="Of the table.")
 @click.option("--lines", default=12, show_default=True, help="Functions shown of each call.")
 def main(partitions: int, lines: int) -> None:
-    """Profiles get_table, one day by filter, and adding partitions a thousand a call."""
+    """Profiles get_table, one day by filter, and adding 1,000 partitions in one call."""
     logging.basicConfig(level=logging.INFO, filename=os.devnull)  # as in the server, calls are logged
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # PostgreSQL may run as another user

@@ -1,4 +1,4 @@
-"""What was measured: a line each as it comes, then tables, JSON and Markdown."""
+"""The results: a line for each as it is measured, then tables, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.bench import plots
 from tests.bench.load import Timing
 from tests.bench.measures import Fact, Row
 
-# How many times as fast as the real metastore an operation is to be, by the beginning of its name.
+# Targets: our rate as a multiple of Hive's, by the beginning of the operation's name.
 TARGETS = {
     "get_table, 16": 5,
     "get_partitions, all": 10,
@@ -29,7 +29,7 @@ TARGETS = {
     "alter_partitions": 50,
     "drop_partitions": 50,
 }
-# At most so many milliseconds a call (p50), by the beginning of the operation's name and the number of partitions.
+# Targets: milliseconds of a call (p50), by the beginning of the operation's name and the number of partitions.
 LATENCIES = {
     ("alter_table, CASCADE", 100_000): 2_000,
     ("drop_table", 100_000): 2_000,
@@ -44,7 +44,7 @@ LIMITS = {
 
 
 def machine(postgres: str, theirs: str) -> dict[str, Any]:
-    """What it was measured on."""
+    """Describes the machine."""
     return {
         "date": date.today().isoformat(),  # noqa: DTZ011 - the day here
         "cores": os.cpu_count(),
@@ -56,7 +56,7 @@ def machine(postgres: str, theirs: str) -> dict[str, Any]:
 
 
 def heading(about: dict[str, Any]) -> str:
-    """The machine in one line."""
+    """Describes the machine in one line."""
     return (
         f"{about['cores']} cores, load {about['load']}, Python {about['python']}, PostgreSQL {about['postgresql']}; "
         f"beside ours: {about['theirs']}"
@@ -64,7 +64,7 @@ def heading(about: dict[str, Any]) -> str:
 
 
 def line(found: Row | Fact) -> str:
-    """One result, as it is printed while the others are still measured."""
+    """Returns one result as a line, printed while others are still measured."""
     if isinstance(found, Fact):
         values = [f"{_name(side)} {value:,.2f}" for side, value in found.values.items()]
         return f"{found.name}, {found.unit}: {', '.join(values)}"
@@ -74,7 +74,7 @@ def line(found: Row | Fact) -> str:
 
 
 def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None:
-    """Rates are calls, or written partitions, a second; times milliseconds."""
+    """Prints the tables. Rates are calls, or written partitions, a second; times are milliseconds."""
     grid = Table(
         "operation", "partitions", title="calls, or written partitions, a second; p50, p99, cpu of a call in ms"
     )
@@ -93,7 +93,7 @@ def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None
 
 
 def write(folder: Path, about: dict[str, Any], rows: Sequence[Row], facts: Sequence[Fact]) -> None:
-    """bench.json (everything), bench.md (the tables, for documents), throughput.png and growth.png."""
+    """Writes bench.json (everything), bench.md (the tables, for documents), throughput.png and growth.png."""
     content = {"machine": about, "operations": [asdict(row) for row in rows], "figures": [asdict(f) for f in facts]}
     (folder / "bench.json").write_text(json.dumps(content, indent=1))
     (folder / "bench.md").write_text("\n".join(_markdown(rows, facts)) + "\n")

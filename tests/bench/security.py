@@ -1,7 +1,7 @@
-"""What TLS, rights and Kerberos cost: python -m tests.bench.security [--calls] [--seconds 0.5] [--rounds 12].
+"""Cost of TLS, authorization and Kerberos: python -m tests.bench.security [--calls] [--seconds 0.5] [--rounds 12].
 
-Servers of one database in turn; processor time is that of their processes, which other work on the machine changes
-little. With --handshakes 1000000: what so many damaged handshakes leave behind, instead.
+Servers of one database take turns. Processor time is that of their processes, on which other work on the machine has
+little effect. With --handshakes 1000000, it instead checks what damaged handshakes leave behind.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def main(
     *,
     only_calls: bool,
 ) -> None:
-    """Measures all of it."""
+    """Runs all measurements."""
     if context.invoked_subcommand:
         return
     if damaged is not None:
@@ -99,7 +99,7 @@ def main(
 
 
 def _damaged(count: int, sockets: int, seed: int) -> int:
-    """Returns 1 where something was found that must not be."""
+    """Returns the exit status: 1 if a forbidden outcome was found."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
@@ -128,7 +128,7 @@ def _damaged(count: int, sockets: int, seed: int) -> int:
 
 
 def _realm(stack: ExitStack) -> str | None:
-    """Has this process belong to a realm, with alice's ticket; returns the server's keytab. None: there is no KDC."""
+    """Joins this process to a realm, with alice's ticket. Returns the server's keytab, or None without a KDC."""
     try:
         found = stack.enter_context(running_realm())
     except pytest.skip.Exception as reason:
@@ -147,7 +147,7 @@ def _realm(stack: ExitStack) -> str | None:
 @click.argument("port", type=int)
 @click.argument("authority", type=click.Path(path_type=Path))
 def handshakes(host: str, port: int, authority: Path) -> None:
-    """Resumes a session again and again until standard input ends; tells how often a second."""
+    """Resumes a TLS session again and again until standard input ends. Prints how often a second."""
     context = ssl.create_default_context(cafile=str(authority))
     with context.wrap_socket(socket.create_connection((host, port)), server_hostname="localhost") as first:
         first.sendall(encode("getName"))
@@ -180,7 +180,7 @@ def handshakes(host: str, port: int, authority: Path) -> None:
 @main.command()
 @click.argument("share", type=float)
 def burn(share: float) -> None:
-    """Takes this share of a core until standard input ends."""
+    """Uses this share of a core until standard input ends."""
     threading.Thread(target=_burn, args=(share,), daemon=True).start()
     click.echo("ready")
     sys.stdin.readline()
@@ -214,7 +214,7 @@ def _busy(
     rounds: int,
     numbers: Sequence[int],
 ) -> None:
-    """Tells what a call costs over so many connections: medians, and between which values half of the rounds lie."""
+    """Prints the cost of a call over this number of connections: medians and quartiles."""
     for connections in numbers:
         loads = {
             kind: Load(side, request, connections, tls=tls if kind == TLS else None, first=WHO)
@@ -236,13 +236,13 @@ def _busy(
 
 
 def _beside(these: Sequence[float], those: Sequence[float]) -> str:
-    """The median of the ratios of neighbours, and the quartiles."""
+    """Returns the median and the quartiles of the ratios of neighbouring rounds."""
     low, middle, high = quantiles([a / b for a, b in zip(these, those, strict=True)], n=4)
     return f"{middle:.3f} ({low:.2f} to {high:.2f})"
 
 
 def _round(side: Side, load: Load, seconds: float) -> tuple[float, float]:
-    """Returns the processor time of a call, s, and calls a second."""
+    """Returns the processor time of a call in seconds, and calls a second."""
     begun, before, done = time.perf_counter(), _cpu(side), load.calls
     load.round(seconds)
     calls = load.calls - done
@@ -250,12 +250,12 @@ def _round(side: Side, load: Load, seconds: float) -> tuple[float, float]:
 
 
 def _cpu(side: Side) -> float:
-    """Seconds of processor time, to the nanosecond (Linux: the clock of a process by its number)."""
+    """Returns the seconds of processor time, to the nanosecond (Linux: the clock of a process by its id)."""
     return sum(_seconds(each.pid) for each in side.workers())
 
 
 def _large(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext) -> None:
-    """Tells how long the large reply takes."""
+    """Prints the time of the large reply."""
     took: dict[str, list[float]] = {PLAIN: [], TLS: []}
     used: dict[str, list[float]] = {PLAIN: [], TLS: []}
     for number in range(REPLIES + 1):
@@ -274,8 +274,9 @@ def _large(sides: Mapping[str, Side], request: bytes, tls: ssl.SSLContext) -> No
 
 
 def _beside_handshakes(side: Side, request: bytes, authority: Authority, seconds: float) -> None:
-    """Tells how much slower 16 busy connections are beside resumed handshakes, and beside a process that makes none
-    and takes as much of the processor as who makes them."""
+    """Prints how much slower 16 busy connections are beside resumed handshakes, and beside a process that makes no
+    handshakes and uses as much processor time as the clients that do.
+    """
     make = [sys.executable, "-m", "tests.bench.security", "handshakes", side.host, str(side.port), str(authority.pem)]
     with _running(make) as asked:
         before = _cpu(side)
@@ -321,7 +322,7 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout
-        process.stdout.readline()  # it is at work
+        process.stdout.readline()  # it is running
         try:
             yield process
         finally:
@@ -329,7 +330,7 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def _kerberos(database: Postgres, folder: Path, request: bytes) -> None:
-    """Tells how fast the large reply comes wrapped, beside what wrapping alone takes."""
+    """Prints the transfer rate of the large reply with SASL protection, and of the protection alone."""
     with ExitStack() as stack:
         keytab = _realm(stack)
         if keytab is None:
@@ -345,7 +346,7 @@ def _kerberos(database: Postgres, folder: Path, request: bytes) -> None:
 
 
 def _wrapped(side: Side, request: bytes) -> float:
-    """Takes the large reply as it is sent, wrapped; returns MB a second."""
+    """Reads the large reply with its protection. Returns MB a second."""
     bare = TBufferedTransport(TSocket("localhost", side.port), _PIECE)
     bare.open()
     sasl = SaslTransport(bare, Gssapi("hive@localhost"))
@@ -354,7 +355,7 @@ def _wrapped(side: Side, request: bytes) -> float:
         sasl.write(request + encode("getName"))
         begun, size, piece = time.perf_counter(), 0, _PIECE
         sasl.flush()
-        while piece > _SMALL or size < _PIECE:  # the answer to the second call ends the first's
+        while piece > _SMALL or size < _PIECE:  # the reply to the second call ends the first reply
             piece = int.from_bytes(bare.readAll(4), "big")
             size += len(bare.readAll(piece))
         return size / 1e6 / (time.perf_counter() - begun)
@@ -363,7 +364,7 @@ def _wrapped(side: Side, request: bytes) -> float:
 
 
 def _wrapping(keytab: str) -> float:
-    """Wraps as much with the library alone, in pieces of the same size; returns MB a second."""
+    """Protects the same amount of data with the library alone, in pieces of the same size. Returns MB a second."""
     import gssapi
 
     name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)

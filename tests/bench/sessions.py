@@ -1,6 +1,5 @@
-"""What a session of ours costs beside plain Spark's: its start, and a statement that is none of ours.
-
-    python -m tests.bench.sessions [--starts 7] [--queries 3000]
+"""Cost of our session beside plain Spark's: its start, and a statement that our library does not handle: python -m
+tests.bench.sessions [--starts 7] [--queries 3000]
 
 Both run in turn on one metastore; medians are printed.
 """
@@ -42,7 +41,7 @@ def our_session(uri: str) -> Any:
 
 
 def start(kind: str, uri: str) -> dict[str, float]:
-    """Seconds until there is a session, and until it has answered."""
+    """Returns the seconds until a session exists, and until its first answer."""
     begun = time.perf_counter()
     spark = our_session(uri) if kind == OURS else plain_session(uri)
     made = time.perf_counter()
@@ -51,7 +50,7 @@ def start(kind: str, uri: str) -> dict[str, float]:
 
 
 def queries(uri: str, count: int) -> dict[str, dict[str, float]]:
-    """Medians in milliseconds, of two sessions in one driver, which take turns."""
+    """Returns medians in milliseconds of two sessions in one driver, which take turns."""
     from pyspark.sql import SparkSession
 
     from spark_client.jvm import versions

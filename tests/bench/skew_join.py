@@ -1,6 +1,5 @@
-"""What skew_join gains: a table of Zipf-distributed keys joined with one that is too large to broadcast whole.
-
-python -m tests.bench.skew_join
+"""Gain of skew_join: a table with Zipf-distributed keys is joined with one that is too large to broadcast: python -m
+tests.bench.skew_join
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ HEAVY = 10
 @click.option("--keys", default=200_000, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 def main(rows: int, keys: int, rounds: int) -> None:
-    """The plain join, with and without Spark's own handling of skew at run time, beside skew_join."""
+    """Runs the plain join, with and without Spark's own skew handling, and skew_join."""
     seconds: dict[str, list[float]] = {}
     with session() as spark:
         make(spark, rows, keys)
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-        spark.conf.set("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "4m")  # so that it has a chance
+        spark.conf.set("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "4m")
         for number in range(rounds + 1):
             answers = set()
             for name in ("plain join", "plain join, adaptive skew join off", "skew_join"):
@@ -52,8 +51,8 @@ def main(rows: int, keys: int, rounds: int) -> None:
 
 
 def make(spark: Session, rows: int, keys: int) -> None:
-    """`facts`, skewed by their key, and `names` of all keys."""
-    # Eight rows of ten have one of the heavy keys, the first of these nearly half of them; all others are alike.
+    """Creates `facts`, skewed by their key, and `names` of all keys."""
+    # Eight of ten rows have a heavy key; nearly half of those have the first one. All other keys are equally frequent.
     uniform = "(pmod(xxhash64(id), 1000003) + 0.5) / 1000003"
     light = f"{HEAVY + 1} + pmod(xxhash64(id, 1), {keys - HEAVY - 1})"
     key = f"int(IF(id % 10 < 8, 1 + {HEAVY} * pow({uniform}, 3), {light}))"
@@ -70,7 +69,7 @@ def make(spark: Session, rows: int, keys: int) -> None:
 
 
 def asked(spark: Session, *, split: bool) -> object:
-    """Something that needs columns of both sides."""
+    """Returns an expression that needs columns of both tables."""
     facts, names = spark.table("facts"), spark.table("names")
     joined = skew_join(facts, names, "k") if split else facts.join(names, "k")
     return joined.selectExpr("count(*)", "sum(id)", "sum(length(note) + length(name))")

@@ -1,4 +1,4 @@
-"""A metastore of its own with a session of ours, for what is measured through Spark."""
+"""A metastore with a session of our library, for measurements through Spark."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "hive.exec.max.dynamic.partitions": "100000",
-    # Bytes that are read in the background are counted by no task.
+    # No task counts bytes that are read in the background.
     "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
 }
 
 
 @contextmanager
 def session() -> Iterator[Session]:
-    """All of it, in a folder that is removed."""
+    """Starts both in a folder that is removed at the end."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)  # PostgreSQL may run as another user
@@ -58,7 +58,7 @@ class Run:
 
 
 def run(frame: DataFrame) -> Run:
-    """Plans and runs it; the plan is part of the time."""
+    """Plans and runs the query. Planning is part of the time."""
     before, start = _bytes_read(frame), time.perf_counter()
     answer = repr(frame.collect())
     seconds = time.perf_counter() - start
@@ -66,7 +66,7 @@ def run(frame: DataFrame) -> Run:
 
 
 def _bytes_read(frame: DataFrame) -> int:
-    """By all tasks of the application until now, as Hadoop's file systems count them."""
+    """Returns the bytes that all tasks of the application have read, as Hadoop's file systems count them."""
     context = frame.sparkSession.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     executors = context.statusStore().executorList(False)

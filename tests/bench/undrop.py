@@ -1,6 +1,6 @@
-"""What dropping and taking back cost: python -m tests.bench.undrop [--partitions 100000] [--rounds 10].
+"""Cost of drops and undrops: python -m tests.bench.undrop [--partitions 100000] [--rounds 10].
 
-Seconds of one call over TCP, and of the processor: the server's, and that of its connections to PostgreSQL.
+Prints the seconds of one call over TCP, and the processor time of the server and of its connections to PostgreSQL.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCH = 1_000
 @click.option("--rounds", default=10, show_default=True)
 @click.option("--vacuum/--no-vacuum", default=True, show_default=True, help="Before each call, as within a minute.")
 def main(partitions: int, rounds: int, vacuum: bool) -> None:
-    """Drops all partitions of a table by their names, and the table, and takes them back."""
+    """Drops all partitions of a table by name, then the table, and undoes both."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # PostgreSQL may run as another user
         with postgres(Path(folder) / "postgres") as database, ours(database, Path(folder) / "ours") as side:
@@ -51,7 +51,7 @@ def main(partitions: int, rounds: int, vacuum: bool) -> None:
 
 
 def calls(workload: Workload) -> Iterator[tuple[str, bytes]]:
-    """Yields what is measured, in turn: each undoes what the one before it did."""
+    """Yields the measured calls in turn: each undoes the one before it."""
     names = RequestPartsSpec(names=workload.names())
     wanted = workload.database, workload.table
     back = encode("undrop", UndropRequest(*wanted))
@@ -63,7 +63,7 @@ def calls(workload: Workload) -> Iterator[tuple[str, bytes]]:
 
 
 def measured(connection: Connection, side: Side, database: Postgres, request: bytes) -> tuple[float, str]:
-    """Makes the call; returns its seconds, and what it took of the processor."""
+    """Makes the call. Returns its seconds, and a text with its processor time."""
     server, behind, start = side.cpu(), _behind(side, database), time.perf_counter()
     connection.call(request)
     elapsed = time.perf_counter() - start

@@ -1,8 +1,8 @@
 """Counts what a call passes through in the server: python -m tests.bench.walk [CALL …] [--partitions 3] [--show 40].
 
-For each call it prints the project's files that ran, how often a function of one file called a function of another
-(`crossings`), the same between rooms (`tests/architecture/floors.py`), and the SQL statements. The server runs in this
-process, with its connections, threads and a PostgreSQL of its own; each call is warm. Work in the background is not
+For each call it prints the number of the project's files that ran, how often a function of one file called a function
+of another (`crossings`), the same between rooms (`tests/architecture/floors.py`), and the SQL statements. The server
+runs in this process, with its own connections, threads and PostgreSQL; each call is warm. Background work is not
 counted. To compare two revisions, copy this file into a checkout of the other one.
 """
 

@@ -1,4 +1,4 @@
-"""What is measured: a wide table of hourly partitions, and the calls that engines make on it."""
+"""The workload: a wide table of hourly partitions, and the calls that engines make on it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, ScanRequest
 
 DAY = 86_400
-_WHOLE = 100_000  # partitions that are asked for at once, at most
+_WHOLE = 100_000  # maximum number of partitions that are requested at once
 CASCADE = EnvironmentContext({"CASCADE": "true"})
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A table of `partitions` by `columns`, in files below `base` (a URI); `batch` partitions are written a call."""
+    """A table of `partitions` by `columns`, in files below `base` (a URI). A call writes `batch` partitions."""
 
     base: str
     partitions: int
@@ -41,7 +41,7 @@ class Workload:
 
     @property
     def database(self) -> str:
-        """One for each size."""
+        """Name of the database: one for each size."""
         return f"bench_{self.partitions}"
 
     @property
@@ -49,18 +49,18 @@ class Workload:
         return "wide"
 
     def create(self) -> list[bytes]:
-        """The calls that make the database and the table."""
+        """Returns the calls that create the database and the table."""
         database = Database(self.database, "bench", self._place, {})
         return [encode("create_database", database), encode("create_table", self._table(self.columns))]
 
     def add(self) -> Iterator[bytes]:
-        """The calls that add all partitions."""
+        """Yields the calls that add all partitions."""
         for start in range(0, self.partitions, self.batch):
             numbers = range(start, min(start + self.batch, self.partitions))
             yield encode("add_partitions", [self._partition(number) for number in numbers])
 
     def reads(self) -> dict[str, tuple[bytes, int]]:
-        """Calls that change nothing, each with the connections that make it."""
+        """Returns calls that change nothing, each with its number of connections."""
         wanted = self.database, self.table
         calls = {
             "get_table": (encode("get_table", *wanted), 1),
@@ -79,18 +79,18 @@ class Workload:
         return calls if self.partitions > _WHOLE else calls | everything
 
     def changed_reads(self) -> dict[str, tuple[bytes, bytes]]:
-        """Calls that could be answered from what is kept, each after one that changes what they read."""
+        """Returns calls that caches could answer, each after a call that changes what they read."""
         change = encode("alter_partition", self.database, self.table, self._partition(0))
         request, _ = self.reads()["get_partition_names, all"]
         return {"get_partition_names, all, after a change": (change, request)}
 
     def large_reply(self, partitions: int = 45_000) -> bytes:
-        """A call whose reply is so many partitions; of 40 columns, a hundred megabytes."""
+        """Returns a call whose reply has this many partitions; with 40 columns, a hundred megabytes."""
         beyond = _day(partitions // 24)
         return encode("get_partitions_by_filter", self.database, self.table, f"ds < '{beyond}'", -1)
 
     def writes(self) -> dict[str, tuple[bytes, int]]:
-        """Calls in the order in which they are made once, each with the partitions that it changes."""
+        """Returns calls in the order in which they are made once, each with the number of partitions that it changes."""
         wanted = self.database, self.table
         first, last = range(self.batch), range(self.partitions - self.batch, self.partitions)
         drop = DropPartitionsRequest(
@@ -111,14 +111,14 @@ class Workload:
         }
 
     def skew(self) -> bytes:
-        """Gives the partition that `plan` finds a skewed value with a directory."""
+        """Returns the call that gives the partition of `plan` a skewed value with a directory."""
         partition = self._partition(3 * 24 + 5)
         partition.sd.skewedInfo = SkewedInfo(["c1"], [["a"], ["b"]], {("a",): f"{partition.sd.location}/c1=a"})
         partition.sd.storedAsSubDirectories = True
         return encode("alter_partition", self.database, self.table, partition)
 
     def plan(self) -> bytes:
-        """Our own planning of a scan: one partition, and one of its directories."""
+        """Returns our own call for planning a scan: one partition, and one of its directories."""
         equal, both = PredicateOperator.EQUAL, PredicateOperator.AND
         wanted = (("ds", _day(3)), ("hr", "5"), ("c1", "a"))
         nodes = [PredicateNode(equal, column, [value]) for column, value in wanted]

@@ -1,1 +1,1 @@
-"""Files follow the catalog, through faults that last: killed workers, lost answers, rivals."""
+"""Tests that files follow the catalog through long-running faults: killed workers, lost replies, concurrent calls."""

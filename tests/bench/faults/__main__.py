@@ -1,4 +1,4 @@
-"""`python -m tests.bench.faults kills|commits|races|locks`: one line tells how many cases, and each that went wrong."""
+"""`python -m tests.bench.faults kills|commits|races|locks`: prints the number of cases, and each failure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COMMITS = 4
 
 
 class Case(NamedTuple):
-    """A call, what is done before it, and the rows that are there afterwards."""
+    """A call, its preparation, and the rows that exist after it."""
 
     name: str
     before: Callable[[House], object]
@@ -72,7 +72,7 @@ CASES = {
 
 
 def chosen(only: Sequence[str]) -> dict[str, list[Case]]:
-    """Those whose names begin so; all where nothing is given."""
+    """Returns the calls whose names start with this text; all without one."""
     found = {
         undrop: [case for case in those if case.name.startswith(tuple(only) or "")] for undrop, those in CASES.items()
     }
@@ -81,7 +81,7 @@ def chosen(only: Sequence[str]) -> dict[str, list[Case]]:
 
 @contextmanager
 def database() -> Iterator[tuple[str, Path]]:
-    """An address, and a folder."""
+    """Starts a PostgreSQL. Yields its address and a folder."""
     with tempfile.TemporaryDirectory(prefix="faults-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # PostgreSQL may run as another user
@@ -92,7 +92,7 @@ def database() -> Iterator[tuple[str, Path]]:
 
 @contextmanager
 def bucket() -> Iterator[Any]:
-    """An S3 server with a bucket; processes started inside know it."""
+    """Starts an S3 server with a bucket, and sets the environment of child processes for it."""
     server = ThreadedMotoServer(port=0)
     server.start()
     host, port = server.get_host_and_port()
@@ -113,7 +113,9 @@ def bucket() -> Iterator[Any]:
 
 @contextmanager
 def house(s3: bool, undrop: str, *, swallows: bool = False) -> Iterator[tuple[RunningHouse, Path, Swallower | None]]:
-    """A house, the file that names the step to die at, and, if wanted, what swallows answers to COMMIT."""
+    """Yields a house, the file that names the step at which the server dies, and, if requested, a proxy that drops
+    COMMITs or their replies.
+    """
     with ExitStack() as stack:
         url, folder = stack.enter_context(database())
         disk: LocalDisk | Bucket = LocalDisk(str(folder / "warehouse"))
@@ -139,7 +141,7 @@ def house(s3: bool, undrop: str, *, swallows: bool = False) -> Iterator[tuple[Ru
 
 
 def attempted(one: RunningHouse, case: Case, tally: Counter[str]) -> None:
-    """Makes the call; what is answered instead is counted."""
+    """Makes the call, and counts answers other than the expected one."""
     try:
         case.call(one)
     except (TException, TExceptionBase, MetastoreError) as error:
@@ -147,7 +149,7 @@ def attempted(one: RunningHouse, case: Case, tally: Counter[str]) -> None:
 
 
 def looked(one: RunningHouse, case: Case, at: str) -> list[str]:
-    """Returns what is wrong once all is done."""
+    """Returns the errors that are found after all operations have finished."""
     one.settled()
     one.call("clean", CleanRequest(graceMillis=0))
     return [f"{case.name}, {at}: {text}" for text in one.wrong(case.left)]
@@ -161,14 +163,14 @@ def told(kind: str, cases: int, tally: Counter[str], wrong: list[str]) -> None:
 
 @click.group()
 def main() -> None:
-    """What becomes of files, through faults."""
+    """Checks what happens to files in the presence of faults."""
 
 
 @main.command("kills")
 @click.option("--s3", is_flag=True, help="On objects instead of local files.")
 @click.option("--only", multiple=True, help="Of the calls whose names begin so.")
 def kills(s3: bool, only: tuple[str, ...]) -> None:
-    """A worker is killed (-9) at every step of every call, and of every undrop; the client makes its call again."""
+    """Kills a worker (-9) at every step of every call and undrop. The client then repeats its call."""
     tally: Counter[str] = Counter()
     wrong: list[str] = []
     cases = 0
@@ -193,7 +195,7 @@ def kills(s3: bool, only: tuple[str, ...]) -> None:
 @click.option("--s3", is_flag=True, help="On objects instead of local files.")
 @click.option("--only", multiple=True, help="Of the calls whose names begin so.")
 def commits(s3: bool, only: tuple[str, ...]) -> None:
-    """A proxy before PostgreSQL swallows the nth COMMIT of each call, or the answer to it, and cuts the connection."""
+    """Drops the nth COMMIT of each call, or its reply, in a proxy in front of PostgreSQL, and closes the connection."""
     tally: Counter[str] = Counter()
     wrong: list[str] = []
     cases = 0
@@ -218,7 +220,9 @@ def commits(s3: bool, only: tuple[str, ...]) -> None:
 @click.option("--undrop", default="86400", show_default=True, help="Seconds for which drops can be taken back.")
 @click.option("--only", multiple=True, help="Of the kinds whose names begin so.")
 def race(rounds: int, undrop: str, only: tuple[str, ...]) -> None:
-    """DROP against CREATE of tables, partitions and databases, and renames against new partitions, over two servers."""
+    """Races DROP against CREATE of tables, partitions and databases, and renames against new partitions, on two
+    servers.
+    """
     kinds = {
         "tables": races.test_tables,
         "partitions": races.test_partitions,
@@ -258,7 +262,7 @@ def race(rounds: int, undrop: str, only: tuple[str, ...]) -> None:
 @click.option("--undrop", default=0.0, show_default=True, help="Seconds for which drops can be taken back.")
 @click.option("--only", multiple=True, help="Of the calls whose names begin so.")
 def locks(undrop: float, only: tuple[str, ...]) -> None:
-    """Each call beside each other one, stopped after each of its statements: none is told of a deadlock."""
+    """Runs each call beside each other one, stopped after each of its statements. No call may report a deadlock."""
     rounds, wrong = 0, list[str]()
     with database() as (url, folder), closing(lock_order.Two(url, folder, undrop)) as two:
         calls = {name: call for name, call in lock_order.CALLS.items() if name.startswith(only or "")}

@@ -1,4 +1,4 @@
-"""A proxy before PostgreSQL that swallows one COMMIT, or the answer to it."""
+"""A proxy in front of PostgreSQL that drops one COMMIT, or its reply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BY_ITSELF = ASYNCHRONOUS_COMMIT.encode()
 
 
 class Swallower(Proxy):
-    """Counts the commits that pass, of all connections."""
+    """Counts the commits of all connections."""
 
     def __init__(self, database_url: str) -> None:
         self._lock = threading.Lock()
@@ -21,12 +21,12 @@ class Swallower(Proxy):
         super().__init__(database_url)
 
     def arm(self, number: int, *, arrives: bool) -> None:
-        """The nth commit from now on is swallowed; or it arrives, and its answer is."""
+        """Drops the nth commit from now on, or (if it is to arrive) its reply."""
         with self._lock:
             self._left, self._arrives, self._struck = number, arrives, False
 
     def disarm(self) -> bool:
-        """Tells whether it was swallowed."""
+        """Tells whether a commit or reply was dropped."""
         with self._lock:
             self._left = 0
             return self._struck

@@ -1,4 +1,4 @@
-"""A running metastore with rows in its tables, and an independent count of what the catalog and the disk say."""
+"""A running metastore with rows in its tables, and an independent count of catalog entries and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thrift_idl.gen.hive_metastore.ttypes import DropCatalogRequest, Partition, 
 from thrift_idl.gen.metastore import Metastore
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
 
-_PATIENCE = 30.0  # seconds until a killed worker is there again, and until what it left is done
+_PATIENCE = 30.0  # seconds until a killed worker is replaced, and until its unfinished work is done
 _UNFINISHED = """
     SELECT kind, location, reason, error, lease_ends_at - now() FROM file_operations
     WHERE kind NOT IN ('moved', 'held') AND reason <> 'replaced' AND (drop_id IS NULL OR origin IS NULL)
@@ -30,12 +30,12 @@ _UNFINISHED = """
 
 @dataclass
 class LocalDisk:
-    """A warehouse on this machine."""
+    """A local warehouse."""
 
     uri: str
 
     def files(self) -> dict[str, str]:
-        """What each file holds, by its place in the warehouse; without what was put away."""
+        """Returns the content of each file by its path in the warehouse, without the trash."""
         root = Path(self.uri)
         found = (path for path in root.rglob("*") if path.is_file())
         return {
@@ -59,7 +59,7 @@ class LocalDisk:
 
 @dataclass
 class Bucket:
-    """A warehouse of objects: directories are only beginnings of names."""
+    """A warehouse in an object store: directories are only prefixes of names."""
 
     uri: str
     client: Any
@@ -77,20 +77,20 @@ class Bucket:
         return set()
 
     def remove(self, place: str) -> None:
-        """Does nothing: objects leave no directories."""
+        """Does nothing: object stores have no empty directories."""
 
     def put(self, place: str, content: str) -> None:
         self.client.put_object(Bucket="bucket", Key=f"w/{place}/rows", Body=content.encode())
 
 
 class RunningHouse(House):
-    """The tables of the tests of faults, in a server that runs for itself."""
+    """The tables of the fault tests, in a server of their own."""
 
     def __init__(self, port: int, database_url: str, disk: LocalDisk | Bucket) -> None:
         self.port, self.disk, self.uri = port, disk, disk.uri
         self._engine = create_engine(database_url, poolclass=NullPool)
         self.broken = 0
-        self._files: dict[str, str] = {}  # when they were looked at last
+        self._files: dict[str, str] = {}  # time of the last look at them
         self.write, self.is_published = None, False
         self.fill()
 
@@ -104,7 +104,7 @@ class RunningHouse(House):
             transport.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """As engines do: where the connection breaks, the call is made again."""
+        """Makes a call as engines do: repeats it if the connection breaks."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -120,7 +120,7 @@ class RunningHouse(House):
         self.disk.put(place, text)
 
     def clear(self) -> None:
-        """All goes, for good."""
+        """Drops everything permanently."""
         for name in self.call("get_all_databases"):
             if name != "default":
                 self.call("drop_database", name, True, True)
@@ -128,16 +128,16 @@ class RunningHouse(House):
             if name != "hive":
                 self.call("drop_catalog", DropCatalogRequest(name))
         self.settled()
-        self.disk.remove("a")  # what was made above a table, which stays
+        self.disk.remove("a")  # a directory that was made above a table, and stays
         self.write, self.is_published = None, False
 
     def renewed(self) -> None:
-        """All is as in the beginning."""
+        """Restores the initial state."""
         self.clear()
         self.fill()
 
     def settled(self) -> None:
-        """Waits until the servers have done what was decided."""
+        """Waits until the servers have carried out all planned operations."""
         deadline = time.monotonic() + _PATIENCE
         with self._engine.connect() as connection:
             while left := connection.execute(text(_UNFINISHED)).all():
@@ -153,18 +153,19 @@ class RunningHouse(House):
         return location.removeprefix("file:").removeprefix(str(self.disk.uri)).strip("/")
 
     def objects(self) -> dict[str, set[str]]:
-        """As of any house, by places in the warehouse."""
+        """Returns the expected content, by path in the warehouse."""
         self._files = self.disk.files()
         return {self._place(location): rows for location, rows in super().objects().items()}
 
     def wrong(self, expected: Set[str] | None) -> list[str]:
-        """Counts: directories missing, directories and files of nobody, rows lost and come back; and what `check`
-        says."""
+        """Counts missing directories, unreferenced directories and files, and lost or reappeared rows; adds the
+        findings of `check`.
+        """
         objects, folders, files = self.objects(), self.disk.folders(), self._files
         above = {str(parent) for place in objects for parent in Path(place).parents}
         owned = {place for place in objects if place}
         found = [f"missing: {place}" for place in owned - folders if isinstance(self.disk, LocalDisk)]
-        kept = {f"{place}/{VERSIONS}" for place in owned}  # which a table keeps when there is nothing in it
+        kept = {f"{place}/{VERSIONS}" for place in owned}  # the directory that an empty table keeps
         found += [f"orphan: {place}" for place in folders - owned - above - kept]
         found += [f"orphan: {name}" for name in files if name.rpartition("/")[0] not in owned]
         read = {row for rows in objects.values() for row in rows}

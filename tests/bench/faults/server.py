@@ -1,4 +1,4 @@
-"""`metastore serve` whose workers kill themselves: `FAULTS` names a file, which names the step to die at."""
+"""`metastore serve` whose workers kill themselves. `FAULTS` names a file that contains the step at which to die."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FAULTS = "METASTORE_TEST_FAULTS"
 
 
 def die(control: Path, step: str) -> None:
-    """As kill -9 does it, once."""
+    """Kills this process once, as kill -9 does."""
     if control.exists() and control.read_text() == step:
         control.unlink()
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    clock.LEASE = timedelta(seconds=1)  # who dies is followed soon
+    clock.LEASE = timedelta(seconds=1)  # a dead worker is replaced soon
     recovery._INTERVAL = 0.2  # type: ignore[misc]
     if control := os.environ.pop(FAULTS, ""):
         app.Application = partial(app.Application, on_step=partial(die, Path(control)))  # type: ignore[misc, assignment]

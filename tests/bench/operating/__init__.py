@@ -1,1 +1,1 @@
-"""Servers under trouble, by command: rolling upgrades, and a soak beside hostile clients."""
+"""Servers in difficult conditions: rolling upgrades, PostgreSQL's death, and a soak test beside hostile clients."""

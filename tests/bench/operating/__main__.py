@@ -9,7 +9,7 @@ from tests.bench.operating.kills import KILLS, kills
 
 
 def main() -> int:
-    """Returns the exit status: 1 where anything went wrong."""
+    """Returns the exit status: 1 if anything went wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.operating", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     rolling = commands.add_parser("rolling", help="rolling upgrades from an older commit, with clients that write")

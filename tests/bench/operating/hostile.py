@@ -1,4 +1,4 @@
-"""Clients that send too little, too much, or the wrong thing, and take what they asked for slowly or never."""
+"""Clients that send too little, too much, or invalid data, and read their replies slowly or never."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.bench.load import encode
 
 Peer = tuple[str, int]
 ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
-_SLOW: Final = 0.05  # seconds between two bytes of who takes his time
+_SLOW: Final = 0.05  # seconds between two bytes of a slow client
 _PAUSE: Final = 0.2
 
 
@@ -25,7 +25,7 @@ def _connected(server: Peer, timeout: float = 5.0) -> socket.socket:
 
 
 def beginnings(server: Peer, stop: threading.Event) -> None:
-    """140 connections with seven bytes of a message each."""
+    """Opens 140 connections and sends seven bytes of a message on each."""
     peers = [_connected(server) for _ in range(140)]
     for peer in peers:
         peer.sendall(b"\x80\x01\x00\x01\x00\x00\x00")
@@ -35,7 +35,7 @@ def beginnings(server: Peer, stop: threading.Event) -> None:
 
 
 def untaken(server: Peer, stop: threading.Event) -> None:
-    """Large replies that nobody reads."""
+    """Requests large replies and does not read them."""
     peers = [_connected(server) for _ in range(40)]
     for peer in peers:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -46,7 +46,7 @@ def untaken(server: Peer, stop: threading.Event) -> None:
 
 
 def slowly_taken(server: Peer, stop: threading.Event) -> None:
-    """A large reply, byte by byte."""
+    """Reads a large reply byte by byte."""
     with _connected(server) as peer:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.sendall(encode("get_partitions", "large", "t", -1))
@@ -56,7 +56,7 @@ def slowly_taken(server: Peer, stop: threading.Event) -> None:
 
 
 def slowly_sent(server: Peer, stop: threading.Event) -> None:
-    """A message, byte by byte."""
+    """Sends a message byte by byte."""
     with _connected(server) as peer:
         for byte in encode("get_table", "large", "t"):
             peer.sendall(bytes([byte]))
@@ -65,7 +65,7 @@ def slowly_sent(server: Peer, stop: threading.Event) -> None:
 
 
 def empty_structs(server: Peer, stop: threading.Event) -> None:
-    """A megabyte of partitions without anything."""
+    """Sends a megabyte of empty partitions."""
     head = b"\x80\x01\x00\x01" + struct.pack("!i", 18) + b"add_partitions_req" + bytes(4)
     body = b"\x0c\x00\x01\x0f\x00\x03\x0c" + struct.pack("!i", 900_000) + bytes(900_000) + b"\x00\x00"
     for _ in range(4):
@@ -77,7 +77,7 @@ def empty_structs(server: Peer, stop: threading.Event) -> None:
 
 
 def huge_message(server: Peer, _stop: threading.Event) -> None:
-    """95 MB in one text."""
+    """Sends 95 MB in one text."""
     head = b"\x80\x01\x00\x01" + struct.pack("!i", 9) + b"get_table" + bytes(4) + b"\x0b\x00\x01"
     with _connected(server, 30) as peer:
         peer.sendall(head + struct.pack("!i", 95_000_000))
@@ -88,7 +88,7 @@ def huge_message(server: Peer, _stop: threading.Event) -> None:
 
 
 def noise(server: Peer, stop: threading.Event) -> None:
-    """Connections with rubbish, as many as go."""
+    """Opens connections as fast as possible and sends random bytes."""
     for _ in range(300):
         with _connected(server) as peer:
             peer.sendall(random.randbytes(200))
@@ -97,7 +97,7 @@ def noise(server: Peer, stop: threading.Event) -> None:
 
 
 def long_names(server: Peer, stop: threading.Event) -> None:
-    """Names of three megabytes, with newlines."""
+    """Sends names of three megabytes, with newlines."""
     for _ in range(3):
         with _connected(server, 20) as peer:
             peer.sendall(encode("get_table", "x\n" * 1_500_000, "t"))
@@ -119,7 +119,7 @@ DEEDS: Final[Sequence[Callable[[Peer, threading.Event], None]]] = (
 
 
 class Hostile(threading.Thread):
-    """Does one of these things again and again."""
+    """Repeats one of these attacks."""
 
     def __init__(self, server: Peer, deed: Callable[[Peer, threading.Event], None], stop: threading.Event) -> None:
         super().__init__(name=deed.__name__, daemon=True)
@@ -127,6 +127,6 @@ class Hostile(threading.Thread):
 
     def run(self) -> None:
         while not self._stop_asked.is_set():
-            with suppress(OSError):  # refused, or cut: as it should be
+            with suppress(OSError):  # rejected or closed, as it should be
                 self._deed(self._server, self._stop_asked)
             self._stop_asked.wait(_PAUSE)

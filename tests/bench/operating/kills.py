@@ -1,5 +1,6 @@
-"""The embedded PostgreSQL is killed again and again, under light load or while much is written: how long until every
-client is served again."""
+"""Kills the embedded PostgreSQL repeatedly, under light load or during bulk writes, and measures how long it takes
+until every client is served again.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +31,15 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 CLIENTS: Final = 4
 PAUSE: Final = 0.01  # seconds between two calls of a client
-CALM: Final = 2.0  # seconds between two kills, at least, in which nothing may fail
+CALM: Final = 2.0  # minimum seconds between two kills; no call may fail in them
 PATIENCE: Final = 20.0
 BULK_CLIENTS: Final = 2
-BATCH: Final = 500  # partitions that one of these adds at once
+BATCH: Final = 500  # partitions that one of these clients adds in one call
 
 
 @dataclass
 class Client:
-    """Reads and writes by turns; keeps of each call when it began, when it ended, and whether it was answered."""
+    """A client that reads and writes by turns. For each call it stores start, end, and whether it was answered."""
 
     server: Server
     number: int
@@ -68,7 +69,9 @@ class Client:
                     self.ended.wait(PAUSE)
 
     def back(self, since: float) -> float | None:
-        """When the first call was answered that began then or later, and after whatever failed; none: none was."""
+        """Returns when the first call was answered that began at or after this time and after all failed ones; infinity
+        if there is none.
+        """
         calls = [call for call in self.calls if call[1] > since]
         failed = max((ended for _, ended, answered in calls if not answered), default=since)
         return next((ended for began, ended, answered in calls if answered and began >= failed), None)
@@ -83,7 +86,7 @@ class Bulk:
         self._ended = threading.Event()
 
     def run(self, seconds: float, kill: Callable[[], float]) -> float:
-        """Lets them write so long, and kills while they do. Returns when that was."""
+        """Lets the clients write for this time, and kills meanwhile. Returns the times of the kills."""
         self._ended.clear()
         threads = [threading.Thread(target=self._write) for _ in range(BULK_CLIENTS if seconds else 0)]
         for thread in threads:
@@ -96,7 +99,7 @@ class Bulk:
         return killed
 
     def _write(self) -> None:
-        shape = descriptor(f"{self._server.warehouse}/bulk")  # one for all: directories would measure the file system
+        shape = descriptor(f"{self._server.warehouse}/bulk")
         with contextlib.suppress(TException, TExceptionBase, OSError), connected(self._server) as client:
             while not self._ended.is_set():
                 first = next(self._numbers) * BATCH
@@ -105,7 +108,7 @@ class Bulk:
 
 
 def replayed(folder: Path) -> int:
-    """Bytes of its log that the server in a folder has replayed after its last death."""
+    """Returns how many bytes of its log the server in a folder replayed after its last death."""
     log = (folder / "data" / "postgres" / "log").read_text(errors="replace")
     places = re.findall(r"redo (?:starts|done) at ([0-9A-F]+)/([0-9A-F]+)", log)[-2:]
     start, end = (int(high, 16) << 32 | int(low, 16) for high, low in places)
@@ -113,19 +116,19 @@ def replayed(folder: Path) -> int:
 
 
 def postmaster(folder: Path) -> int:
-    """The number of the server that runs in a folder."""
+    """Returns the process id of the server that runs in a folder."""
     return int((folder / "data" / "postgres" / "postmaster.pid").read_text().split()[0])
 
 
 def kill_postmaster(pid: int, _: Path) -> float:
-    """The rest of the server notices by itself."""
+    """Kills the first process. The others notice it themselves."""
     killed = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     return killed
 
 
 def kill_all(pid: int, _: Path) -> float:
-    """All of its processes at once."""
+    """Kills all of its processes at once."""
     killed, process = time.monotonic(), psutil.Process(pid)
     for each in [process, *process.children(recursive=True)]:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -134,7 +137,7 @@ def kill_all(pid: int, _: Path) -> float:
 
 
 def kill_beside_a_statement(pid: int, folder: Path) -> float:
-    """One of its processes is at work, and will not look up for long."""
+    """Kills one of its processes that is busy for a long time."""
     host = next(line for line in (folder / "data" / "postgres" / "postmaster.pid").read_text().splitlines()[4:5])
     url = make_url(f"postgresql://postgres@/metastore?host={host}").render_as_string()
 
@@ -151,8 +154,9 @@ KILLS: Final = {"postmaster": kill_postmaster, "all": kill_all, "beside a statem
 
 
 def kills(times: int, which: str, bulk: float) -> int:
-    """Kills so many times, each after so many seconds of writing as much as goes; returns the exit status: 1 where
-    anything took more than two seconds."""
+    """Kills this many times, each time after some seconds of writing at full speed. Returns the exit status: 1 if an
+    outage took more than two seconds.
+    """
     taken: list[float] = []
     with reachable_folder() as home:
         options = ("--data-dir", str(home / "data"), "--workers", "2", "--log-level", "WARNING")
@@ -184,7 +188,7 @@ def kills(times: int, which: str, bulk: float) -> int:
 
 
 def _back(clients: list[Client], killed: float) -> float:
-    """When every client was served, and failed no more."""
+    """Returns when every client was served again and had no more failures."""
     deadline = killed + PATIENCE
     while time.monotonic() < deadline:
         time.sleep(0.05)

@@ -27,7 +27,7 @@ CLIENTS: Final = 16
 
 
 class Servers:
-    """Two addresses, and at each one a server of the old code or of the new."""
+    """Two addresses, each with a server of the old code or of the new."""
 
     def __init__(self, url: str, old: Path, warehouse: Path, log: Path) -> None:
         self._code = {"old": old, "new": ROOT}
@@ -69,7 +69,7 @@ class Servers:
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """The code of an older commit, in a folder of its own."""
+    """Checks out the code of an older commit in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="metastore-old-") as folder:
         archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit], check=True, capture_output=True).stdout
         subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
@@ -77,7 +77,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def roll(old: Path, url: str, folder: Path) -> tuple[list[str], dict[str, int]]:
-    """One upgrade; returns what was wrong, and figures."""
+    """Runs one upgrade. Returns errors and figures."""
     wrong: list[str] = []
     warehouse = folder / "warehouse"
     servers = Servers(url, old, warehouse, folder / "log")
@@ -121,7 +121,7 @@ def roll(old: Path, url: str, folder: Path) -> tuple[list[str], dict[str, int]]:
 
 
 def rounds(commit: str, count: int) -> int:
-    """Runs so many upgrades from a commit; returns how many went wrong."""
+    """Runs this number of upgrades from a commit. Returns how many went wrong."""
     failed = 0
     with checked_out(commit) as old, reachable_folder() as home, EmbeddedPostgres(home / "data", 200) as postgres:
         for number in range(count):

@@ -1,4 +1,4 @@
-"""Mixed load, for a while alone and for a while beside hostile clients: how long calls take, and how much memory."""
+"""A soak test: mixed load, first alone and then beside hostile clients. Measures latencies and memory."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tests.fixtures.server import connected, running
 from tests.wire.builders import descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
-PHASE: Final = 20.0  # seconds alone, and as many beside
+PHASE: Final = 20.0  # seconds alone, and the same beside hostile clients
 READERS: Final = 6
 WRITERS: Final = 6
-PARTITIONS: Final = 10_000  # of the table that hostile clients ask for
+PARTITIONS: Final = 10_000  # partitions of the table that hostile clients request
 LOOK: Final = 0.1
 
 
 @dataclass
 class Figures:
-    """Milliseconds of each call, alone and beside; the largest worker's memory; what went wrong."""
+    """Milliseconds of each call, alone and beside hostile clients; memory of the largest worker; errors."""
 
     alone: list[float] = field(default_factory=list)
     beside: list[float] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Figures:
 
 
 class TimedWriter(Writer):
-    """As a writer, and each call's time, with when it began."""
+    """A writer that also records the start and duration of each call."""
 
     def __init__(self, number: int, server: Peer) -> None:
         super().__init__(number, [server])
@@ -66,7 +66,7 @@ class TimedWriter(Writer):
 
 
 class TimedReader(TimedWriter):
-    """Reads small things of all that is there."""
+    """Reads small objects of all kinds."""
 
     def run(self) -> None:
         deeds: list[Callable[[], Any]] = [
@@ -85,7 +85,7 @@ class TimedReader(TimedWriter):
 
 
 def soak(minutes: float) -> int:
-    """Runs it; returns the exit status."""
+    """Runs the test. Returns the exit status."""
     with reachable_folder() as home, EmbeddedPostgres(home / "data", 200) as postgres:
         runner.upgrade(postgres.url)
         with running(postgres.url, home, "--workers", "2", "--log-level", "WARNING") as server:
@@ -154,7 +154,7 @@ def _enemies(server: Peer, stop: Event) -> None:
 
 
 def _client(server: Peer, which: int, warehouse: Path, ended: Event, results: Any) -> None:
-    """A process of readers, or (negative) writers."""
+    """A process of readers, or (negative number) of writers."""
     kind = TimedReader if which > 0 else TimedWriter
     threads = [kind(number, server) for number in range(abs(which))]
     for writer in threads:
@@ -178,5 +178,5 @@ def _fill(client: Any) -> None:
 
 
 def _late(times: list[float]) -> float:
-    """The 99th percentile."""
+    """Returns the 99th percentile."""
     return sorted(times)[int(len(times) * 0.99)] if times else float("nan")

@@ -1,4 +1,6 @@
-"""A client that writes, knows what must be there, and goes on at the other address when a server breaks off."""
+"""A client that writes, knows the expected state, and continues at the other address when a server closes the
+connection.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import AlreadyExistsException, Database, NoSuchObjectException
 from thrift_idl.gen.metastore import Metastore
 
-_PATIENCE: Final = 60.0  # seconds for an answer
-_PAUSE: Final = 0.05  # seconds before the other address is tried, where no server answers
+_PATIENCE: Final = 60.0  # seconds to wait for a reply
+_PAUSE: Final = 0.05  # seconds before the other address is tried if no server answers
 
 
 class Writer(threading.Thread):
-    """Adds, alters and drops partitions of a table of its own, makes and drops others, and reads back what it did."""
+    """Adds, alters and drops partitions of its own table, creates and drops other tables, and reads everything back."""
 
     def __init__(self, number: int, addresses: Sequence[tuple[str, int]]) -> None:
         super().__init__(name=f"writer {number}", daemon=True)
@@ -89,7 +91,7 @@ class Writer(threading.Thread):
         self.failures += self.differences()
 
     def differences(self) -> list[str]:
-        """What the metastore says otherwise than this writer knows."""
+        """Returns differences between the metastore's answers and this writer's expectations."""
         names = self._call("get_partition_names", self.database, "t", -1)
         there = {each.values[0]: each.parameters["v"] for each in self._call("get_partitions", self.database, "t", -1)}
         both = {
@@ -100,14 +102,16 @@ class Writer(threading.Thread):
         return [f"{self.name}: {what}: {known} != {told}" for what, (known, told) in both.items() if known != told]
 
     def strays(self, warehouse: Path) -> list[str]:
-        """Directories that nothing refers to, and those that are missing."""
+        """Returns unreferenced and missing directories."""
         home = warehouse / f"{self.database}.db"
         wanted = {*self.tables, *(f"t/ds={day}" for day in self.parts)}
         found = {str(path.relative_to(home)) for path in [*home.glob("[!.]*"), *home.glob("t/[!.]*")]}
         return [f"{self.name}: {path}" for path in sorted(wanted ^ found)]
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        """What a client's own retry does: at the other address, and what was done already is done."""
+        """Repeats a call at the other address, as clients do. An error that says the change exists already counts as
+        success.
+        """
         deadline, repeated = time.monotonic() + _PATIENCE, False
         while True:
             try:
