@@ -1,4 +1,4 @@
-"""`make bench`: compares this metastore with Hive's. Prints tables, and writes JSON, Markdown and plots to build/bench."""
+"""`make bench`: compares this metastore with Hive's. Prints tables; writes JSON, Markdown and plots to build/bench."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ TABLES = {
 
 
 def main() -> None:
-    """Writes the tables in turn, looks up the same ids in each, joins the tables with each other, and prints medians."""
+    """Writes the tables in turn, looks up the same ids in each, joins them with each other, and prints medians."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000
     with session() as spark, tempfile.TemporaryDirectory() as name:
         folder = Path(name)

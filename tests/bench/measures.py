@@ -259,7 +259,7 @@ def _interleaved(
 
 
 def _statements(side: Side, request: bytes, postgres: Postgres, change: bytes | None) -> int:
-    """Returns the number of statements of one call: the smallest of three counts, because timers send statements, too."""
+    """Returns the number of statements of one call: the smallest of three counts, because timers send some, too."""
     counts: list[int] = []
     if side.database is None:
         return 0

@@ -1,4 +1,4 @@
-"""Two plots of the results of `make bench`: `python -m tests.bench.plots docs` draws them again from docs/bench.json."""
+"""Two plots of `make bench`'s results: `python -m tests.bench.plots docs` draws them again from docs/bench.json."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Workload:
         return encode("get_partitions_by_filter", self.database, self.table, f"ds < '{beyond}'", -1)
 
     def writes(self) -> dict[str, tuple[bytes, int]]:
-        """Returns calls in the order in which they are made once, each with the number of partitions that it changes."""
+        """Returns calls in the order in which they are made once, each with the number of changed partitions."""
         wanted = self.database, self.table
         first, last = range(self.batch), range(self.partitions - self.batch, self.partitions)
         drop = DropPartitionsRequest(
