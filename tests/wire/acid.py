@@ -1,4 +1,4 @@
-"""Locks and transactions as engines ask for them, and time that passes at a test's word."""
+"""Locks and transactions as engines request them, and a way for tests to let time pass."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def component(kind: int, database: str, table: str | None = None, partition: str
 
 
 def updating(database: str, table: str, partition: str | None = None, kind: int = SW) -> Any:
-    """What Hive locks before an UPDATE."""
+    """Returns the lock request of Hive before an UPDATE."""
     return component(kind, database, table, partition, operationType=DataOperationType.UPDATE, isTransactional=True)
 
 
 def lock(client: Any, *components: Any, transaction: int | None = None, agent: str = "test", **more: Any) -> Any:
-    """Asks for a lock; the answer."""
+    """Requests a lock. Returns the answer."""
     return client.lock(LockRequest(list(components), transaction, "me", "here", agent, **more))
 
 
 def check(client: Any, number: int) -> int:
-    """The state of a lock, after a look at whether it can be granted."""
+    """Checks a lock. Returns its state."""
     state: int = client.check_lock(CheckLockRequest(number)).state
     return state
 
@@ -74,7 +74,7 @@ def abort(client: Any, number: int) -> None:
 
 
 def execute(database_url: str, statement: str, **values: Any) -> Any:
-    """Runs a statement in the server's database, behind its back."""
+    """Runs a statement in the server's database, without the server."""
     engine = create_engine(database_url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         result = connection.execute(text(statement), values)
@@ -85,16 +85,16 @@ _HOUR = "heartbeat_at = heartbeat_at - interval '1 hour'"
 
 
 def silence_lock(database_url: str, number: int) -> None:
-    """An hour passes without a heartbeat of the lock."""
+    """Lets an hour pass without a heartbeat of the lock."""
     execute(database_url, f"UPDATE locks SET {_HOUR} WHERE id = :id", id=number)
 
 
 def silence_transaction(database_url: str, number: int) -> None:
-    """An hour passes without a heartbeat of the transaction."""
+    """Lets an hour pass without a heartbeat of the transaction."""
     execute(database_url, f"UPDATE transactions SET {_HOUR} WHERE id = :id", id=number)
 
 
 def together(jobs: Sequence[Callable[[], object]]) -> list[object]:
-    """Runs all at the same time; raises what one of them raises."""
+    """Runs all at the same time. Raises an error of one of them."""
     with ThreadPoolExecutor(len(jobs)) as threads:
         return [future.result() for future in [threads.submit(job) for job in jobs]]

@@ -24,7 +24,7 @@ PARQUET = (
 
 
 def unique(prefix: str = "t") -> str:
-    """A name that nobody else uses on a shared server."""
+    """Returns a name that nobody else uses on a shared server."""
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
 
 
@@ -33,7 +33,7 @@ def columns(*pairs: tuple[str, str]) -> list[FieldSchema]:
 
 
 def descriptor(location: str | None = None, **fields: Any) -> StorageDescriptor:
-    """A Parquet table of an int and a string."""
+    """Returns the descriptor of a Parquet table with an int and a string."""
     given: dict[str, Any] = {
         "cols": columns(("a", "int"), ("x", "string")),
         "location": location,
@@ -62,14 +62,14 @@ def skewed(names: Sequence[str], values: Sequence[Sequence[str]]) -> SkewedInfo:
 
 
 def new_database(client: Any) -> str:
-    """Creates a database of a new name."""
+    """Creates a database with a new name."""
     name = unique("db")
     client.create_database(Database(name=name))
     return name
 
 
 def new_table(client: Any, keys: Sequence[tuple[str, str]] = (), **fields: Any) -> tuple[str, str]:
-    """Creates a table in a database of its own; returns both names."""
+    """Creates a table in a new database. Returns both names."""
     database = new_database(client)
     client.create_table(table(database, "t", keys, **fields))
     return database, "t"

@@ -1,4 +1,4 @@
-"""Arguments for any method of the wire, made from its generated `thrift_spec` and some structs that make sense."""
+"""Arguments for any wire method, generated from its `thrift_spec` and some meaningful structs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEPTH = 5
 
 @dataclass(frozen=True)
 class World:
-    """What is really there, so that calls get past the first look-up. `samples`: structs as clients send them."""
+    """Existing names, so that calls pass the first lookup. `samples`: structs as clients send them."""
 
     database: str
     table: str
@@ -29,7 +29,7 @@ class World:
     samples: Sequence[Any]
 
     def texts(self, field: str) -> Sequence[str]:
-        """What a client would send in a field of this name."""
+        """Returns a plausible value for a field of this name."""
         name = field.lower().replace("_", "")
         if "cat" in name:
             return ["hive"]
@@ -48,17 +48,17 @@ class World:
         return [self.table, self.table.upper()]
 
     def samples_of(self, struct: Any) -> list[Any]:
-        """Copies of the structs of this class."""
+        """Returns copies of the structs of this class."""
         return [copy.deepcopy(sample) for sample in self.samples if type(sample) is struct]
 
 
 def specs_of(struct: Any) -> list[tuple[Any, ...]]:
-    """The fields of a generated class: number, type, name, details of the type, default."""
+    """Lists the fields of a generated class: number, type, name, details of the type, default."""
     return [spec for spec in struct.thrift_spec if spec is not None]
 
 
 def empty(kind: int, details: Any) -> Any:
-    """The emptiest value of a type that is not unset."""
+    """Returns the emptiest set value of a type."""
     if kind == TType.STRUCT:
         return details[0]()
     if kind == TType.STRING:
@@ -68,14 +68,14 @@ def empty(kind: int, details: Any) -> Any:
 
 @dataclass(frozen=True)
 class Noise:
-    """Values of any type: such as a client sends, and such as none should. `level`: from 0, none of these, to 1."""
+    """Values of any type, plausible or not. `level`: the share of implausible values, from 0 to 1."""
 
     random: Random
     world: World
     level: float
 
     def arguments(self, specs: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """One for each of the fields."""
+        """Returns one value for each field."""
         return [self._field(spec, 0) for spec in specs]
 
     def _noisy(self) -> bool:
@@ -84,7 +84,7 @@ class Noise:
     def _field(self, spec: tuple[Any, ...], depth: int) -> Any:
         _, kind, name, details, _ = spec
         if "timeout" in name.lower():
-            return 1  # who asks to wait long is made to wait
+            return 1  # a call that asks to wait long does wait
         return None if depth > _DEPTH or self._noisy() else self._value(kind, details, name, depth)
 
     def _value(self, kind: int, details: Any, field: str, depth: int) -> Any:
@@ -106,7 +106,7 @@ class Noise:
         return random.choice([0, -1, 32_767 % limit, limit - 1, -limit] if self._noisy() else [1, 2, 3])
 
     def _struct(self, struct: Any, depth: int) -> Any:
-        """A sample of which a field may be changed, or one made of nothing but noise."""
+        """Returns a sample with perhaps one changed field, or a struct of random values."""
         samples = [] if self._noisy() else self.world.samples_of(struct)
         if not samples:
             return struct(**{spec[2]: self._field(spec, depth) for spec in specs_of(struct)})

@@ -1,4 +1,4 @@
-"""Locations that clients and libraries may read in different ways."""
+"""Locations that clients and libraries interpret in different ways."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def odd(warehouse: str, outside: Path) -> list[str]:
-    """What some library may read as another place than we do; some of it is a plain name below the warehouse."""
+    """Locations that another library may read as a different path. Some are plain names below the warehouse."""
     path = warehouse.removeprefix("file:")
     up = os.path.relpath(outside, path)
     encoded, twice, wide = (up.replace("..", dots) for dots in ("%2e%2e", "%252e%252e", "\uff0e\uff0e"))
@@ -26,7 +26,7 @@ def odd(warehouse: str, outside: Path) -> list[str]:
 
 
 def elsewhere(warehouse: str, outside: Path, port: int) -> list[str]:
-    """The same, of what leads elsewhere."""
+    """The same, for locations that lead elsewhere."""
     path, at = warehouse.removeprefix("file:"), f"127.0.0.1:{port}"
     up = os.path.relpath(outside, path)
     return [

@@ -1,4 +1,4 @@
-"""Calls as no generated client writes them: any bytes for a text, any type for a field."""
+"""Calls that no generated client sends: any bytes for a text, any type for a field."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WRITE: dict[int, Callable[[Any], None]] = {
 
 
 class _BytesProtocol(TBinaryProtocol):  # type: ignore[misc]
-    """Writes a text's lone surrogates as the bytes that they stand for: `"\\udcff"` is the byte 0xFF."""
+    """Writes lone surrogates of a text as the bytes that they represent: `"\udcff"` is the byte 0xFF."""
 
     def writeString(self, str_val: str) -> None:  # noqa: N802 - Thrift's name
         self.writeBinary(str_val.encode("utf-8", "surrogateescape"))
@@ -75,17 +75,17 @@ class RawClient:
 
 
 def value(kind: int) -> Callable[[Any], None]:
-    """Writes some value of a plain type."""
+    """Writes a value of a basic type."""
     return _WRITE[kind]
 
 
 def other(kind: int) -> int:
-    """A type that is not this one."""
+    """Returns another type than this one."""
     return TType.STRUCT if kind != TType.STRUCT else TType.STRING
 
 
 def list_of(kind: int) -> Callable[[Any], None]:
-    """Writes a list of one."""
+    """Writes a list with one element."""
 
     def write(out: Any) -> None:
         out.writeListBegin(kind, 1)

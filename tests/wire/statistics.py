@@ -1,4 +1,4 @@
-"""Column statistics for tests: made, and read by column."""
+"""Column statistics for tests: building and reading them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_partition(database: str, name: str, part: str, *found: ColumnStatisticsOb
 
 
 def read(client: Any, database: str, name: str, names: Sequence[str] = ("a", "x"), **fields: Any) -> Any:
-    """By column, what a table has."""
+    """Returns the statistics of a table by column."""
     found = client.get_table_statistics_req(TableStatsRequest(database, name, list(names), **fields)).tableStats
     return {each.colName: each.statsData for each in found}
 
@@ -49,7 +49,7 @@ def read(client: Any, database: str, name: str, names: Sequence[str] = ("a", "x"
 def read_partitions(
     client: Any, database: str, name: str, parts: Sequence[str], names: Sequence[str] = ("a", "x")
 ) -> Any:
-    """By partition and column."""
+    """Returns the statistics by partition and column."""
     request = PartitionsStatsRequest(database, name, list(names), list(parts))
     found = client.get_partitions_statistics_req(request).partStats
     return {part: {column.colName: column.statsData for column in columns} for part, columns in found.items()}

@@ -1,4 +1,4 @@
-"""A backup of a running metastore, restored into another database, is the same metastore."""
+"""A backup of a running metastore, restored into another database, gives the same metastore."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def db(command: str, file: Path, url: str) -> int:
 
 @pytest.fixture
 def fails(capsys: Capture) -> OneLine:
-    """Runs a command that must fail; returns the one line that it says."""
+    """Runs a command that must fail. Returns its line of output."""
 
     def once(command: str, file: Path, url: str) -> str:
         assert db(command, file, url) == 1

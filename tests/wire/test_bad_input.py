@@ -1,4 +1,6 @@
-"""What no client should send: a typed error or the right answer, on a connection that lives on; nothing half done."""
+"""Invalid input: each call gets a typed error or the right answer, the connection continues, and no change is half
+done.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +46,13 @@ NAMES = {
     "blanks": "   ",
     "a percent sign": "100%_s%(x)s",
 }
-UNSTORABLE = {"10,000 characters", "NUL", "nothing"}  # as a partition's value
+UNSTORABLE = {"10,000 characters", "NUL", "nothing"}  # as a partition value
 Partitioned = tuple[str, str]
 
 
 @pytest.fixture
 def events(hive_client: Any) -> Iterator[Partitioned]:
-    """A database and its table, of which six partitions are there."""
+    """A database and its table, which has six partitions."""
     database, name = new_table(hive_client, KEYS)
     new = [partition(database, name, [day, str(number)]) for day in ("a", "b") for number in (1, 2, 10)]
     assert hive_client.add_partitions(new) == 6
@@ -77,7 +79,7 @@ def test_names_of_objects(hive_client: Any, events: Partitioned, name: str) -> N
     with pytest.raises((InvalidOperationException, *refused)):
         hive_client.alter_table(database, "t", renamed)
     assert hive_client.get_all_tables(database) == ["t"]
-    with suppress(MetaException):  # of what cannot even be asked for
+    with suppress(MetaException):  # a request that cannot be expressed
         assert hive_client.get_all_tables(name) == []
 
 
@@ -200,7 +202,7 @@ def test_filters_of_noise(hive_client: Any, events: Partitioned, text: str) -> N
 
 
 def test_texts_that_are_not_utf8(metastore_server: Server, hive_client: Any, events: Partitioned) -> None:
-    """As Java does, a byte that is no text is read as U+FFFD, and then the usual rules hold."""
+    """Invalid UTF-8 is read as U+FFFD, as in Java, and then the usual rules apply."""
     database, _ = events
     with raw.bytes_client(metastore_server) as client:
         with pytest.raises(NoSuchObjectException):
@@ -257,7 +259,7 @@ def _components_of_texts(out: Any) -> None:
 
 
 def test_a_large_message_of_wrong_types_is_read_to_its_end(metastore_server: Server) -> None:
-    """Larger than what one look at a socket takes."""
+    """The message is larger than one read of the socket."""
 
     def numbers(out: Any) -> None:
         out.writeListBegin(TType.STRING, 50_001)

@@ -1,4 +1,4 @@
-"""Java clients of Hive 3 and 2 are refused as by their own servers, where Hive 4's clients want another answer."""
+"""Java clients of Hive 3 and 2 get the errors of their own servers where clients of Hive 4 expect others."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PrincipalType,
 )
 
-HIVE_2, HIVE_3 = "default", "@hive#default"  # how their clients name a database
+HIVE_2, HIVE_3 = "default", "@hive#default"  # how their clients write a database
 Call = Callable[[Any], Any]
 
 
 @contextmanager
 def client_of(server: Server, database: str) -> Iterator[Any]:
-    """A client that begins as Java's do, and asks for a database in a way that Hive 4's have left."""
+    """Returns a client that begins as Java's clients do, and reads a database by a method that Hive 4's clients do not
+    call.
+    """
     with connected(server) as client:
         client.set_ugi("me", [])
         client.get_database(database)
@@ -56,7 +58,7 @@ def test_a_null_ends_the_connection_of_hive_3_alone(metastore_server: Server, hi
         assert other.get_database(HIVE_3).name == "default"
     with pytest.raises(MetaException):
         call(hive_client)
-    hive_client.set_ugi("me", [])  # a Java client that has called nothing by which Hive's version shows
+    hive_client.set_ugi("me", [])  # a Java client that has not yet made a call that shows Hive's version
     with pytest.raises(MetaException):
         call(hive_client)
 

@@ -1,4 +1,4 @@
-"""What clients that know little of buckets may do to tables and partitions that have some."""
+"""Changes to bucketed tables and partitions by clients that know little about buckets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_bucketing_column_keeps_the_type_by_which_its_rows_lie(hive_client: An
 
 @pytest.mark.parametrize("number", [0, None])
 def test_a_partition_that_says_nothing_of_buckets_keeps_them(hive_client: Any, number: int | None) -> None:
-    """As Spark sends it for RENAME TO, SET LOCATION and SET SERDEPROPERTIES."""
+    """Alters a table as Spark does for RENAME TO, SET LOCATION and SET SERDEPROPERTIES."""
     database, name = new_table(hive_client, BY_DAY, sd=bucketed())
     hive_client.add_partition(partition(database, name, ["1"], sd=bucketed()))
 

@@ -1,4 +1,6 @@
-"""Hive 3 and 4 clients write `@hive#` before every database, Doris and StarRocks before some: it means the same."""
+"""Clients of Hive 3 and 4 write `@hive#` before every database, Doris and StarRocks before some: it is accepted
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -104,14 +106,14 @@ def filled(hive_client: Any) -> str:
     ],
 )
 def test_reading(hive_client: Any, filled: str, read: Call) -> None:
-    """Trap 9: it is taken off wherever a database is named, and never comes back."""
+    """Trap 9: the prefix is removed wherever a database is named, and never returned."""
     plain = read(hive_client, filled)
     assert read(hive_client, f"@hive#{filled.upper()}") == plain
     assert "@hive#" not in repr(plain)
 
 
 def test_writing(hive_client: Any) -> None:
-    """Trap 9, and every object is found without the prefix afterwards."""
+    """Trap 9. Every object is found without the prefix afterwards."""
     c, name = hive_client, unique("db")
     db = f"@hive#{name}"
     c.create_database(Database(name=db))

@@ -1,4 +1,4 @@
-"""Catalogs: made and dropped, and everything in them reached by every way of naming one."""
+"""Catalogs: creating, dropping, and reaching their objects by every way of naming them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 @pytest.fixture
 def catalog(hive_client: Any, tmp_path: Path) -> str:
-    """A catalog of this test's own, in `tmp_path / "place"`."""
+    """A catalog of the test's own, in `tmp_path / "place"`."""
     name = unique("cat")
     place = str(tmp_path / "place")
     hive_client.create_catalog(CreateCatalogRequest(Catalog(name.upper(), "mine", place, parameters={"k": "v"})))

@@ -1,4 +1,4 @@
-"""`metastore check` looks at the names of files, without Spark."""
+"""`metastore check` compares names of files with the catalog, without Spark."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_rows_of_a_table_without_buckets_are_refused(
 
 
 def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Server], database_url: str) -> None:
-    """Everything that may be wrong, told first, then mended where that is safe."""
+    """All kinds of problems: first reported, then repaired where that is safe."""
     server = start_metastore(database_url, "--allowed-locations", "")
     with connected(server) as client:
         client.create_database(Database("db"))

@@ -88,7 +88,7 @@ def test_mistakes_and_failures_are_one_line(
 
 
 def test_cleaning_in_memory(application: Application, database_url: str) -> None:
-    """As on a store of objects: renames are copies, directories are what objects make of them."""
+    """Behaves like an object store: renames are copies, and directories exist only as prefixes."""
     root, name = f"memory://test/{uuid.uuid4().hex}/t", ("db", "t")
     call, warehouse = partial(called, application), Warehouse("memory://test/warehouse", ["memory://test"])
     application.databases.create("hive", Database(name="db"))

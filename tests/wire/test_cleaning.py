@@ -1,4 +1,4 @@
-"""Cleaning, over the wire: what was replaced, what dead writers left, what nobody registered. Files on the disk."""
+"""Cleaning over the wire: replaced data, files of dead writers, unregistered files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> str:
 
 @pytest.fixture
 def written(metastore_client: Any, root: str) -> Name:
-    """A table by day, with one day, of a directory of its own."""
+    """A table by day, with one day in its own directory."""
     name = new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
     metastore_client.add_partition(partition(*name, ["1"]))
     write_file(f"{root}/ds=1/part-0", "old")
@@ -46,7 +46,7 @@ def written(metastore_client: Any, root: str) -> Name:
 
 
 def overwrite(client: Any, name: Name, root: str, value: str = "1") -> str:
-    """A day anew, in a directory of its own; that."""
+    """Overwrites a day in a new directory. Returns the directory."""
     write = begin(client, name)
     place = f"{root}/_versions/{write}/ds={value}"
     write_file(f"{place}/part-0_{write}")
@@ -78,7 +78,7 @@ def test_what_is_referred_to_again_stays(metastore_client: Any, written: Name, r
         assert clean(metastore_client, written, dryRun=dry_run).locations == []
     assert "ds=1/part-0" in files_below(root)
     metastore_client.drop_partition(*written, ["2"], False)
-    assert clean(metastore_client, written).locations == []  # it is no longer ours to remove
+    assert clean(metastore_client, written).locations == []  # the server no longer removes it
 
 
 def test_what_lies_in_it_stays(metastore_client: Any, written: Name, root: str) -> None:
@@ -121,7 +121,7 @@ def test_elsewhere_only_our_files_go(metastore_client: Any, written: Name, root:
 
 
 def left_by_a_writer(client: Any, name: Name, root: str) -> str:
-    """A write with files in all kinds of places, among others' files."""
+    """A write with files in many locations, among files of others."""
     write = begin(client, name)
     assert renew(client, write, f"{root}/ds=2/h=1", shared=[f"{root}/ds=1"]) == [True]
     for place in (f"_staging/{write}/a/", f"_versions/{write}/ds=3/", "ds=2/h=1/", "ds=1/", "ds=1/k=1/"):
@@ -170,7 +170,7 @@ def test_a_slow_writer_stays_hidden_for_the_grace_time(
     with pytest.raises(NoSuchObjectException):
         publish(metastore_client, written, write, day(root, "2"))
     assert renew(metastore_client, begin(metastore_client, written), f"{root}/ds=2/h=1") == [True]
-    write_file(f"{root}/ds=1/late_{write}")  # it lives, and knows nothing
+    write_file(f"{root}/ds=1/late_{write}")  # the write lives, and its client knows nothing
     assert scanned(metastore_client, written).openWrites == [1, 2]
     assert clean(metastore_client, written, graceMillis=None).locations == []
     assert told(clean(metastore_client, written), root) == [("ds=1", "dead writer", 1)]
@@ -178,7 +178,7 @@ def test_a_slow_writer_stays_hidden_for_the_grace_time(
 
 
 def renamed_in_place(client: Any, name: Name, root: str) -> str:
-    """The Doris sequence up to the moment before it would be published."""
+    """Runs the Doris sequence up to the moment before publication."""
     write = begin(client, name)
     away = Rename(f"{root}/ds=1", f"{root}/_versions/{write}/replaced/ds=1")
     brought = Rename(f"{root}/_staging/{write}/ds=1", f"{root}/ds=1")
@@ -322,7 +322,7 @@ def test_what_nobody_registered(metastore_client: Any, metastore_server: Server,
 def test_a_dropped_tables_writes_end(metastore_client: Any, metastore_server: Server, root: str) -> None:
     name = new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
     write = left_by_a_writer(metastore_client, name, root)
-    purge = EnvironmentContext({"ifPurge": "true"})  # else they stay with it until it cannot be taken back any more
+    purge = EnvironmentContext({"ifPurge": "true"})  # otherwise they stay until the retention ends
     metastore_client.drop_table_with_environment_context(*name, False, purge)
     cleaned = metastore_client.clean(CleanRequest(graceMillis=0)).locations
     assert {each.queryId for each in cleaned if each.location.startswith(root)} == {write}

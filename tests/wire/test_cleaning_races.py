@@ -1,4 +1,4 @@
-"""Cleaning while others publish, renew and clean: who comes second sees what the first did, and no file is lost."""
+"""Cleaning while others publish, renew and clean: the second one sees what the first did, and no file is lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> str:
 
 @pytest.fixture
 def call(application: Application, root: str) -> Call:
-    """Handlers by the wire's names; a table whose day 1 was overwritten, so that ds=1 is retired."""
+    """Handlers by wire method, and a table whose day 1 was overwritten, so that ds=1 is retired."""
     call = partial(called, application)
     application.databases.create("hive", Database(name="db"))
     call("create_table", table(*NAME, [("ds", "string")], sd=descriptor(root)))
@@ -70,7 +70,7 @@ def in_background() -> Iterator[Callable[..., Future[Any]]]:
 
 
 def wait_for_a_lock(database_url: str) -> None:
-    """Until somebody waits for a lock of the database."""
+    """Waits until a session waits for a lock of the database."""
     deadline, waiting = monotonic() + 60, 0
     query = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -82,7 +82,7 @@ def wait_for_a_lock(database_url: str) -> None:
 
 
 class Stopped:
-    """Deleting, or what the warehouse does else, stops before its first directory until it is told to go on."""
+    """A file operation of the warehouse that stops before its first directory until it may continue."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str = "delete_directory") -> None:
         from metastore.warehouse.filesystem import Warehouse
@@ -114,7 +114,7 @@ def test_a_reference_that_comes_first_keeps_the_files(
 
 
 def call_prepared(application: Application, root: str) -> Any:
-    """Day 2, to lie where day 1 lay, as the service would store it."""
+    """Returns day 2 at the old location of day 1, as the service would store it."""
     from metastore.services.rules.partitions import PartitionRules
 
     rules = PartitionRules(application.tables.get(TableName("hive", *NAME)).decode())
@@ -173,7 +173,7 @@ def test_a_late_writer_that_comes_second_does_not_publish(
             call("renew_write", RenewWriteRequest(write))
         with pytest.raises(NotFoundError):
             call("publish", PublishRequest(*NAME, write, [day(root, "3")]))
-        assert call("clean", CleanRequest(*NAME)).locations == []  # somebody is at it
+        assert call("clean", CleanRequest(*NAME)).locations == []  # another server is working on it
         stopped.go_on.set()
         assert {each.queryId for each in cleaning.result(60)} == {write, "q"}
     assert call("plan_scan", ScanRequest(*NAME)).openWrites == []
@@ -185,7 +185,7 @@ def test_a_cleaner_that_dies_is_followed_by_another(
     from metastore.storage.postgres import clock
     from metastore.warehouse.filesystem import Warehouse
 
-    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # a dead server is replaced at once
     write = begin(call)
     write_file(f"{root}/_versions/{write}/ds=3/part-0")
     let_die(database_url, write)
@@ -224,7 +224,7 @@ def test_a_drop_that_was_broken_off_is_finished(call: Call, root: str, monkeypat
     from metastore.storage.postgres import clock
     from metastore.warehouse.filesystem import Warehouse
 
-    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # a dead server is replaced at once
     call("add_partition", partition(*NAME, ["2"]))
     write_file(f"{root}/ds=2/part-0")
 

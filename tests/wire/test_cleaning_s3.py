@@ -1,4 +1,4 @@
-"""Cleaning on S3, a real server of which runs here: no rename is relied on, and only what is the writer's goes."""
+"""Cleaning on an S3 server of the test: it does not rely on renames, and removes only files of the writer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = "s3a://bucket/warehouse/t"
 
 
 class Bucket:
-    """Objects by their keys below the table's root."""
+    """Returns the objects by their keys below the table's root."""
 
     def __init__(self) -> None:
         self._client: Any = boto3.client("s3")
@@ -40,7 +40,7 @@ class Bucket:
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Bucket]:
-    """Also for the servers that are started meanwhile."""
+    """Configures the servers that are started meanwhile, too."""
     server = ThreadedMotoServer(port=0)
     server.start()
     host, port = server.get_host_and_port()

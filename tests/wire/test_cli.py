@@ -1,4 +1,4 @@
-"""The command line: what it shows of a running metastore, and one line for every mistake."""
+"""The command line: its output about a running metastore, and one line for every mistake."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def one_line(capsys: Capture) -> Callable[..., str]:
-    """Runs a command line that must fail; returns its only line."""
+    """Runs a command line that must fail. Returns its only line."""
 
     def fail(*arguments: str, status: int = 1) -> str:
         assert run(list(arguments)) == status
@@ -226,12 +226,12 @@ def test_a_signal_drains(number: signal.Signals, fresh_metastore_server: Server)
     assert fresh_metastore_server.process.wait(60) == 0
 
 
-# ---- Looking inside
+# ---- Inspection
 
 
 @pytest.fixture
 def skewed_table(metastore_server: Server) -> str:
-    """The name of a table with two partitions, one of them with a directory for a skewed value."""
+    """Returns the name of a table with two partitions, one of them with a directory for a skewed value."""
     with connected(metastore_server) as client:
         client.create_database(Database(name="cli_shows", description="a\nb\x1b[31m"))
         folder = client.get_database("cli_shows").locationUri

@@ -1,4 +1,4 @@
-"""Column statistics: stored, merged, aggregated, and gone with what they describe."""
+"""Column statistics: stored, merged, aggregated, and deleted with their table or partition."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def test_strange_names(hive_client: Any) -> None:
 
 
 def test_writers_of_one_table_lose_nothing(metastore_server: Server, hive_client: Any) -> None:
-    """Each merges a hundred rows into the same column: every one is counted."""
+    """Each client merges a hundred rows into the same column: all are counted."""
     database, name = partitioned(hive_client)
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
     hive_client.update_partition_column_statistics(of_partition(database, name, "ds=1", longs("a", 0, 1)))

@@ -1,4 +1,4 @@
-"""Column statistics are deleted: of tables, of partitions, of some columns, in both ways of asking."""
+"""Deleting column statistics: of tables, of partitions, of some columns, by both methods."""
 
 from __future__ import annotations
 

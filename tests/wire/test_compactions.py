@@ -38,7 +38,7 @@ def db() -> str:
 
 @pytest.fixture
 def pool() -> str:
-    """Workers of this test only."""
+    """A database of its own, so that its workers see no other requests."""
     return unique("pool")
 
 
@@ -219,7 +219,7 @@ def test_the_last_that_went_well_is_told(hive_client: Any, db: str, pool: str) -
 
 
 def test_what_was_asked_of_a_dropped_table_is_no_work(hive_client: Any, pool: str) -> None:
-    """The table may be taken back, and its requests with it: until then, nobody hears of them."""
+    """The table may be undropped, and its requests with it. Until then, nobody sees them."""
     db = new_database(hive_client)
     insert_only = {"transactional": "true", "transactional_properties": "insert_only"}
     hive_client.create_table(table(db, "t", parameters=insert_only))

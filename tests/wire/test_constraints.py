@@ -1,4 +1,4 @@
-"""Constraints: kept by name, given back with the present names of their tables, gone with what they are on."""
+"""Constraints: stored by name, returned with the present names of their tables, deleted with their table."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_drop(hive_client: Any) -> None:
 
 
 def test_refusals(hive_client: Any) -> None:
-    """Where Hive's handler throws what the method does not declare, its clients see a TApplicationException."""
+    """Hive's handler throws an undeclared exception here, so its clients see a TApplicationException."""
     database, name = new_table(hive_client)
     hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(database, name, "a", pk_name="pk")]))
     with pytest.raises(TApplicationException, match="Constraint name already exists: pk"):
@@ -212,7 +212,9 @@ def test_refusals(hive_client: Any) -> None:
 
 
 def test_a_foreign_key_points_to_a_key(hive_client: Any) -> None:
-    """As Hive 3 and 4: to all columns of a primary or unique key, in their order, of the same types."""
+    """As in Hive 3 and 4, a foreign key refers to all columns of a primary or unique key, in order, with the same
+    types.
+    """
     parent, child = new_table(hive_client), new_table(hive_client)
     with pytest.raises(MetaException, match="there are no primary keys or unique keys for referenced table"):
         hive_client.add_foreign_key(AddForeignKeyRequest([foreign_key(parent, child)]))
@@ -229,7 +231,7 @@ def test_a_foreign_key_points_to_a_key(hive_client: Any) -> None:
 
 
 def test_none_for_what_is_not_there(hive_client: Any) -> None:
-    """As the real server answers; Doris asks for default constraints of whatever it is told of."""
+    """As in Hive. Doris requests the default constraints of every table."""
     nowhere = unique("nowhere")
     assert primary_keys(hive_client, nowhere, "t") == []
     assert foreign_keys(hive_client, (None, None), (nowhere, "t")) == []
@@ -239,7 +241,7 @@ def test_none_for_what_is_not_there(hive_client: Any) -> None:
 
 
 def test_a_table_with_constraints(hive_client: Any) -> None:
-    """Seven arguments as of Hive 3. The names in the constraints are those that the client had when it made them."""
+    """Seven arguments, as in Hive 3. The constraints have the names that the client used."""
     parent = new_table(hive_client)
     hive_client.add_primary_key(AddPrimaryKeyRequest([primary_key(*parent, "a")]))
     database = new_database(hive_client)

@@ -1,4 +1,4 @@
-"""`metastore demo` around its demonstration: a stand-in for Spark's, so that starting and stopping is tested alone."""
+"""`metastore demo` with a stand-in for its Spark part, so that only starting and stopping is tested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-# `python -m` looks into the working directory first.
+# `python -m` searches the working directory first.
 STAND_IN = """
 import signal, socket, sys
 from urllib.parse import urlsplit
@@ -53,7 +53,7 @@ def demo(data_dir: Path, *, waits: bool) -> Iterator[subprocess.Popen[str]]:
 
 
 def users_of(folder: Path) -> list[str]:
-    """What still runs and names the folder: the server, its workers, PostgreSQL."""
+    """Returns running processes that name the folder: the server, its workers, PostgreSQL."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = " ".join(process.info["cmdline"] or [])

@@ -1,7 +1,7 @@
-"""What Apache Doris does to a metastore when it writes to Hive's tables: its calls, in their order, and its roll-back.
+"""The calls of Apache Doris when it writes to Hive's tables, in their order, and its rollback.
 
-HMSTransaction: files are moved, then partitions are added in batches of 20, then statistics are updated one by one.
-Whatever version of Hive it is told, it names databases `@hive#db` when it writes (its own HiveMetaStoreClient).
+HMSTransaction: files are moved, then partitions are added in batches of 20, then statistics are updated one by one. For
+any configured Hive version it writes databases as `@hive#db` (its own HiveMetaStoreClient).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ORC = "org.apache.hadoop.hive.ql.io.orc.Orc"
 
 @dataclass
 class Doris:
-    """Its calls on one database. A write is a mapping of a partition's value to its rows."""
+    """The calls of Doris on one database. A write maps a partition value to its rows."""
 
     client: Any
     database: str
@@ -68,7 +68,9 @@ class Doris:
         return self.client.get_table(self.prefixed, name)
 
     def add(self, table: Table, rows: dict[str, int]) -> None:
-        """THivePartitionUpdate NEW: the directories are there already. Raises after what was added before."""
+        """THivePartitionUpdate NEW: the directories exist already. On an error, drops the added partitions and raises
+        it.
+        """
         new = [self.partition(table, value, count) for value, count in rows.items()]
         added: list[Partition] = []
         try:
@@ -94,7 +96,7 @@ class Doris:
         self.client.drop_partition_with_environment_context(self.prefixed, table, list(values), False, context)
 
     def update_partition(self, table: str, name: str, change: int) -> None:
-        """THivePartitionUpdate APPEND, and its undoing: statistics are added up."""
+        """THivePartitionUpdate APPEND, and its rollback: statistics are added up."""
         (found,) = self.client.get_partitions_by_names(self.prefixed, table, [name])
         found.parameters = changed(found.parameters, change)
         context = EnvironmentContext({})
@@ -119,7 +121,7 @@ def statistics(rows: int, files: int, size: int) -> dict[str, str]:
 
 
 def changed(parameters: dict[str, str], rows: int) -> dict[str, str]:
-    """So many rows more, in one file more."""
+    """Adds rows and one file to the statistics."""
     step = 1 if rows > 0 else -1
     counts = (int(parameters.get(name, 0)) for name in ("numRows", "numFiles", "totalSize"))
     return parameters | statistics(
@@ -144,7 +146,7 @@ def counts(parameters: dict[str, str], *names: str) -> list[str]:
 
 @pytest.fixture
 def doris(hive_client: Any, tmp_path: Path) -> Doris:
-    """With a database at a place of its own: PROPERTIES ('location' = '…')."""
+    """Creates a database with its own location: PROPERTIES ('location' = '…')."""
     name = unique("doris")
     place = f"file:{tmp_path}/{name}"
     hive_client.create_database(Database(name, "", place, {"location": place}, catalogName="hive"))
@@ -177,7 +179,7 @@ def test_new_partitions_come_with_their_statistics(doris: Doris) -> None:
     assert {each.values[0]: int(each.parameters["numRows"]) for each in found} == rows
     assert {each.sd.location for each in found} == {f"{table.sd.location}/{name}" for name in names(rows)}
     assert counts(found[44].parameters) == ["45", "1", "100"]
-    # i16 is what Doris sends as its greatest number of partitions.
+    # Doris sends the maximum number of partitions as i16.
     assert doris.client.get_partition_names(doris.prefixed, "t", 32767) == names(rows)
 
 
@@ -216,9 +218,9 @@ def test_a_failure_in_the_second_batch_leaves_the_table_as_it_was(doris: Doris) 
     doris.add(table, {"30": 1})
     with pytest.raises(AlreadyExistsException):
         doris.add(table, {f"{number:02d}": 1 for number in range(1, 46)})
-    # The batch in which one was there already came to nothing as a whole, and those before it were dropped.
+    # The batch with the existing partition failed as a whole, and those before it were dropped.
     assert doris.client.get_partition_names(doris.prefixed, "t", -1) == ["pt1=30"]
-    # Without their data: Doris removes by name what its query has written, in directories that it knows itself.
+    # Without their data: Doris removes the files of its query by name.
     assert len(files(table.sd.location)) == 45
     doris.add(table, {"31": 1})
     assert doris.client.get_partition_names(doris.prefixed, "t", -1) == ["pt1=30", "pt1=31"]

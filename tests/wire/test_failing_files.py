@@ -1,4 +1,4 @@
-"""File operations that fail: tried again later and later, parked where nothing changes by that; nothing is lost."""
+"""Failing file operations: they are retried with growing pauses, or parked if a retry cannot help; nothing is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest, Fil
 
 pytestmark = pytest.mark.slow
 
-LONG = "x" * 300  # no file system has such names
+LONG = "x" * 300  # no file system allows such names
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def house(database_url: str, tmp_path: Path) -> House:
 
 
 def failing(house: House, monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[object]:
-    """What is dropped cannot be put away, as long as this list is empty."""
+    """While this list is empty, dropped files cannot be moved to the trash."""
     mended: list[object] = []
     put_away: Callable[..., bool] = house.application.journal._warehouse.move_to_trash
 
@@ -50,7 +50,7 @@ def problems(house: House, *, repair: bool = False) -> list[FileProblem]:
 
 
 def waits(house: House) -> list[tuple[float, bool]]:
-    """For how many seconds each operation waits, and whether it is parked."""
+    """Returns the seconds that each operation waits, and whether it is parked."""
     with house.application._store.read() as work:
         query = "SELECT extract(epoch FROM lease_ends_at - clock_timestamp())::float, parked FROM file_operations"
         return [(row[0], row[1]) for row in work._connection.execute(text(query))]
@@ -77,7 +77,7 @@ def test_what_fails_is_tried_again_later_and_later(house: House, monkeypatch: py
     assert told == [("unfinished: dropped, nobody answers", True, False)]
     mended.append(1)
     house.application.journal.recover()
-    assert (house.warehouse / "db.db/plain/rows").exists()  # it is not its time yet
+    assert (house.warehouse / "db.db/plain/rows").exists()  # its retry is not due yet
     assert [problem.mended for problem in problems(house, repair=True)] == [True]
     house.agrees()
     assert rows(house) == ALL - {"db.db/plain"}
@@ -148,14 +148,14 @@ def rows_of(house: House, day: str) -> set[str]:
 
 @pytest.fixture
 def followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who dies is followed at once."""
+    """A dead server is replaced at once."""
     monkeypatch.setattr(clock, "LEASE", timedelta(0))
 
 
 @pytest.mark.usefixtures("followed")
 @pytest.mark.parametrize("drop", ["table", "partition"])
 def test_what_is_dropped_before_it_has_moved_is_gone(house: House, drop: str) -> None:
-    """It moves first: nothing comes to a place from which all was removed."""
+    """The operation moves files first, so that nothing arrives at a location that was just cleared."""
     house.die_at = "committed"
     with pytest.raises(Killed):
         renamed(house, "db", "weeks")

@@ -1,4 +1,4 @@
-"""The commands about files, typed as somebody in a hurry does: one line is told, and nothing is changed."""
+"""The commands about files with mistyped arguments: one line of output, and no change."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """With a table, and a table, a partition and a database that were dropped."""
+    """A table, and a dropped table, partition and database."""
     from tests.fixtures.server import running
 
     with running(make_database(), tmp_path_factory.mktemp("commands")) as one, connected(one) as client:

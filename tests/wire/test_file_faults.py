@@ -1,4 +1,4 @@
-"""Files follow the catalog, whoever dies at whatever step, and whichever answer to COMMIT is lost."""
+"""Files follow the catalog, whichever process dies at whichever step, and whichever reply to COMMIT is lost."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ KEYS = [("ds", "string")]
 
 
 class Killed(BaseException):
-    """As kill -9 does it: nothing that could tidy up runs."""
+    """Kills the process as kill -9 does: no cleanup runs."""
 
 
 class House:
-    """A metastore, its warehouse, and tables with rows: each file says what it belongs to."""
+    """A metastore, its warehouse, and tables with rows. Each file contains the name of its owner."""
 
     def __init__(self, database_url: str, folder: Path, undrop: float = 0.0) -> None:
         self.warehouse = folder / "warehouse"
@@ -68,7 +68,7 @@ class House:
         self.fill()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Answers as the server would."""
+        """Answers a call as the server would."""
         found = called(self.application, name, *arguments)
         return found.decode() if isinstance(found, EncodedStruct | EncodedList) else found
 
@@ -79,7 +79,7 @@ class House:
         (folder / "rows").write_text(text)
 
     def fill(self) -> None:
-        """Makes three databases, and four tables with rows."""
+        """Creates three databases, and four tables with rows."""
         for name in ("db", "other", "doomed"):
             self.call("create_database", Database(name))
         for name in ("db.plain", "db.days", "db.more", "doomed.t"):
@@ -95,13 +95,13 @@ class House:
             raise Killed(name)
 
     def recover(self) -> None:
-        """What the next server does."""
+        """Does what the next server does."""
         self.die_at = None
         self.application.journal.recover()
         self.call("clean", CleanRequest(graceMillis=0))
 
     def objects(self) -> dict[str, set[str]]:
-        """Where the catalog says that something lies, and the rows that are read there."""
+        """Returns the locations in the catalog, and the rows that are read there."""
         found = {}
         for each in self.call("get_catalogs").names:
             if each != "hive":
@@ -121,7 +121,7 @@ class House:
         return {path.read_text() for path in place.iterdir() if path.is_file()}
 
     def agrees(self) -> None:
-        """Every object has its directory, every directory its object, and the journal is empty."""
+        """Checks that every object has its directory, every directory its object, and that the journal is empty."""
         places = {value.removeprefix("file:") for value in self.objects()}
         assert {place for place in places if not Path(place).is_dir()} == set()
         there = {
@@ -140,7 +140,7 @@ class House:
 @pytest.fixture
 def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     house = House(database_url, tmp_path)
-    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # a dead server is replaced at once
     house.steps.clear()
     yield house
     house.application.close()
@@ -153,7 +153,7 @@ def renamed(house: House, database: str, name: str) -> None:
 
 
 def published(house: House) -> None:
-    """Day 1 is overwritten, as our client does it; what was there is replaced."""
+    """Overwrites day 1, as our client does. The old data are retired."""
     if house.write is None:
         house.write = house.call("begin_write", BeginWriteRequest("db", "days")).queryId
     place = f"db.db/days/_versions/{house.write}/ds=1"
@@ -199,16 +199,16 @@ MOVING = ("committed", "claimed", "moved", "done")
 STEPS = {
     name: MAKING if name.startswith(("create", "add")) else MOVING if name.startswith(("rename", "ex")) else REMOVING
     for name in CALLS
-    if name != "publish"  # which leaves files to the cleaners
+    if name != "publish"  # leaves files to the cleaners
 }
 
 
 def commits(name: str) -> int:
-    """How many commits of a call are lost, one after the other."""
+    """The number of consecutive commits of a call that are lost."""
     return 2 if name == "publish" or STEPS[name] == MAKING else 3
 
 
-LEFT = {  # rows that are there afterwards
+LEFT = {  # rows that exist afterwards
     "drop_table": {"db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"},
     "drop_table of partitions": {"db.db/plain", "doomed.db/t"},
     "drop_partition": {"db.db/plain", "db.db/days/ds=2", "doomed.db/t"},
@@ -241,7 +241,7 @@ def test_whoever_dies_catalog_and_disk_agree(name: str, step: str, house: House)
 
 
 def forgetting(house: House, step: str) -> Callable[[str], None]:
-    """Returns what is told of steps: at this one, PostgreSQL has crashed, and lost what was noted since the commit."""
+    """Returns an `on_step` function: at this step, PostgreSQL crashes and loses asynchronous commits."""
 
     def run(statement: str) -> None:
         with house.application._store.transaction() as work:
@@ -272,7 +272,7 @@ def test_notes_that_were_lost_are_not_needed(name: str, step: str, house: House)
 
 
 def test_what_was_made_is_made_anew_where_its_note_was_lost(house: House) -> None:
-    """And nothing is left where the call is not made again."""
+    """Nothing is left if the call is not repeated."""
 
     def told(name: str) -> None:
         house.steps.append(name)
@@ -318,7 +318,7 @@ def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step
 
 
 def test_who_read_a_partition_before_a_rename_alters_it_where_it_is(house: House) -> None:
-    """As engines do that write statistics; what really moves, moves."""
+    """Alters as engines do that write statistics, and with a real move."""
     read = house.call("get_partitions", "db", "days", -1)
     renamed(house, "db", "weeks")
     for each in read:
@@ -333,7 +333,7 @@ def test_who_read_a_partition_before_a_rename_alters_it_where_it_is(house: House
 
 @contextmanager
 def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str]]:
-    """The connection breaks at the nth commit: before it reaches PostgreSQL, or its answer on the way back."""
+    """Breaks the connection at the nth commit: before it reaches PostgreSQL, or before its reply arrives."""
     seen: list[str] = []
 
     class Cutting(cursor):  # type: ignore[misc] # it has no types
@@ -356,7 +356,7 @@ def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str
     ("name", "number"), [(name, number) for name in CALLS for number in range(1, commits(name) + 1)]
 )
 def test_the_answer_to_a_commit_is_lost(name: str, before: bool, number: int, house: House) -> None:
-    """The call succeeds, or nothing was done and it is made again, as the dispatcher does."""
+    """The call succeeds, or nothing was done and it is repeated, as the dispatcher does."""
     with lost_commit(house, number, before=before) as seen:
         for attempt in range(2):
             try:

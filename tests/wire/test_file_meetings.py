@@ -1,4 +1,4 @@
-"""Two calls at one place: what one has decided, and is not done yet, when the other decides."""
+"""Two calls about one location: the second decides while an operation of the first is unfinished."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     house = House(database_url, tmp_path)
-    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # a dead server is replaced at once
     yield house
     house.application.close()
 

@@ -1,4 +1,4 @@
-"""The journal on S3, of which a server runs here: directories are only beginnings of names, and nothing is renamed."""
+"""The journal on an S3 server of the test: directories are only prefixes, and nothing is renamed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         "AWS_DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    with urlopen(Request(f"http://{host}:{port}/moto-api/reset", method="POST")):  # its objects are those of a process
+    with urlopen(Request(f"http://{host}:{port}/moto-api/reset", method="POST")):  # its objects belong to one process
         client: Any = boto3.client("s3")
     client.create_bucket(Bucket="bucket")
     yield client

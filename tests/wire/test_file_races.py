@@ -1,4 +1,4 @@
-"""DROP and CREATE of one name race over two servers: no old rows come back, no directory is missing or left."""
+"""Races of DROP and CREATE of one name on two servers: no old rows come back, no directory is missing or left over."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDS = 25  # `python -m tests.bench.faults races` runs a thousand
 
 
 class Pair:
-    """Two clients, each of a server of its own, on one database and one warehouse."""
+    """Two clients of different servers on one database and one warehouse."""
 
     def __init__(self, clients: list[Any], warehouse: Path, database_url: str, *, keeps: bool) -> None:
         self.keeps = keeps
@@ -33,7 +33,7 @@ class Pair:
         self.database_url = database_url
 
     def race(self, *calls: Callable[[Any], object]) -> list[Exception | None]:
-        """Each call at once, by another client; what it raised, but what clients may be told."""
+        """Makes all calls at once, each by another client. Returns their errors, except permitted ones."""
         outcomes: list[Exception | None] = [None] * len(calls)
         start = threading.Barrier(len(calls))
 
@@ -64,7 +64,7 @@ class Pair:
 def pair(
     request: pytest.FixtureRequest, make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
-    """What is dropped is gone, or can be taken back."""
+    """Checks that dropped objects are gone, or can be undropped."""
     url, undrop = make_database(), ("--drop-retention", request.param)
     with ExitStack() as started:
         first = started.enter_context(running(url, tmp_path_factory.mktemp("first"), *undrop))

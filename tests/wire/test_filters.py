@@ -1,4 +1,4 @@
-"""Partition filters over the wire: Hive's own example table, every type of key, and hostile texts."""
+"""Partition filters over the wire: Hive's example table, every type of key, and malicious texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions, as Spark, Trino, Flink and Hive 4 look for them."""
+"""Functions, as Spark, Trino, Flink and Hive 4 read them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_function_and_its_database_are_named(hive_client: Any) -> None:
 
 
 def test_a_missing_function_is_named_as_it_was_asked_for(hive_client: Any) -> None:
-    """Trap 18. Spark looks for "<name> does not exist" in the message, in its own spelling."""
+    """Trap 18. Spark searches the message for "<name> does not exist", in its own spelling."""
     database = new_database(hive_client)
     with pytest.raises(NoSuchObjectException, match="NoSuchFunc does not exist"):
         hive_client.get_function(f"@hive#{database}", "NoSuchFunc")

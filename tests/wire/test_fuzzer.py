@@ -1,4 +1,4 @@
-"""Every served method is called with nothing, emptiness and noise: each call is answered as clients expect."""
+"""Calls every served method with null, empty and random values: each call gets an answer that clients expect."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ SAMPLES = (
 WORLD = fuzzer.World("fuzzer", "t", dict(zip(("ds", "n"), VALUES, strict=True)), SAMPLES)
 METHODS = sorted(name for name, method in served().items() if method.result is not None)
 ROUNDS, LEVELS = 24, (0.02, 0.1, 0.3)
-# How an error looks that nobody foresaw: the name of a Python exception, and its text.
+# The look of an unexpected error: the name of a Python exception, and its text.
 SURPRISE = re.compile(r"\(?(psycopg2|sqlalchemy)|\w+(Error|Interrupt|Iteration): |PostgreSQL refused the statement")
 
 
 class Client:
-    """Calls methods, and fails where a client would be told what it cannot understand, or nothing."""
+    """Calls methods. Fails if a client would get an answer that it cannot decode, or none."""
 
     def __init__(self, server: Server) -> None:
         socket = TSocket(server.host, server.port)
@@ -72,7 +72,7 @@ class Client:
         self.methods = Metastore.Client(TBinaryProtocolAccelerated(self._transport))
 
     def call(self, method: str, arguments: list[Any]) -> None:
-        """Whatever is answered, the connection stays usable, and no error is a Python exception in disguise."""
+        """Whatever the answer, the connection stays usable, and no error is a Python exception in disguise."""
         try:
             getattr(self.methods, method)(*arguments)
         except TTransportException as error:
@@ -83,7 +83,7 @@ class Client:
         assert self.methods.getStatus() == 2
 
     def restore(self) -> None:
-        """The world as the methods expect it: where the partition is, all is."""
+        """The objects that the methods expect: if the partition exists, all exist."""
         with suppress(TExceptionBase):
             self.methods.get_partition(WORLD.database, WORLD.table, list(VALUES))
             return
@@ -100,7 +100,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of the fuzzer's own, whose log must not speak of errors in the end."""
+    """A server of the test's own, whose log must not contain errors at the end."""
     with running(make_database(), tmp_path_factory.mktemp("fuzzer")) as server:
         yield server
         assert server.stop() == 0

@@ -1,4 +1,4 @@
-"""What Hive's own clients expect to be refused, and with which exception; nothing is changed by it."""
+"""Calls that Hive's clients expect to be rejected, and with which exception. A rejected call changes nothing."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_partition_of_another_table_is_not_altered_or_renamed(hive_client: Any
 
 @pytest.mark.parametrize("keys", [[], KEYS])
 def test_the_text_of_a_skewed_place_is_kept_and_nothing_is_done_there(hive_client: Any, keys: list[Any]) -> None:
-    """A text that names no place, as Hive takes it: what has it is changed, renamed and dropped like any other."""
+    """A location that is no path is accepted, as in Hive: its object is changed, renamed and dropped like any other."""
     database = new_database(hive_client)
     sd = descriptor(skewedInfo=skewed(["a"], [["1"]]))
     sd.skewedInfo.skewedColValueLocationMaps = {("1",): "location1"}
@@ -131,7 +131,9 @@ def projected(client: Any, database: str, *fields: str, **patterns: str) -> Any:
 
 
 def test_tables_are_projected(hive_client: Any) -> None:
-    """As Hive 4: single values alone, with the numbers of a table; all of it once lists or maps are wanted."""
+    """As in Hive 4: a projection of single values keeps the table's ids; everything is returned if lists or maps are
+    requested.
+    """
     database, name = new_table(hive_client, owner="o")
     whole = hive_client.get_table(database, name)
     part = projected(hive_client, database, "owner", "sd.location", "sd.serdeInfo.serializationLib")
@@ -153,7 +155,7 @@ def test_tables_are_not_projected_on_what_they_do_not_have(hive_client: Any, fie
 
 @pytest.mark.parametrize("pattern", ["includeParamKeyPattern", "excludeParamKeyPattern"])
 def test_patterns_choose_nothing_of_tables(hive_client: Any, pattern: str) -> None:
-    """As Hive 4: they are for partitions, and refused where no fields are named."""
+    """As in Hive 4: projections are for partitions, and rejected without fields."""
     database, _ = new_table(hive_client, owner="o")
     assert projected(hive_client, database, "owner", **{pattern: "foo"}).owner == "o"
     spec = GetProjectionsSpec(**{pattern: "foo"})
@@ -186,7 +188,7 @@ def test_what_is_sought_is_given(hive_client: Any) -> None:
 
 
 def test_tables_are_listed_by_a_pattern_of_databases(hive_client: Any) -> None:
-    """As Hive: the name of the database is a pattern like that of the tables."""
+    """As in Hive: the name of the database is a pattern, like that of the tables."""
     one, _ = new_table(hive_client)
     other = f"{one}_x"
     hive_client.create_database(Database(name=other))
@@ -284,7 +286,7 @@ def test_of_an_archived_partition_the_original_directory_is_deleted(hive_client:
     for value in "ab":
         hive_client.drop_partition(database, name, [value], True)
     assert sorted(path.name for path in home.iterdir()) == ["ds=a", "ds=b", "stranger"]
-    assert (home.parent / "stranger").is_dir()  # what is not below the table is not its own
+    assert (home.parent / "stranger").is_dir()  # data outside of the table's directory do not belong to it
 
 
 def test_a_renamed_table_is_not_counted(hive_client: Any) -> None:
@@ -343,7 +345,7 @@ def test_partitions_are_grouped_where_hcatalog_says_so(hive_client: Any) -> None
 
 
 def test_a_connection_may_have_types_unchecked(metastore_server: Server) -> None:
-    """As a client's `drop_columns` of Hive needs it."""
+    """Hive's client needs this for `drop_columns`."""
     key = "metastore.disallow.incompatible.col.type.changes"
     with connected(metastore_server) as client, connected(metastore_server) as other:
         database, name = new_table(client)

@@ -1,4 +1,4 @@
-"""What HiveServer2 keeps in a metastore for itself: here is nothing of it, as where nobody has used it."""
+"""Data that HiveServer2 stores in a metastore for itself: this server answers as an unused Hive would."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What hmsbench, Hive's own benchmark of metastores, does against a server: operation by operation, to the end.
+"""The calls of hmsbench, Hive's own benchmark of metastores, operation by operation.
 
-It is not on Maven Central (docs/tested.md). Its tables are odd: a partition key that is also a column, tables without
-columns, partitions without parameters, statistics of a column that is not there, a rename to no location.
+It is not on Maven Central (docs/tested.md). Its tables are unusual: a partition key that is also a column, tables
+without columns, partitions without parameters, statistics of a missing column, a rename without a location.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ FORMATS = {
 
 @pytest.fixture
 def bench(hive_client: Any) -> Iterator[str]:
-    """The database that it works in."""
+    """The database of the benchmark."""
     name = unique("bench")
     hive_client.create_database(Database(name=name))
     yield name
@@ -66,14 +66,16 @@ def bench(hive_client: Any) -> Iterator[str]:
 def benched(
     database: str, name: str, keys: Sequence[tuple[str, str]] | None = None, of: Sequence[tuple[str, str]] = ()
 ) -> Table:
-    """As its builder sends it: columns may be none, partition keys may be null, and nobody owns it."""
+    """Returns a table as its builder sends it: perhaps without columns, with null partition keys, and without an
+    owner.
+    """
     sd = StorageDescriptor(cols=columns(*of), serdeInfo=SerDeInfo(name=name, serializationLib=SERDE), **FORMATS)
     keyed = None if keys is None else columns(*keys)
     return Table(dbName=database, tableName=name, sd=sd, parameters={}, partitionKeys=keyed, tableType="MANAGED_TABLE")
 
 
 def partitioned(client: Any, database: str, *keys: str) -> Table:
-    """Creates the table that most of it works with; returns it as the server tells it."""
+    """Creates the table that most operations use. Returns the server's version of it."""
     pairs = [(key, "string") for key in keys or ("date",)]
     client.create_table(benched(database, "bench_table", pairs, [("name", "string")]))
     return told(client, database)
@@ -85,7 +87,7 @@ def told(client: Any, database: str) -> Table:
 
 
 def partitions(table: Table, *prefixes: str, parameters: dict[str, str] | None = None) -> list[Partition]:
-    """With the table's descriptor, at the place where they would lie anyway, without parameters."""
+    """Returns partitions with the table's descriptor, at the default locations, without parameters."""
     found = []
     for number in range(COUNT):
         values = [f"{prefix}{number}" for prefix in prefixes or ("d",)]
@@ -185,14 +187,14 @@ def test_a_partition_key_may_be_a_column_too(hive_client: Any, bench: str) -> No
 
 
 def test_transactions_lock_and_write_side_by_side(metastore_server: Server) -> None:
-    """By two clients at a time; the tables that they lock are nobody's."""
+    """Runs two clients at a time. The tables that they lock do not exist."""
     name = unique("tmp_table")
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda _: transact(metastore_server, name), range(2))) == [LockState.ACQUIRED] * 2
 
 
 def transact(server: Server, name: str) -> int:
-    """Opens many transactions, locks in one, has a write id in it, aborts them all; returns the lock's state."""
+    """Opens transactions, locks and allocates a write id in one, and aborts all. Returns the lock's state."""
     with connected(server, ThriftHiveMetastore) as client:
         opened = client.open_txns(OpenTxnRequest(COUNT, "", "localhost")).txn_ids
         request = LockRequest([*map(component, [name] * COUNT, range(COUNT))], opened[0], "hclient", "localhost")
@@ -207,7 +209,7 @@ def transact(server: Server, name: str) -> int:
 
 
 def component(table: str, number: int) -> LockComponent:
-    """A shared lock, of the table or of one of its partitions."""
+    """Returns a shared lock of the table, or of one of its partitions."""
     level = LockLevel.PARTITION if number else LockLevel.TABLE
     part = f"p_{number}" if number else None
     select = DataOperationType.SELECT

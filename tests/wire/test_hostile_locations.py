@@ -1,5 +1,6 @@
-"""Hostile locations, call by call, in one process that watches itself: whatever it opens, lists, makes, moves, deletes
-or connects to is seen, also what is only read or counted."""
+"""Malicious locations, call by call, in a process that watches itself: it records whatever it opens, lists, creates,
+moves, deletes or connects to, also for reading only.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +46,17 @@ _OUR_OWN = (sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), str(Path(
 
 
 class Tripwire:
-    """Notes what is done outside of a folder (Python's audit events), by this thread and those that it starts."""
+    """Records accesses outside of a folder (Python's audit events) by this thread and those that it starts."""
 
     def __init__(self) -> None:
         self._inside: str | None = None
         self._others: set[int | None] = set()
         self.crossed: list[str] = []
-        sys.addaudithook(self._told)  # for ever: there is no way to remove one
+        sys.addaudithook(self._told)  # permanently: an audit hook cannot be removed
 
     @contextmanager
     def around(self, folder: Path) -> Iterator[None]:
-        """Nothing outside of the folder is to happen meanwhile."""
+        """Fails if something outside of the folder is accessed in this block."""
         self.crossed.clear()
         self._others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
         self._inside = str(folder)
@@ -83,7 +84,7 @@ TRIPWIRE = Tripwire()
 
 
 class House:
-    """A metastore whose only root is its warehouse, and a folder outside in which nothing may happen."""
+    """A metastore whose only root is its warehouse, and a folder outside that must stay untouched."""
 
     def __init__(self, database_url: str, folder: Path) -> None:
         self.warehouse, self.outside = folder / "warehouse", folder / "outside"
@@ -99,7 +100,7 @@ class House:
         self.fill()
 
     def fill(self) -> None:
-        """Makes tables with rows, and links."""
+        """Creates tables with rows, and links."""
         for each in ("db", "gone"):
             self("create_database", Database(each))
         for name in ("plain", "p", "source"):
@@ -112,7 +113,7 @@ class House:
         self.query_id = self("begin_write", BeginWriteRequest("db", "p", None, 1)).queryId
 
     def clear(self) -> None:
-        """All goes."""
+        """Drops everything."""
         for each in self("get_all_databases"):
             if each != "default":
                 self("drop_database", each, True, True)
@@ -133,7 +134,7 @@ def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 SPELLINGS = (
-    # dots and slashes that somebody may decode, fold or strip
+    # dots and slashes that a client may decode, fold or strip
     "<deep>/%2e%2e/%2e%2e/%2e%2e/outside/t",
     "<deep>/..%2f..%2f..%2foutside/t",
     "<deep>/%c0%ae%c0%ae/%c0%ae%c0%ae/outside",
@@ -160,7 +161,7 @@ SPELLINGS = (
     "FILE:<outside>/t",
     "local:<outside>/../outside/t",
     "file:<warehouse>/../outside/t?a=b",
-    # who else may be asked
+    # other hosts
     "file://user:password@localhost<outside>/t",
     "file://localhost@evil<outside>/t",
     "file://[::1]:80<outside>/t",
@@ -185,7 +186,7 @@ SPELLINGS = (
     "oss://bucket/t",
     "jdbc:postgresql://127.0.0.1:1/t",
     "data:text/plain,x",
-    # too much, too little
+    # too long, too short
     "<deep>/" + "../" * 500 + "<outside>/t",
     "<warehouse>/" + "a" * 256,
     "$HOME/t",
@@ -201,7 +202,7 @@ def spellings(warehouse: Path, outside: Path) -> list[str]:
 
 
 def taking(house: House, place: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """All that takes a location."""
+    """Passes a location to all calls that take one."""
 
     def sd(places: str | None = place, value: str | None = None) -> StorageDescriptor:
         maps = skewed(["a"], [["1"]])
@@ -314,7 +315,7 @@ SWAPPED: dict[str, tuple[Callable[[House, str], object], tuple[str, ...]]] = {
 
 
 def test_a_link_that_comes_between_two_steps_leads_nowhere(house: House) -> None:
-    """What was a directory when it was looked at is a link outside when something is done there."""
+    """A directory that was checked becomes a link to the outside before the operation."""
     before = outside(house)
     cases = [(name, step) for name, (_, steps) in SWAPPED.items() for step in steps]
     for number, (name, step) in enumerate(cases):

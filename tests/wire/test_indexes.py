@@ -1,4 +1,4 @@
-"""Indexes, as Hive 2 has them: kept with the table that holds them, gone with the table that they are of."""
+"""Indexes, as in Hive 2: stored with the table that holds them, dropped with the table that they index."""
 
 from __future__ import annotations
 

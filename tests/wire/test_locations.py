@@ -1,4 +1,4 @@
-"""Hostile locations: nothing outside of the roots is asked, made, counted, moved or deleted, whoever names it how."""
+"""Malicious locations: nothing outside of the roots is contacted, created, counted, moved or deleted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Listener:
             self.requests += 1
 
     def close(self) -> int:
-        """Stops; returns how many asked."""
+        """Stops. Returns the number of requests."""
         with socket.create_connection(("127.0.0.1", self.port)) as last:
             last.send(b"end")
         self._thread.join()
@@ -171,7 +171,7 @@ def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: P
 
 
 def test_whatever_is_accepted_lies_inside(confined: Server, client: Any, tmp_path: Path, listener: Listener) -> None:
-    """Made, altered, added, exchanged, truncated and dropped: nobody is asked, nothing outside is other than it was."""
+    """Creates, alters, adds, exchanges, truncates and drops: no host is contacted, and nothing outside changes."""
     path, outside = Path(confined.warehouse.removeprefix("file:")), tmp_path / "outside"
     client.create_table(table("db", "other", KEYS))
     (path / "db.db" / "other" / "rows").write_text("rows")
@@ -210,7 +210,7 @@ def test_whatever_is_accepted_lies_inside(confined: Server, client: Any, tmp_pat
 def test_a_link_that_comes_later_leads_nowhere(
     undrop: str, database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """What was a directory when it was registered, or what it lies in, is a link by now."""
+    """A directory that was registered, or one above it, has become a link."""
     server = start_metastore(database_url, "--allowed-locations", "", "--drop-retention", undrop)
     path, outside = Path(server.warehouse.removeprefix("file:")), tmp_path / "outside"
     (outside / "t" / "ds=1").mkdir(parents=True)
@@ -341,7 +341,7 @@ def test_places_of_databases_are_roots_where_none_are_named(
         client.drop_table("d", "t", True)
         assert not (place / "t").exists()
         client.create_database(Database("inside"))
-    with connected(start_metastore(database_url, *options)) as client:  # which has learnt where both lie
+    with connected(start_metastore(database_url, *options)) as client:  # which knows both locations
         for name in ("d", "inside"):
             client.create_table(table(name, "t"))
             client.drop_database(name, True, True)

@@ -1,4 +1,4 @@
-"""Any sequence of lock requests, against a model in memory that is written the slow and obvious way."""
+"""Random sequences of lock requests, compared with a simple and slow model in memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     TxnOpenException,
 )
 
-# Both in this order: may a request of the first stand beside a lock of the second?
+# Both in this order: may a request of the first type be granted beside a lock of the second?
 pytestmark = pytest.mark.slow
 
 BESIDE = {(SR, SR), (SR, SW), (SR, EW), (SW, SR), (SW, SW), (EW, SR)}
@@ -70,13 +70,13 @@ class Held:
 
 
 class Model:
-    """Locks that are there, in the order of their requests."""
+    """The locks, in the order of their requests."""
 
     def __init__(self) -> None:
         self.locks: list[Held] = []
 
     def free(self, new: Held) -> bool:
-        """Whether nothing is in the way of a request."""
+        """Tells whether nothing blocks a request."""
         return not any(
             self.in_the_way(new, held) and not self.waits_for(held, new.transaction)
             for held in self.locks
@@ -88,7 +88,7 @@ class Model:
         return not same and any(excludes(ask, have) for ask in new.wanted for have in old.wanted)
 
     def waits_for(self, lock: Held, transaction: int | None) -> bool:
-        """Whether a lock waits, at whatever distance, for one of this transaction."""
+        """Tells whether a lock waits, directly or indirectly, for one of this transaction."""
         if lock.granted or transaction is None:
             return False
         older = [held for held in self.locks if held.granted or held.number < lock.number]
@@ -122,7 +122,7 @@ def excludes(ask: Wanted, have: Wanted) -> bool:
 
 
 class LockMachine(RuleBasedStateMachine):
-    """Two connections by turns; time passes for one lock or transaction at a word."""
+    """Two connections by turns. Time passes for single locks or transactions."""
 
     server: Server
     clients: tuple[Any, Any]

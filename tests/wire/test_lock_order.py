@@ -1,4 +1,4 @@
-"""Two calls about the same objects wait for each other, wherever the first of them is: nobody dies of a deadlock."""
+"""Two calls about the same objects wait for each other, at whichever statement the first one is: no deadlock occurs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from thrift_idl.gen.metastore.ttypes import BeginWriteRequest, PublishMode, Publ
 pytestmark = pytest.mark.slow
 
 Call = Callable[[Application], object]
-_MOMENT = 0.3  # seconds for what waits without a lock: until files are away
+_MOMENT = 0.3  # seconds for what waits without a lock: until files are moved
 _BLOCKED = text("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 
 
 class Stop:
-    """Holds a thread up once it has made so many statements in transactions."""
+    """Stops a thread after a number of statements in transactions."""
 
     def __init__(self, number: int) -> None:
         self.left, self._inside = number, False
@@ -66,7 +66,7 @@ class Two:
         self.servers[0].databases.bootstrap()
 
     def fill(self) -> None:
-        """All is as in the beginning."""
+        """Restores the initial state."""
         first = self.servers[0]
         with suppress(NotFoundError):
             called(first, "drop_database", "db", True, True)
@@ -81,7 +81,9 @@ class Two:
             server.close()
 
     def meetings(self, one: Call, other: Call) -> Iterator[list[Exception]]:
-        """The first stops after its first statement, its second and so on; gives what clients may not be told."""
+        """Stops the first call after its first statement, its second and so on. Returns errors that clients must not
+        get.
+        """
         number, reached = 1, True
         while reached:
             reached, errors = self._meet(one, other, number)
@@ -91,9 +93,8 @@ class Two:
             number += 1
 
     def _meet(self, one: Call, other: Call, number: int) -> tuple[bool, list[Exception]]:
-        """The first stops after so many statements, until the second has done what it can.
-
-        Returns whether the first got there, and what was answered instead.
+        """Stops the first call after a number of statements, until the second has done what it can. Returns whether the
+        first got that far, and unexpected answers.
         """
         self.fill()
         stop, errors = Stop(number), list[Exception]()

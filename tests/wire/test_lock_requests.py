@@ -1,4 +1,4 @@
-"""Lock requests that are odd or wrong, and locks on the command line."""
+"""Unusual and invalid lock requests, and locks on the command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 @pytest.fixture
 def db() -> str:
-    """A database of this test's own. Locks need none that is there: a table is locked before it is made."""
+    """A database of the test's own. Locks need no existing objects: a table is locked before it is created."""
     return unique("db")
 
 

@@ -48,7 +48,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 @pytest.fixture
 def db() -> str:
-    """A database of this test's own. Locks need none that is there: a table is locked before it is made."""
+    """A database of the test's own. Locks need no existing objects: a table is locked before it is created."""
     return unique("db")
 
 
@@ -102,7 +102,7 @@ def test_a_waiting_lock_says_what_it_waits_for(hive_client: Any, db: str) -> Non
 
 
 def test_locks_are_granted_in_order(hive_client: Any, db: str) -> None:
-    """A waiting EXCLUSIVE is not starved by the SHARED_READs that come after it."""
+    """A waiting EXCLUSIVE lock is not starved by later SHARED_READ requests."""
     reads, writes, late = (lock(hive_client, component(kind, db, "t")) for kind in (SR, EX, SR))
     assert [reads.state, writes.state, late.state] == [ACQUIRED, WAITING, WAITING]
     assert check(hive_client, late.lockid) == WAITING
@@ -177,7 +177,7 @@ def test_a_silent_transaction_loses_its_locks(hive_client: Any, metastore_server
     transaction = open_transaction(hive_client)
     held = lock(hive_client, updating(db, "t", kind=EX), transaction=transaction)
     hive_client.heartbeat(HeartbeatRequest(held.lockid, transaction))
-    silence_lock(metastore_server.database_url, held.lockid)  # what counts is the transaction's heartbeat
+    silence_lock(metastore_server.database_url, held.lockid)  # the transaction's heartbeat decides
     assert lock(hive_client, component(SR, db, "t")).state == WAITING
     silence_transaction(metastore_server.database_url, transaction)
     assert lock(hive_client, component(SR, db, "t")).state == ACQUIRED
@@ -280,7 +280,7 @@ def test_hive_4_does_not_wait_where_it_says_so(hive_client: Any, db: str) -> Non
 def test_sixteen_connections_never_hold_a_lock_together(
     start_metastore: Callable[..., Server], database_url: str
 ) -> None:
-    """Over two servers; granted in the order of the requests."""
+    """Over two servers: granted in the order of the requests."""
     servers = [start_metastore(database_url) for _ in range(2)]
     start, changed = threading.Barrier(16), threading.Condition()
     holders: set[int] = set()

@@ -1,4 +1,4 @@
-"""Materialized views: tables that remember what they were made of. And what HiveServer2 asks in the background."""
+"""Materialized views: tables that record their sources. Also the background calls of HiveServer2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 @pytest.fixture
 def database(hive_client: Any) -> str:
-    """With tables a and b, and the view v of a."""
+    """A database with tables a and b, and the view v of a."""
     name = new_database(hive_client)
     for text in "ab":
         hive_client.create_table(table(name, text))
@@ -117,7 +117,7 @@ def test_a_creation_may_be_tried_without_making_anything(hive_client: Any, datab
     made = hive_client.get_table(database, "new")
     times = {"createTime": made.createTime, "transient_lastDdlTime": made.parameters["transient_lastDdlTime"]}
     tried.createTime, tried.parameters["transient_lastDdlTime"] = times.values()
-    made.id = None  # what is not made has no number
+    made.id = None  # a missing object has no id
     assert tried == made
     assert hive_client.translate_table_dryrun(CreateTableRequest(table(database, "a"))).tableName == "a"
     with pytest.raises(InvalidObjectException, match="database nope not found"):

@@ -1,4 +1,4 @@
-"""The database goes away and comes back: the port stays open, calls say so, nobody has to start anything."""
+"""The database goes away and comes back: the port stays open, calls report it, and nothing has to be restarted."""
 
 from __future__ import annotations
 

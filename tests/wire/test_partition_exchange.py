@@ -23,7 +23,7 @@ def folder(location: str) -> Path:
 
 @pytest.fixture
 def database(hive_client: Any) -> str:
-    """With two tables of one shape; the source has two days of two numbers, each with a file."""
+    """A database with two tables of the same shape. The source has two days of two numbers, each with a file."""
     name = new_database(hive_client)
     for text in ("source", "target"):
         hive_client.create_table(table(name, text, KEYS))
@@ -35,7 +35,7 @@ def database(hive_client: Any) -> str:
 
 
 def rows(client: Any, database: str, name: str) -> dict[str, str]:
-    """What the files of each partition say."""
+    """Returns the content of each partition's files."""
     return {
         "/".join(each.values): (folder(each.sd.location) / "part-0").read_text()
         for each in client.get_partitions(database, name, -1)
@@ -81,7 +81,7 @@ def test_nothing_moves_when_a_directory_is_missing(hive_client: Any, database: s
 
 
 def test_names_that_are_no_columns_are_passed_over(hive_client: Any, database: str) -> None:
-    """As Hive does."""
+    """As in Hive."""
     hive_client.exchange_partitions({"ds": "a", "hour": "1"}, database, "source", database, "target")
     assert rows(hive_client, database, "target") == {"a/1": "a-1", "a/2": "a-2"}
 

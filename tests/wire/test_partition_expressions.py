@@ -1,4 +1,4 @@
-"""Partitions by expression: read where it is a filter's text, else answered so that nothing is lost."""
+"""Partitions by expression: evaluated if it is a filter's text, else answered so that no partition is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 KEYS = [("ds", "string"), ("n", "int")]
 NAMES = ["ds=a/n=1", "ds=a/n=10", "ds=a/n=2", "ds=b/n=1"]
-# How Kryo begins what Hive serializes.
+# The first bytes of what Hive serializes with Kryo.
 KRYO = b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDe\xe3\x01\x01ds = 'a'"
 
 
@@ -33,7 +33,7 @@ def filled(hive_client: Any) -> tuple[str, str]:
 
 
 def by_expression(client: Any, request: PartitionsByExprRequest) -> tuple[list[list[str]], bool]:
-    """Both methods must say the same."""
+    """Both methods must give the same answer."""
     result, specs = client.get_partitions_by_expr(request), client.get_partitions_spec_by_expr(request)
     (spec,) = specs.partitionsSpec
     listed = spec.sharedSDPartitionSpec or spec.partitionList

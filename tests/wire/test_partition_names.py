@@ -1,4 +1,4 @@
-"""Two servers on one database: whoever changes partitions, the names that both tell are those that are there."""
+"""Two servers on one database: whichever one changes partitions, both return the present names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Privileges beside partitions, where their table keeps them (PARTITION_LEVEL_PRIVILEGE)."""
+"""Privileges in partitions, if the table has PARTITION_LEVEL_PRIVILEGE."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_privileges(client: Any, level: str) -> tuple[str, str]:
 
 
 def shown(client: Any, database: str, name: str, user: str | None, groups: list[str] | None) -> list[list[Partition]]:
-    """What every method answers that is asked by a user."""
+    """Returns the answers of all methods that take a user."""
     request = GetPartitionsPsWithAuthRequest("hive", database, name, [""], -1, user, groups)
     named = GetPartitionsPsWithAuthRequest(
         "hive", database, name, userName=user, groupNames=groups, partNames=["ds=a", "ds=b"]

@@ -1,4 +1,4 @@
-"""Partitions as specs: grouped by what they share, or whole, or in parts."""
+"""Partition specs: grouped by shared descriptors, complete, or in parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GROUPED = {"partition.spec.grouping.enabled": "true"}
 
 
 def fill(client: Any, elsewhere: Path, **fields: Any) -> tuple[str, str]:
-    """Two partitions of one shape, one of another, one elsewhere, one with skewed locations of its own."""
+    """Two partitions of one shape, one of another, one elsewhere, one with its own skewed locations."""
     database, name = new_table(client, KEYS, **fields)
     other = descriptor(cols=columns(("a", "int")))
     skew = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
@@ -46,7 +46,7 @@ def fill(client: Any, elsewhere: Path, **fields: Any) -> tuple[str, str]:
 
 
 def restored(spec: PartitionSpec) -> dict[tuple[str, ...], tuple[str, Any]]:
-    """Location and columns by values, as Hive's PartitionSpecProxy puts them together."""
+    """Returns location and columns by values, as Hive's PartitionSpecProxy combines them."""
     shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
     found = {tuple(each.values): (each.sd.location, each.sd.cols) for each in composed.partitions} if composed else {}
     for without_sd in shared.partitions if shared else []:

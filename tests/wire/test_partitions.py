@@ -96,7 +96,7 @@ def test_by_names_and_by_values(hive_client: Any, filled: tuple[str, str]) -> No
     assert hive_client.get_partition_names_ps(*filled, ["b"], -1) == ["ds=b/n=1", "ds=b/n=10", "ds=b/n=2"]
     assert hive_client.get_partition_names_ps(*filled, ["", "10"], -1) == ["ds=a/n=10", "ds=b/n=10"]
     assert hive_client.get_partition_names_ps(*filled, ["", "01"], -1) == []
-    assert hive_client.get_partition_names_ps(*filled, ["_", ""], -1) == []  # no wildcards of LIKE
+    assert hive_client.get_partition_names_ps(*filled, ["_", ""], -1) == []  # not wildcards of LIKE
     with_auth = GetPartitionsPsWithAuthRequest(None, *filled, ["a", "2"])
     assert [each.values for each in hive_client.get_partitions_ps_with_auth_req(with_auth).partitions] == [["a", "2"]]
     with pytest.raises(MetaException, match="Incorrect number of partition values"):
@@ -316,7 +316,7 @@ def test_a_killed_worker_loses_nothing_that_was_acknowledged(fresh_metastore_ser
 
 
 def skewed_partition(client: Any) -> tuple[str, str]:
-    """A list-bucketed partition with a directory for one value."""
+    """Returns a list-bucketed partition with a directory for one value."""
     sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
     database, name = new_table(client, [("ds", "string")], sd=sd)
     place = f"{client.get_table(database, name).sd.location}/ds=a"
@@ -370,7 +370,7 @@ def test_changing_partitions_counts_files_anew_where_counts_are_missing(hive_cli
     counted = hive_client.get_partition(database, name, ["a"])
     assert (counted.parameters["numFiles"], counted.parameters["totalSize"]) == ("1", "5")
     (folder(same.sd.location) / "another").write_text("1")
-    hive_client.alter_partition(database, name, counted)  # it says what it said before: taken for true
+    hive_client.alter_partition(database, name, counted)  # it repeats the old statistics: accepted as true
     assert hive_client.get_partition(database, name, ["a"]).parameters["numFiles"] == "1"
     counted.parameters["numFiles"] = "7"
     hive_client.alter_partition(database, name, counted)
@@ -389,7 +389,7 @@ def test_partitions_of_no_name_are_refused(hive_client: Any, names: tuple[str | 
     ):
         with pytest.raises(MetaException, match="name cannot be null"):
             call()
-    # Without a table, Hive throws what this method does not declare.
+    # Without a table, Hive throws an undeclared exception.
     with pytest.raises(TApplicationException if names[1] is None else MetaException, match="name cannot be null"):
         hive_client.get_partitions_pspec(*names, -1)
 

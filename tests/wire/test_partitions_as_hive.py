@@ -1,4 +1,4 @@
-"""Partitions as Hive has them: renamed from wherever they lay, without columns of their own, sought in vain."""
+"""Partitions as in Hive: renamed at any location, without columns of their own, and missing ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_renamed_partition_moves_to_its_default_place_from_wherever_it_lay(hiv
 
 
 def test_a_partition_may_have_no_columns_of_its_own(hive_client: Any) -> None:
-    """As in Hive: whoever reads it takes the table's."""
+    """As in Hive, a reader takes the columns of the table."""
     database, name = new_table(hive_client, KEYS)
     bare, whole, empty = descriptor(), descriptor(), descriptor(cols=[])
     bare.cols = None

@@ -1,4 +1,4 @@
-"""Privileges: kept and told, as in a Hive metastore without an authorizer."""
+"""Privileges: stored and returned, as in a Hive metastore without an authorizer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def listed(client: Any, ref: HiveObjectRef, principal: str | None = None, kind: 
 
 @pytest.fixture
 def refs(hive_client: Any) -> dict[str, HiveObjectRef]:
-    """A reference to each kind of object: all are there."""
+    """Returns a reference to each kind of object; all exist."""
     database, name = new_table(hive_client, [("ds", "string"), ("n", "int")])
     hive_client.add_partition(partition(database, name, ["a", "1"]))
     return {
@@ -299,7 +299,9 @@ def test_one_of_many_grants_the_same(metastore_server: Server, refs: dict[str, H
 def test_grants_and_revocations_are_those_of_a_set(
     hive_client: Any, steps: list[tuple[bool, str, str, str | None]]
 ) -> None:
-    """Against a model: granting what is there fails, revoking takes the grantor's own, else the oldest."""
+    """Compared with a model: granting an existing privilege fails; revoking removes the grantor's own, else the oldest
+    one.
+    """
     ref = HiveObjectRef(DATABASE, new_database(hive_client))
     model: list[tuple[str, str, str | None]] = []
     for granting, principal, name, grantor in steps:

@@ -1,4 +1,4 @@
-"""Quotas: what is over one is refused, with what would fit; others do not notice."""
+"""Quotas: a call over a quota is rejected with a hint at what would fit; other users notice nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_user(server: Server, name: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def days(server: Server) -> tuple[str, str]:
-    """A table with ten partitions a day, of ten days."""
+    """A table with ten days of ten partitions each."""
     with as_user(server, "free") as client:
         database, name = new_table(client, KEYS)
         for day in DAYS:

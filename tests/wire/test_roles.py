@@ -28,7 +28,7 @@ USER, ROLE, GROUP = PrincipalType.USER, PrincipalType.ROLE, PrincipalType.GROUP
 
 @pytest.fixture
 def new_role(hive_client: Any) -> Callable[[], str]:
-    """Makes roles of names that nobody else uses."""
+    """Creates roles with unique names."""
 
     def make() -> str:
         name = unique("Role")
@@ -146,7 +146,7 @@ def test_a_dropped_role_is_nobodys(hive_client: Any, new_role: Callable[[], str]
 
 
 def test_no_circle_is_made_by_many_at_once(metastore_server: Server, new_role: Callable[[], str]) -> None:
-    """Each grants the next role to the one before it: one of them must fail, whoever comes last."""
+    """Each client grants the next role to the one before it: one of them must fail, whichever is last."""
     roles = [new_role() for _ in range(4)]
     barrier = threading.Barrier(len(roles))
 

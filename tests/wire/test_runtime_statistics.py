@@ -1,4 +1,4 @@
-"""Runtime statistics: what HiveServer2 sends comes back to it, the newest first, for three days."""
+"""Runtime statistics: HiveServer2 gets back what it sent, the newest first, for three days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client that judges filters itself asks for: the texts of partition columns, and plans without some of them."""
+"""Calls of clients that evaluate filters themselves: the texts of partition columns, and plans without some of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thrift_idl.gen.metastore.ttypes import (
 OPERATOR = PredicateOperator
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 KEYS = [("ds", "string"), ("n", "int"), ("t", "date")]
-# Texts that are one value of the column's type, texts that are none, and what an array's text form must quote.
+# Texts of one value of the column's type, texts of none, and characters that an array literal must quote.
 DAYS = [
     "2024-01-05",
     " 2024-01-05",
@@ -109,7 +109,7 @@ def test_the_beginning_of_a_text(days: Any) -> None:
 
 
 def test_a_plan_is_refused_where_partitions_have_come_or_gone_since(metastore_client: Any) -> None:
-    """What a client knows of all values then says nothing of the new ones."""
+    """The client's knowledge of all values does not include new ones."""
     table = new_table(metastore_client, [("ds", "string")])
 
     def state() -> str:

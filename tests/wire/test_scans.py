@@ -166,7 +166,7 @@ def test_predicates_that_are_wrong_for_the_type_keep_everything(
     metastore_client: Any, skewed_table: tuple[str, str]
 ) -> None:
     publish(metastore_client, skewed_table, entry("t", 1))
-    metastore_client.add_partition(partition(*skewed_table, ["x1"]))  # not a number, for us
+    metastore_client.add_partition(partition(*skewed_table, ["x1"]))  # no number for this server
     assert set(planned(metastore_client, skewed_table, [equal("month", "nonsense")])) == {"1", "x1"}
     assert set(planned(metastore_client, skewed_table, [equal("month", "1")])) == {"1", "x1"}
     assert set(planned(metastore_client, skewed_table, [equal("month", "2")])) == {"x1"}
@@ -193,7 +193,7 @@ def test_publishing_is_one_transaction(metastore_client: Any, skewed_table: tupl
 
 
 def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
-    name = skewed_table[0]  # of what others refer to as well, nothing is replaced
+    name = skewed_table[0]  # locations that other objects use are not replaced
     statistics = {"numRows": "5", "totalSize": "50", "numFiles": "1"}
     (first,) = publish(metastore_client, skewed_table, entry(name, 1, parameters=statistics)).versions
     more = entry(name, 1, PublishMode.APPEND, values_found=("LAX",), parameters=statistics, expectedVersion=first)
@@ -210,7 +210,7 @@ def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_t
     assert found.parameters["numRows"] == "1"
     assert "numFiles" not in found.parameters
     with pytest.raises(ConflictException):
-        publish(metastore_client, skewed_table, entry(name, 1, PublishMode.APPEND))  # where it was before
+        publish(metastore_client, skewed_table, entry(name, 1, PublishMode.APPEND))  # its old location
     other = {"skewedColNames": ["dest"], "skewedColValues": [["BOS"]]}
     with pytest.raises(ConflictException, match="skew"):
         publish(metastore_client, skewed_table, entry(name, 1, PublishMode.APPEND, location=swap.location, **other))

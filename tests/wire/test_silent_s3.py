@@ -1,4 +1,6 @@
-"""A host of S3 that takes connections and says nothing: calls that need it are told so, others do not notice."""
+"""An S3 host that accepts connections and does not answer: calls that need it fail with a message, others are
+unaffected.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException
 
-CALLS = 24  # more than a worker has connections to PostgreSQL
+CALLS = 24  # more than a worker's connections to PostgreSQL
 
 
 class Silent:
-    """Listens; knows how many have come."""
+    """Listens, and counts connections."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)

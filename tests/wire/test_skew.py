@@ -1,4 +1,4 @@
-"""The rules of skew for clients of all kinds: what is refused, in which exception, and what values become."""
+"""Rules of skew for all clients: rejections with their exceptions, and the stored form of values."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_values_of_a_partitioned_table_are_those_of_their_types(
 
 
 def test_where_files_may_lie_already_texts_stay(hive_client: Any) -> None:
-    """Hive puts the rows of 1 where 01 is declared into the default directory: to say 1 would hide them."""
+    """Hive writes rows of 1 to the default directory if 01 is declared, so recording 1 would hide them."""
     sent = [["01"], ["1"]]
     database, name = new_table(hive_client, sd=list_bucketed(values=sent))
     assert hive_client.get_table(database, name).sd.skewedInfo.skewedColValues == sent
@@ -66,7 +66,7 @@ def test_where_files_may_lie_already_texts_stay(hive_client: Any) -> None:
 
 @pytest.mark.parametrize("keys", [(), (("ds", "string"),)])
 def test_directories_that_are_there_before_are_found(metastore_client: Any, keys: Sequence[tuple[str, str]]) -> None:
-    """As after DROP, CREATE and MSCK: a value whose place nobody names has no rows."""
+    """As after DROP, CREATE and MSCK: a value without a location has no rows."""
     database = new_database(metastore_client)
     home = Path(metastore_client.get_database(database).locationUri.removeprefix("file:")) / "there"
     place = home / "ds=x" if keys else home
@@ -112,7 +112,7 @@ def test_list_bucketing_excludes_buckets(hive_client: Any) -> None:
     changed.sd.skewedInfo, changed.sd.storedAsSubDirectories = both.skewedInfo, True
     with pytest.raises(InvalidOperationException, match="CLUSTERED BY x"):
         hive_client.alter_table(database, "t", changed)
-    changed.sd.storedAsSubDirectories = False  # only information: serves joins
+    changed.sd.storedAsSubDirectories = False  # information only: it serves joins
     hive_client.alter_table(database, "t", changed)
     found = hive_client.get_table(database, "t").sd
     assert (found.bucketCols, found.numBuckets, found.skewedInfo.skewedColNames) == (["x"], 4, ["a"])

@@ -1,4 +1,4 @@
-"""`metastore skew suggest` around the Spark client, for which something stands in that answers as it does."""
+"""`metastore skew suggest` with a stand-in for the Spark client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOUND = {
     "clause": "SKEWED BY (`x`) ON ('ab', 'c') STORED AS DIRECTORIES",
 }
 NOTHING = {**FOUND, "columns": ["y"], "values": [], "rest": 1.0, "pruned": 0.0, "clause": ""}
-# It also says with what it was asked. `python -m` looks into the working directory first.
+# It also prints its arguments. `python -m` searches the working directory first.
 STAND_IN = """
 import sys
 print("noise")

@@ -1,4 +1,4 @@
-"""A table has at most so many skewed values as its parameter says, whoever declares them."""
+"""A table has at most as many skewed values as its parameter allows, whichever client declares them."""
 
 from __future__ import annotations
 

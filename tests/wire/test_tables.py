@@ -151,7 +151,7 @@ def test_a_partition_column_may_be_a_column(hive_client: Any) -> None:
 
 
 def test_tables_are_sought_in_databases_by_a_pattern(hive_client: Any) -> None:
-    """As Hive 4's client lists them, which names no tables."""
+    """Hive 4's client lists them in this way, without naming tables."""
     prefix = unique("p")
     for text in "ab":
         hive_client.create_database(Database(name=f"{prefix}_{text}"))
@@ -235,7 +235,7 @@ def test_listings(hive_client: Any) -> None:
     assert by_filter('hive_filter_field_params__p = "ab"') == ["ab"]
     assert by_filter('hive_filter_field_params__p LIKE "a%" and hive_filter_field_owner__ = "me"') == ["a", "ab"]
     assert by_filter('hive_filter_field_params__p LIKE "a%"', 1) == ["a"]
-    # How clients of Hive 4.1 ask for tables by a pattern.
+    # Clients of Hive 4.1 search tables by a pattern in this way.
     assert by_filter('hive_filter_field_tableName__ like "(?i)A.*"') == ["a", "ab"]
     with pytest.raises(MetaException):
         by_filter("nonsense = 1")
@@ -361,7 +361,7 @@ def test_a_context_without_properties_is_taken(hive_client: Any) -> None:
 
 
 def test_the_location_may_be_missing_in_alter_where_no_files_are_counted(hive_client: Any) -> None:
-    """Of a table with partitions, or with DO_NOT_UPDATE_STATS; Hive would forget where the table lies."""
+    """For a table with partitions, or with DO_NOT_UPDATE_STATS; Hive would lose the table's location."""
     for keys, context in (([("ds", "string")], {}), ([], {"DO_NOT_UPDATE_STATS": "true"})):
         database, name = new_table(hive_client, keys)
         before = hive_client.get_table(database, name)

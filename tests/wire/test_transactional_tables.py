@@ -20,7 +20,7 @@ def acid(database: str, name: str = "t", *, sd: dict[str, Any] | None = None, **
 
 
 def made(client: Any, new: Table) -> dict[str, str]:
-    """The parameters of a table that was made, but for its time."""
+    """Returns the parameters of a created table, without its time."""
     client.create_table(new)
     found = dict(client.get_table(new.dbName, new.tableName).parameters)
     del found["transient_lastDdlTime"]

@@ -53,7 +53,7 @@ def db() -> str:
 
 @pytest.fixture
 def fresh(fresh_metastore_server: Server) -> Iterator[Any]:
-    """A client of a server in which nothing was opened yet."""
+    """A client of a server without earlier transactions."""
     with connected(fresh_metastore_server, ThriftHiveMetastore) as client:
         yield client
 
@@ -239,7 +239,7 @@ def test_inserts_never_conflict(hive_client: Any, db: str) -> None:
 
 
 def test_dynamic_partitions_are_told_before_the_commit(hive_client: Any, db: str) -> None:
-    """Until then an update may be of any partition; after it, of those that were told."""
+    """Until then an update may concern any partition; after it, only those that were reported."""
     first, second, third = (open_transaction(hive_client) for _ in range(3))
     dynamic = component(SW, db, "t", operationType=DataOperationType.UPDATE, isDynamicPartitionWrite=True)
     for number, name in ((first, "p=1"), (second, "p=2"), (third, "p=1")):
@@ -269,7 +269,7 @@ def test_thousands_of_dynamic_partitions(hive_client: Any, db: str) -> None:
 def test_exclusive_locks_are_trusted_where_the_client_says_so(
     hive_client: Any, db: str, kind: int, told: bool, conflict: bool
 ) -> None:
-    """Hive 4 reads anew after it got an exclusive lock; who locked SHARED_WRITE, as Hive 3 does, is looked at."""
+    """Hive 4 reads again after it got an exclusive lock; for SHARED_WRITE, as Hive 3 locks, conflicts are checked."""
     first, second = open_transaction(hive_client), open_transaction(hive_client)
     update(hive_client, first, db, "t", kind=kind)
     commit(hive_client, first)

@@ -1,4 +1,6 @@
-"""What no IDL says and clients rely on. The docstring of a test that shows one of these traps names it: `Trap N`."""
+"""Behaviour that no IDL describes and clients rely on. The docstring of a test for one of these traps names it: `Trap
+N`.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def test_every_trap_has_a_test() -> None:
 
 @pytest.mark.parametrize("method", ["add_serde", "drop_ischema", "no_such_method", "é" * 100])
 def test_methods_that_are_not_served(hive_client: Any, method: str) -> None:
-    """Trap 1: the kind and the text, and the connection goes on. Trino, Presto, Hive and Doris look at them."""
+    """Trap 1: exception type and text, and the connection continues. Trino, Presto, Hive and Doris depend on them."""
     send(hive_client, method, [(1, TType.STRING, "x"), (2, TType.I32, 7)])
     with pytest.raises(TApplicationException) as caught:
         hive_client.recv_get_database()
@@ -87,18 +89,18 @@ def test_methods_that_are_not_served(hive_client: Any, method: str) -> None:
 
 
 def test_shapes_of_hive_2(hive_client: Any) -> None:
-    """Trap 2: what Hive 2.3 numbers otherwise is taken where its clients send it."""
+    """Trap 2: fields that Hive 2.3 numbers differently are accepted with its numbers."""
     database, name = new_table(hive_client)
     # Three arguments, not seven; no engine.
     hive_client.create_table_with_constraints(table(database, "three"), [], [], None, None, None, None)
     with pytest.raises(NoSuchObjectException):
         hive_client.delete_table_column_statistics(database, name, "a", None)
-    # InsertEventRequestData: its first field was filesAdded, and is now `replace`.
+    # InsertEventRequestData: its first field was filesAdded; now it is `replace`.
     insertion = [(1, TType.STRUCT, [(1, TType.LIST, ["file"])])]
     report = [(1, TType.BOOL, True), (2, TType.STRUCT, insertion), (3, TType.STRING, database), (4, TType.STRING, name)]
     send(hive_client, "fire_listener_event", [(1, TType.STRUCT, report)])
     assert hive_client.recv_fire_listener_event().eventIds
-    # AddDynamicPartitions: nobody sends it who has no transactions; it is an error that is said.
+    # AddDynamicPartitions: clients without transactions do not send it, and get a clear error.
     old = [(1, TType.I64, 1), (2, TType.STRING, database), (3, TType.STRING, name), (4, TType.LIST, ["ds=1"])]
     send(hive_client, "add_dynamic_partitions", [(1, TType.STRUCT, old)])
     with pytest.raises((NoSuchTxnException, NoSuchObjectException, MetaException, TApplicationException)):
@@ -106,7 +108,7 @@ def test_shapes_of_hive_2(hive_client: Any) -> None:
     answer = hive_client.get_open_txns()
     assert isinstance(answer, GetOpenTxnsResponse)
     assert answer.abortedBits is not None  # required by Hive 3 and 4
-    assert hive_client.get_partition_names(database, "nope", -1) == []  # an error in field 2 is none to Hive 2.3
+    assert hive_client.get_partition_names(database, "nope", -1) == []  # an error in field 2 means no error to Hive 2.3
 
 
 def test_methods_without_exceptions_say_their_error(hive_client: Any) -> None:
@@ -123,7 +125,7 @@ def test_methods_without_exceptions_say_their_error(hive_client: Any) -> None:
 
 
 def test_the_base_service(hive_client: Any) -> None:
-    """Trap 6: shutdown is not answered, and ends nothing."""
+    """Trap 6: shutdown has no reply, and ends nothing."""
     hive_client.shutdown()
     assert hive_client.getStatus() == 2
     assert hive_client.getName()
@@ -132,7 +134,7 @@ def test_the_base_service(hive_client: Any) -> None:
 
 
 def test_the_user_of_a_connection(hive_client: Any) -> None:
-    """Trap 7: the groups come back as they were sent; a second user is taken, too."""
+    """Trap 7: the groups are returned as they were sent; a second user is accepted, too."""
     assert hive_client.set_ugi("me", ["us", "them"]) == ["us", "them"]
     assert hive_client.set_ugi("you", list("grp")) == ["g", "r", "p"]  # PyIceberg sends characters
     assert hive_client.set_ugi("you", []) == []
@@ -157,7 +159,7 @@ def test_names_are_folded_and_values_are_not(hive_client: Any) -> None:
 
 
 def test_fields_that_are_never_missing(hive_client: Any, metastore_server: Server) -> None:
-    """Traps 13 and 16: clients fail on null there. Trap 13; Trap 16: places are those of the warehouse."""
+    """Traps 13 and 16: clients fail on null there. Trap 13; Trap 16: locations are in the warehouse."""
     database = new_database(hive_client)
     text = {"viewOriginalText": "x", "viewExpandedText": "x"}
     hive_client.create_table(table(database, "t", KEYS, parameters=None))
@@ -176,7 +178,7 @@ def test_fields_that_are_never_missing(hive_client: Any, metastore_server: Serve
 
 
 def test_times_of_tables_and_partitions(hive_client: Any) -> None:
-    """Trap 14: the clock is the server's; transient_lastDdlTime is set only where it is not."""
+    """Trap 14: the time is the server's; transient_lastDdlTime is set only if it is missing."""
     database = new_database(hive_client)
     given = {"transient_lastDdlTime": "5"}
     hive_client.create_table(table(database, "t", KEYS, createTime=1, parameters=dict(given)))
@@ -193,7 +195,7 @@ def test_times_of_tables_and_partitions(hive_client: Any) -> None:
 
 
 def test_texts_that_clients_look_for(hive_client: Any) -> None:
-    """Trap 18; that of a function is in test_functions, that of a commit without a lock in test_tables."""
+    """Trap 18; test_functions covers functions, test_tables a commit without a lock."""
     database, name = new_table(hive_client, KEYS)
     hive_client.create_table(table(database, "taken", KEYS))
     hive_client.add_partition(partition(database, name, ["1"]))
@@ -238,7 +240,7 @@ Call = Callable[[Any, str], Any]
     ],
 )
 def test_each_method_says_its_own_exception(hive_client: Any, call: Call, exception: type[Exception]) -> None:
-    """Trap 19: the type that the IDL declares, so that its number is right; and always a text."""
+    """Trap 19: the declared exception type, so that its field number is right; and always a text."""
     database, _ = new_table(hive_client, KEYS)
     with pytest.raises(exception) as caught:
         call(hive_client, database)
@@ -246,7 +248,7 @@ def test_each_method_says_its_own_exception(hive_client: Any, call: Call, except
 
 
 def test_what_is_listed_of_nothing(hive_client: Any) -> None:
-    """Trap 20: Presto's check of a schema and PyIceberg's list of tables are written against it."""
+    """Trap 20: Presto's check of a schema and PyIceberg's list of tables depend on it."""
     database = new_database(hive_client)
     assert hive_client.get_all_tables("nowhere") == []
     assert hive_client.get_tables("nowhere", "*") == []
@@ -257,14 +259,14 @@ def test_what_is_listed_of_nothing(hive_client: Any) -> None:
 
 
 def test_nobody_asks_for_a_version_first(metastore_server: Server) -> None:
-    """Trap 31: every kind of call may be the first one on a connection, and getVersion is answered."""
+    """Trap 31: any call may be the first one on a connection, and getVersion is answered."""
     for call in ("get_all_databases", "getVersion", "get_current_notificationEventId", "get_catalogs"):
         with connected(metastore_server) as client:
             assert getattr(client, call)() is not None
 
 
 def test_a_spark_client_s_empty_contexts(hive_client: Any) -> None:
-    """Trap 3: a context whose properties are unset, in every method that takes one."""
+    """Trap 3: a context with unset properties, in every method that takes one."""
     database, name = new_table(hive_client, KEYS)
     nothing = EnvironmentContext(None)
     hive_client.add_partition_with_environment_context(partition(database, name, ["1"]), nothing)
@@ -281,7 +283,7 @@ def test_a_spark_client_s_empty_contexts(hive_client: Any) -> None:
 
 
 def send(client: Any, method: str, fields: list[tuple[int, int, Any]]) -> None:
-    """A call whose arguments no generated class knows."""
+    """Makes a call whose arguments no generated class has."""
     protocol = client._oprot
     protocol.writeMessageBegin(method, TMessageType.CALL, 0)
     write_fields(protocol, fields)

@@ -1,4 +1,4 @@
-"""Truncating: files go, everything else stays."""
+"""Truncation removes files and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def folder(location: str) -> Path:
 
 
 def fill(location: str) -> Path:
-    """Files, a hidden one, and one in a directory below."""
+    """Writes files, a hidden one, and one in a subdirectory."""
     path = folder(location)
     (path / "below").mkdir(parents=True)
     for name in ("part-0", "_SUCCESS", "below/part-1"):
@@ -69,7 +69,7 @@ def test_only_the_named_partitions_are_emptied(hive_client: Any, filled: tuple[s
 
 
 def test_a_partition_that_is_not_there_is_passed_over(hive_client: Any, filled: tuple[str, str, list[Path]]) -> None:
-    """As in Hive; of a table without partitions, its own files stay."""
+    """As in Hive. Without partitions, the table's own files stay."""
     database, name, paths = filled
     hive_client.truncate_table(database, name, ["ds=z/n=1"])
     assert [len(list(path.iterdir())) for path in paths] == [3, 3, 3]

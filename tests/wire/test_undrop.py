@@ -1,4 +1,4 @@
-"""What is dropped, truncated or overwritten by any client comes back as it was, until its time is over."""
+"""What any client drops, truncates or overwrites can be restored until its retention ends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DROPS: dict[str, tuple[Callable[[House], object], tuple[Any, ...]]] = {
 
 
 def comparable(state: dict[str, Any]) -> dict[str, Any]:
-    """Without what says when something was changed last, and files of what has replaced it since."""
+    """Returns an object without the time of its last change and without files that have replaced it since."""
     for row in state.values():
         for one in row if isinstance(row, list) else [row]:
             getattr(one, "parameters", None) and one.parameters.pop("transient_lastDdlTime", None)
@@ -81,7 +81,7 @@ def test_all_comes_back(name: str, house: House) -> None:
     drop, wanted = DROPS[name]
     before = comparable(house.state())
     drop(house)
-    if "without its data" not in name:  # which stays where it was, as the caller wants it
+    if "without its data" not in name:  # its files stay where they were, as the caller requests
         house.agrees()
     (listed,) = house.dropped()
     assert listed.keptUntil - listed.droppedAt == 86_400
@@ -93,7 +93,7 @@ def test_all_comes_back(name: str, house: House) -> None:
     assert (back.kind, back.dbName) == (listed.kind, "db")
     after = comparable(house.state())
     assert after.keys() == before.keys()
-    if listed.kind in ("truncated", "overwritten"):  # what depends on it cannot know that it is as it was
+    if listed.kind in ("truncated", "overwritten"):  # its dependents cannot know that nothing has changed
         del before["dependencies"]
     for key, was in before.items():
         assert after[key] == was, key
@@ -121,7 +121,7 @@ def test_what_is_over_is_gone(name: str, house: House) -> None:
 
 
 def test_its_name_is_free(house: House) -> None:
-    """On the wire it is gone; it comes back under another name, with its files there."""
+    """A hidden table is not visible on the wire; it is restored under another name, with its files there."""
     days = house.call("get_partitions", "db", "days", -1).decode()
     house.call("drop_table", "db", "signal", True)
     house.call("drop_table", "db", "days", True)
@@ -269,7 +269,7 @@ def test_the_newest_is_meant_or_the_number(house: House) -> None:
 
 
 def test_writes_under_way_do_not_come_back(house: House) -> None:
-    """Files of a write to a dropped table stay hidden, and are removed when the table is back."""
+    """Files of a write to a dropped table stay hidden, and are removed when the table is restored."""
     query_id = house.call("begin_write", BeginWriteRequest("db", "plain")).queryId
     place = f"{house.warehouse}/db.db/plain"
     house.call("renew_write", RenewWriteRequest(query_id, [], [place]))
@@ -284,13 +284,13 @@ def test_writes_under_way_do_not_come_back(house: House) -> None:
 
 
 def test_a_rename_takes_the_place_of_a_table(house: House) -> None:
-    """In one call: what had the name can be taken back, and the files of what has it now stay where they were."""
+    """In one call: the old table with the name can be undropped, and the files of the new one stay where they are."""
     house.call("create_table", table("db", "draft"))
     new: Table = house.call("get_table", "db", "draft").decode()
     place = Path(new.sd.location.removeprefix("file:"))
     (place / "rows").write_text("new")
     replacing = EnvironmentContext({"metastore.replaces": "true"})
-    for name in ("days", "plain"):  # there is a table that depends on the first
+    for name in ("days", "plain"):  # a table depends on the first one
         new.tableName = name
         arguments = ("alter_table_with_environment_context", "db", "draft", new, replacing)
         if name == "days":

@@ -1,4 +1,4 @@
-"""What is taken back fits what its table has become meanwhile: other names, places and types of keys."""
+"""Restored objects follow later changes of their table: other names, locations and types of keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def undrop(house: House, name: str, new_name: str | None = None) -> None:
 
 
 def test_keys_have_another_type(house: House) -> None:
-    """By which partitions are found and sorted."""
+    """Returns the sort keys by which partitions are found."""
     house.call("drop_partition", "db", "days", ["1"], True)
     days = house.call("get_table", "db", "days")
     days.partitionKeys[0].type = "int"
@@ -58,7 +58,7 @@ RENAMES: dict[str, tuple[Callable[[House], object], str]] = {
 
 
 def test_its_table_has_been_renamed(house: House) -> None:
-    """The place of before is another table's now."""
+    """The former location now belongs to another table."""
     house.call("drop_partition", "db", "days", ["1"], True)
     renamed(house, "db", "weeks")
     house.call("create_table", table("db", "days"))
@@ -93,7 +93,7 @@ def test_what_was_truncated_has_been_renamed(name: str, house: House) -> None:
 
 
 def test_what_stayed_where_it_was_is_there_under_another_name(house: House) -> None:
-    """Dropped without its data, a table has no directory that could have another name."""
+    """A table that was dropped without its data has no directory to rename."""
     house.call("drop_table", "db", "plain", False)
     undrop(house, "db.plain", "again")
     assert rows(house) == ALL
@@ -126,8 +126,8 @@ def test_somebody_else_has_made_the_database_meanwhile(house: House, monkeypatch
 def test_what_was_in_a_dropped_table_goes_before_it(
     first: tuple[Any, ...], house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever dropped or truncated a partition has died: its files do not come back with the table."""
-    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    """The client that dropped or truncated a partition has died: its files do not come back with the table."""
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # a dead server is replaced at once
     house.die_at = "committed"
     with pytest.raises(Killed):
         house.call(*first)
@@ -153,8 +153,8 @@ def test_what_was_in_a_dropped_table_goes_before_it(
 def test_what_was_truncated_does_not_come_back_with_what_is_dropped_meanwhile(
     truncated: tuple[Any, ...], drop: tuple[Any, ...], place: str, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever truncated has died: what is dropped then has the same directory."""
-    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    """The client that truncated has died: a later drop has the same directory."""
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # a dead server is replaced at once
     house.die_at = "committed"
     with pytest.raises(Killed):
         house.call("truncate_table", "db", *truncated)

@@ -1,4 +1,4 @@
-"""What is dropped comes back whole, whoever dies at whatever step of the drop or of the undrop."""
+"""Dropped objects are restored completely, whichever step of the drop or of the undrop a server dies at."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RETURNING = ("committed", "claimed", "moved", "done")
 @pytest.fixture
 def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     house = House(database_url, tmp_path, undrop=3600)
-    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # who dies is followed at once
+    monkeypatch.setattr(clock, "LEASE", timedelta(0))  # a dead server is replaced at once
     house.steps.clear()
     yield house
     house.application.close()

@@ -1,4 +1,4 @@
-"""PostgreSQL goes away during a commit, and does not say in time what became of it: then it is undone."""
+"""PostgreSQL goes away during a commit, and its outcome stays unknown for too long: then the transaction is undone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thrift_idl.gen.hive_metastore.ttypes import LockRequest, LockState, OpenTxn
 
 @contextmanager
 def silent_after_commit(application: Application, *, arrives: bool) -> Iterator[None]:
-    """The connection breaks at COMMIT, before it has arrived or after, and no other one is to be had meanwhile."""
+    """Breaks the connection at COMMIT, before or after it arrives, and prevents new connections meanwhile."""
     engine, down = application._store._engine, threading.Event()
 
     def committed(connection: Connection, statement: str, **given: Any) -> Any:

@@ -125,7 +125,7 @@ def test_readers_see_what_was_committed(hive_client: Any, db: str) -> None:
 
 
 def snapshot_text(client: Any) -> str:
-    """As Hive's ValidReadTxnList writes one."""
+    """Returns the text of Hive's ValidReadTxnList."""
     found = client.get_open_txns_info()
     lists = {
         state: [txn.id for txn in found.open_txns if txn.state == state] for state in (TxnState.OPEN, TxnState.ABORTED)
@@ -181,7 +181,7 @@ def test_the_state_of_a_copied_table_is_taken_over(hive_client: Any, db: str) ->
             hive_client.repl_tbl_writeid_state(ReplTblWriteIdStateRequest(text, "me", "here", db, "u"))
 
 
-# ---- Tables that are renamed and dropped
+# ---- Renamed and dropped tables
 
 
 def test_write_ids_follow_a_transactional_table(hive_client: Any) -> None:

@@ -1,4 +1,6 @@
-"""Any sequence of begin, claim, publish, death and cleaning, against a model: no file is lost, and none is left."""
+"""Random sequences of begin, claim, publish, death and cleaning, compared with a model: no file is lost or left
+over.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ DAYS = ["1", "2", "3"]
 
 @dataclass
 class Writer:
-    """A write of the model. `places` are the directories with files of its, by day."""
+    """A write of the model. `places`: directories with its files, by day."""
 
     query_id: str
     places: dict[str, str] = field(default_factory=dict)
@@ -68,7 +70,7 @@ class Writes(RuleBasedStateMachine):
 
     @rule(writer=writers, value=st.sampled_from(DAYS), plain=st.booleans())
     def bring(self, writer: Writer, value: str, plain: bool) -> None:
-        """Files of a day, in Hive's place if that is granted."""
+        """Writes files of a day, at Hive's location if the server grants it."""
         if writer not in self.open or value in writer.places:
             return
         place = f"{self.root}/ds={value}"
@@ -99,7 +101,7 @@ class Writes(RuleBasedStateMachine):
 
     @rule(writer=writers)
     def append(self, writer: Writer) -> None:
-        """A file into a day that is there; the append is published, or given up as long as its file is hidden."""
+        """Writes a file into an existing day. The append is published, or abandoned while its file is hidden."""
         if writer not in self.open or writer.places or "1" not in self.days:
             return
         place, files = self.days["1"]

@@ -1,4 +1,4 @@
-"""Registered writes, over the wire: begin, renew, publish, end, and what readers are told."""
+"""Registered writes over the wire: begin, renew, publish, end, and what readers get."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> str:
 
 @pytest.fixture
 def written(metastore_client: Any, root: str) -> Name:
-    """A table by day, of a directory of its own."""
+    """A table by day, in its own directory."""
     return new_table(metastore_client, [("ds", "string")], sd=descriptor(root))
 
 
@@ -110,7 +110,7 @@ def test_a_refused_publication_leaves_the_write_open(metastore_client: Any, writ
 def test_a_partition_that_came_in_the_place_of_another_is_not_taken_for_it(
     metastore_client: Any, written: Name, root: str, mode: int
 ) -> None:
-    """Else an append whose files went with the dropped one would be published without them."""
+    """Otherwise an append whose files went with the dropped table would be published without them."""
     publish(metastore_client, written, begin(metastore_client, written), day(root, "1"))
     seen = scanned(metastore_client, written).partitions[0].version
     metastore_client.drop_partition(*written, ["1"], True)
@@ -205,7 +205,7 @@ def test_locations_are_granted_once(metastore_client: Any, written: Name, root: 
         True,
         True,
     ]
-    assert claim(one, "ds=3", "ds=5") == [True, True]  # said again
+    assert claim(one, "ds=3", "ds=5") == [True, True]  # repeated
     assert claim(other, "ds=3", "ds=3/", "ds=3/x", "ds=30", "ds=6") == [False, False, False, True, True]
     assert claim(one, "ds=6", "ds=30/x") == [False, False]
     assert claim(one, "") == [False]
@@ -290,7 +290,7 @@ def test_many_locations_in_one_call(metastore_client: Any, written: Name, root: 
 def test_a_number_that_is_seen_has_all_smaller_ones_before_it(
     metastore_client: Any, metastore_server: Server, written: Name, root: str
 ) -> None:
-    """Writers begin and publish, each a partition named by its number; a reader's plan agrees with itself."""
+    """Writers publish partitions named by their numbers. Each plan of a reader is consistent."""
     begin(metastore_client, written)
     start, done = threading.Barrier(5), threading.Event()
     broken: list[str] = []

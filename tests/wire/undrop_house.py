@@ -1,4 +1,4 @@
-"""A metastore with tables that have all that can belong to one, for tests of taking back."""
+"""A metastore with tables that have everything that can belong to one, for tests of undrop."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PURGE = EnvironmentContext({"ifPurge": "TRUE"})
 
 
 class House:
-    """Tables with all that can belong to one, and rows: each file says where it was."""
+    """Creates tables with everything that can belong to one, and rows. Each file contains its location."""
 
     def __init__(self, database_url: str, folder: Path, **settings: Any) -> None:
         self.warehouse = folder / "warehouse"
@@ -102,7 +102,7 @@ class House:
         return HiveObjectPrivilege(HiveObjectRef(kind, "db", name, values), "ann", PrincipalType.USER, info, "SQL")
 
     def state(self) -> dict[str, Any]:
-        """All that clients can ask for, and what lies on the disk."""
+        """Returns everything that clients can read, and the files."""
         found: dict[str, Any] = {"database": self.call("get_database", "db").decode()}
         found["functions"] = self.call("get_functions", "db", "*")
         for name in self.call("get_all_tables", "db"):
@@ -144,7 +144,7 @@ class House:
         return found
 
     def expire(self) -> None:
-        """As if the time were over."""
+        """Lets the retention end."""
         with self.application._store.transaction() as work:
             work._connection.execute(text("UPDATE drops SET kept_until = now()"))
         self.application.undrop.purge()
@@ -162,7 +162,7 @@ class House:
 
 
 def overwrite(house: House, name: str, values: list[str]) -> None:
-    """As our client does it."""
+    """Overwrites as our client does."""
     query_id = house.call("begin_write", BeginWriteRequest("db", name)).queryId
     inside = "/".join(f"{key}={value}" for (key, _), value in zip(KEYS, values, strict=False))
     place = house.warehouse / "db.db" / name / "_versions" / query_id / inside

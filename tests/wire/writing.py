@@ -1,4 +1,4 @@
-"""A writer by hand: what our client does of files and calls, one step at a time."""
+"""A writer for tests: the file operations and calls of our client, one step at a time."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def scanned(client: Any, name: Name) -> ScanPlan:
 
 
 def clean(client: Any, name: Name, **options: Any) -> CleanResult:
-    """Without a grace time, unless one is given."""
+    """Cleans, without a grace period unless one is given."""
     return client.clean(CleanRequest(*name, **{"graceMillis": 0} | options))
 
 
 def told(result: CleanResult, root: str) -> list[tuple[str, str, int]]:
-    """Places below the table's root, reasons and numbers of files. Fails where there was an error."""
+    """Returns directories below the table's root, reasons and numbers of files. Fails on an error."""
     assert [location.error for location in result.locations if location.error] == []
     return [_row(location, root) for location in result.locations]
 
@@ -78,7 +78,7 @@ def everything_below(root: str) -> set[str]:
 
 
 def let_die(database_url: str, query_id: str) -> None:
-    """The writer is silent for so long that its lease is over."""
+    """Lets the lease of the writer expire."""
     change(database_url, f"UPDATE open_writes SET lease_ends_at = '2000-01-01' WHERE query_id = '{query_id}'")
 
 

@@ -78,7 +78,7 @@ def house(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFac
 def cost(application: Application, user: str, name: str, *arguments: Any) -> list[str]:
     """Returns the SQL statements of a call, without what differs between two names of the same length."""
     client = Client(application, user)
-    getattr(client, name)  # the client is not what costs
+    getattr(client, name)  # without the audit line and the client's own statements
     with counted(application) as statements, suppress(Exception):  # the answers are compared by `test_hidden`
         getattr(client, name)(*arguments)
     return [re.sub(r"\d+|'[^']*'", "#", text) for text in statements]
@@ -88,7 +88,7 @@ def cost(application: Application, user: str, name: str, *arguments: Any) -> lis
 def test_a_hidden_object_costs_what_a_missing_one_costs(house: Application, name: str) -> None:
     method = served()[name]
     cost(house, "stranger", "get_table", SHOWN, "seen")  # reads the grants
-    for _ in range(2):  # a decision that is remembered must not show, either
+    for _ in range(2):  # a cached decision must not show, either
         missing, hidden = (cost(house, "stranger", name, *arguments_of(method, names)) for names in (MISSING, HIDDEN))
         assert hidden == missing
 

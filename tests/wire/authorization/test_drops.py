@@ -59,7 +59,7 @@ def test_a_dropped_database_comes_back_for_its_owner(client_of: Clients) -> None
     assert "Exception" not in told(lambda: client_of("zowner").undrop(UndropRequest(shared)))
     client_of("zowner").create_table(table(shared, "t"))
     root.drop_database(shared, True, True)
-    client_of("bob").create_database(Database(name=shared))  # a new one, which is bob's
+    client_of("bob").create_database(Database(name=shared))  # a new table, owned by bob
     assert "can be undropped" in told(lambda: client_of("bob").undrop(UndropRequest(shared, "t")))
 
 

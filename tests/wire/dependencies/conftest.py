@@ -17,7 +17,7 @@ def client(metastore_client: Any) -> Any:
 
 @pytest.fixture
 def database(client: Any) -> str:
-    """With T, partitioned by (ds, hr), T2 by (ds, hr, min), and Tdep, which depends on T, by ds."""
+    """A database with T, partitioned by (ds, hr), T2 by (ds, hr, min), and Tdep, which depends on T by ds."""
     name = new_database(client)
     client.create_table(table(name, "t", [DS, HR]))
     client.create_table(table(name, "t2", [DS, HR, MIN]))

@@ -1,4 +1,4 @@
-"""Dependent tables as clients make them and ask for them."""
+"""Requests about dependent tables, as clients send them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add(client: Any, database: str, name: str, *values: Sequence[str]) -> None:
 
 
 def add_to_dependent(client: Any, database: str, name: str, *values: Sequence[str]) -> None:
-    """As plain clients do it."""
+    """Creates a dependent table in the way of plain clients."""
     client.add_partitions([partition(database, name, value, sd=None) for value in values])
 
 
@@ -51,7 +51,7 @@ def bases(client: Any, database: str, name: str, direction: int = UP, **fields: 
 
 
 def reads(client: Any, database: str, name: str, values: Sequence[str] | None = None) -> dict[str, Any]:
-    """Dependent partition → base table and base partitions."""
+    """Returns for each dependent partition the base table and base partitions."""
     found = asked(client, database, name, UP, values, transitive=False).partitions
     return {dependency.partitionName: (dependency.baseTableName, dependency.basePartitions) for dependency in found}
 

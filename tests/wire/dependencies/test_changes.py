@@ -1,4 +1,4 @@
-"""Dependent tables under change: events, settings, several clients at once, and the number of statements."""
+"""Changes of dependent tables: events, settings, several clients at once, and the number of statements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 
 def events(client: Any, database: str, after: int) -> list[tuple[str, str]]:
-    """Type and table of what has happened in a database since."""
+    """Returns the types and tables of the events in a database since an event."""
     found = client.get_next_notification(NotificationEventRequest(lastEvent=after, maxEvents=-1)).events
     return [(each.eventType, each.tableName) for each in found if each.dbName == database]
 
@@ -182,11 +182,11 @@ def test_a_base_is_dropped_or_depended_on(metastore_server: Server, client: Any,
 
 
 def test_the_number_of_statements_does_not_grow(database_url: str, tmp_path: Path) -> None:
-    """With the number of dependent tables, of their partitions, and of base partitions."""
+    """The number of statements does not grow with dependent tables, their partitions, or base partitions."""
     application = make_application(Settings(warehouse=str(tmp_path), database_url=database_url), database_url)
 
     class Direct:
-        """The handlers, called as a client's methods."""
+        """Calls handlers as a client's methods."""
 
         def __getattr__(self, name: str) -> Any:
             return partial(application.dispatcher.call, name)

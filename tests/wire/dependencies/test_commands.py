@@ -18,7 +18,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def shown(metastore_server: Server, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a command line; returns what it printed."""
+    """Runs a command line. Returns its output."""
     monkeypatch.setenv("METASTORE_URI", metastore_server.uri)
 
     def show(*arguments: str, status: int = 0) -> str:
@@ -31,7 +31,9 @@ def shown(metastore_server: Server, capsys: Capture, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def chain(client: Any, database: str) -> str:
-    """second@ds=1 → tdep@ds=1 → t@ds=1/hr=1, t@ds=1/hr=2; and tdep@ds=2, of which nothing is there."""
+    """Returns a database with second@ds=1 → tdep@ds=1 → t@ds=1/hr=1, t@ds=1/hr=2; and tdep@ds=2, whose base partitions
+    do not exist.
+    """
     create(client, database, "second", "tdep")
     client.create_table(table(database, "plain"))
     add(client, database, "t", ["1", "1"], ["1", "2"])

@@ -1,4 +1,4 @@
-"""Databases with dependent tables are dropped whole or not at all, also by clients that drop table by table."""
+"""Databases with dependent tables are dropped completely or not at all, also by clients that drop table by table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, SetDepe
 
 
 def drop_cascade(client: Any, database: str) -> None:
-    """As HiveMetaStoreClient.dropDatabase does it up to Hive 3."""
+    """Drops a database as HiveMetaStoreClient.dropDatabase does up to Hive 3."""
     for name in client.get_all_tables(database):
         client.drop_table(database, name, True)
     client.drop_database(database, True, True)

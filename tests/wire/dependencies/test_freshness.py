@@ -1,4 +1,4 @@
-"""What makes a dependent partition stale is that data are rewritten; what else happens to a base does not."""
+"""A dependent partition becomes stale when base data are rewritten, and not by other changes of a base."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATISTICS = {"spark.sql.statistics.numRows": "1", "spark.sql.statistics.totalSi
 
 
 def altered(context: dict[str, str], **parameters: str) -> Change:
-    """ALTER PARTITION of t@ds=1/hr=1, with these parameters more."""
+    """Alters t@ds=1/hr=1: adds these parameters."""
 
     def change(client: Any, database: str) -> None:
         partition = client.get_partition(database, "t", ["1", "1"])
@@ -60,7 +60,7 @@ def counts(client: Any, database: str) -> None:
 
 
 def tells(client: Any, database: str) -> None:
-    """Of the dependent partition itself, on which another one depends."""
+    """Alters the dependent partition itself, on which another one depends."""
     dependent = client.get_partition(database, "tdep", ["1"])
     dependent.parameters |= {"note": "checked"}
     context = EnvironmentContext({"alterTableOpType": "ADDPROPS"})
@@ -69,7 +69,7 @@ def tells(client: Any, database: str) -> None:
 
 @pytest.fixture
 def signals(client: Any, database: str) -> str:
-    """tdep and second have the days 1 and 2; day 2 is stale."""
+    """Creates days 1 and 2 of tdep and second; day 2 is stale."""
     create(client, database, "second", "tdep")
     add(client, database, "t", ["1", "1"], ["1", "2"], ["2", "1"])
     for name in ("tdep", "second"):

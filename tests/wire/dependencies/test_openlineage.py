@@ -1,4 +1,4 @@
-"""What is exported for OpenLineage is what OpenLineage's own client, generated from its schema, would send."""
+"""The OpenLineage export equals what OpenLineage's own client, generated from the schema, sends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.wire.dependencies.requests import UP, add, add_to_dependent, asked, c
 
 
 def rebuilt(event: dict[str, Any]) -> JobEvent:
-    """Every field by its name: one that the schema does not have, or that is missing, raises."""
+    """Builds the client's object field by field. Unknown and missing fields raise an error."""
     given, producer = dict(event), event["producer"]
     assert given.pop("schemaURL") == JobEvent._get_schema()
     inputs = [
@@ -49,7 +49,7 @@ def _partitions(condition: dict[str, Any]) -> PartitionSubsetCondition:
 
 
 def without_empty(sent: Any) -> Any:
-    """The client sends `facets` that hold nothing, which the schema does not ask for."""
+    """Removes empty `facets`: the client sends them, and the schema does not require them."""
     if isinstance(sent, dict):
         return {key: without_empty(value) for key, value in sent.items() if value != {}}
     return [without_empty(each) for each in sent] if isinstance(sent, list) else sent

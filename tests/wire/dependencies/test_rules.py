@@ -1,4 +1,4 @@
-"""Dependent tables: what is refused, and what follows a drop, a rename, a change of columns."""
+"""Rules of dependent tables: rejected calls, and the effects of a drop, a rename, and changed columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from thrift_idl.gen.metastore.ttypes import (
     ScanRequest,
 )
 
-# ---- What is refused
+# ---- Rejected calls
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_columns_stay_equal_on_every_base(client: Any, database: str) -> None:
 
 
 def test_columns_are_added_to_one_base_after_the_other(client: Any, database: str) -> None:
-    """As in the proposal of dependent tables, which moves from T to T2."""
+    """Follows the proposal of dependent tables, which moves a dependency from T to T2."""
     add_to_dependent(client, database, "tdep", ["1"])
     depend(client, database, "tdep", "t2")
     create(client, database, "second", "tdep")

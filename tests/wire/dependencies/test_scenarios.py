@@ -1,4 +1,4 @@
-"""Dependent tables: the seed's two scenarios line by line, the view that engines read, and freshness."""
+"""Dependent tables: the two scenarios of the proposal line by line, the view that engines read, and freshness."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidObjectException,
 )
 
-# ---- The seed
+# ---- The proposal
 
 
 def test_the_first_scenario(client: Any, database: str) -> None:

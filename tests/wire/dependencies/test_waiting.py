@@ -1,4 +1,4 @@
-"""Waiting for a partition: whoever adds it, at any server, ends the wait."""
+"""Waiting for a partition ends when any client adds it, on any server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thrift_idl.gen.metastore.ttypes import WaitRequest
 
 
 def wait(server: Server, database: str, name: str, *values: str, **fields: Any) -> bool:
-    """On a connection of its own, as often as it takes."""
+    """Waits on a connection of its own, repeatedly."""
     with connected(server) as client:
         for _ in range(6):
             if client.wait_for_partition(WaitRequest(database, name, list(values), **fields)):
@@ -66,7 +66,7 @@ def test_another_server_s_commit_ends_the_wait(database_url: str, start_metastor
 
 
 def test_a_new_name_ends_the_wait(metastore_server: Server, client: Any, database: str) -> None:
-    """Of a partition, and of tables that swap theirs."""
+    """Waits for a partition, and for tables that exchange partitions."""
 
     def rename(old: str, new: str) -> None:
         base = client.get_table(database, old)
@@ -95,7 +95,10 @@ def test_who_waits_does_not_keep_others_waiting(database_url: str, start_metasto
         waits = [threads.submit(wait, server, database, "t", str(number), timeoutMillis=2000) for number in range(12)]
         for number in range(12):
             add(client, database, "t", [str(number), "1"])
-        assert {future.result() for future in waits} <= {True, False}  # false at once where too many wait: none fails
+        assert {future.result() for future in waits} <= {
+            True,
+            False,
+        }  # false at once if too many wait
         assert all(wait(server, database, "t", str(number)) for number in range(12))
 
 

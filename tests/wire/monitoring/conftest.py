@@ -16,7 +16,7 @@ Start = Callable[..., Server]
 
 @pytest.fixture
 def seen(database_url: str, start_metastore: Start, tmp_path: Path) -> tuple[Server, str]:
-    """A server with two workers, a certificate, and its HTTP port; a millisecond is slow there."""
+    """A server with two workers, a certificate, and an HTTP port. A call of a millisecond counts as slow."""
     certificate = tmp_path / "certificate.pem"
     trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
     options = [

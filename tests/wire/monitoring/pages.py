@@ -27,7 +27,7 @@ def status(url: str, **headers: str) -> int:
 
 
 def refusal(url: str) -> str:
-    """What a page says that is not well; empty where it is."""
+    """Returns the problem that the health page reports; empty if there is none."""
     try:
         page(url)
     except HTTPError as error:

@@ -83,7 +83,7 @@ def test_metrics_of_dashboards_and_alerts_are_exported(seen: tuple[Server, str])
     for query in queries:
         grouped = {label for labels in re.findall(r"by \(([\w, ]+)\)", query) for label in labels.split(", ")}
         known = {label for metric in re.findall(r"metastore_\w+", query) for label in found[metric][0].labels}
-        assert grouped <= known | {"instance"}, query  # which server it is, Prometheus says
+        assert grouped <= known | {"instance"}, query  # Prometheus adds the server's name itself
     assert total(found, "metastore_calls_total", method="get_table", exception="NoSuchObjectException") == 1
     assert total(found, "metastore_calls_total", method="get_table", outcome="declared") == 1
     assert total(found, "metastore_events_total", type="ADD_PARTITION") == 1

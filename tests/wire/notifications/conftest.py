@@ -1,4 +1,4 @@
-"""A server into whose log nobody else writes."""
+"""A server whose notification log only one test writes to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.wire.notifications.following import Follower
 
 @pytest.fixture(scope="package")
 def server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Nobody else writes into its log."""
+    """A server of the test's own."""
     with running(make_database(), tmp_path_factory.mktemp("notifications")) as started:
         yield started
 

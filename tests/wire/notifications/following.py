@@ -1,4 +1,4 @@
-"""How tests follow the log, and read what it says."""
+"""Reads the notification log and decodes its messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEYS = [("ds", "string")]
 
 
 class Follower:
-    """Reads what has come since it began, and insists that there is no gap."""
+    """Reads the events since it was created, and fails if their numbers have a gap."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -50,7 +50,7 @@ def struct(kind: Any, encoded: str) -> Any:
 
 
 def as_told(client: Any, database: str, name: str) -> Any:
-    """A table as the log has it: without the number by which it is stored."""
+    """Returns a table as the log contains it: without its id."""
     found = client.get_table(database, name)
     found.id = None
     return found

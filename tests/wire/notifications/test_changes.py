@@ -1,4 +1,4 @@
-"""What changes of the metadata say in the log."""
+"""Events of metadata changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishRequest
 
-# ---- What changes say
+# ---- Messages
 
 
 def test_the_log_begins_with_one(fresh_metastore_server: Server) -> None:

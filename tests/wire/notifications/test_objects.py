@@ -1,4 +1,4 @@
-"""What changes of catalogs, functions, constraints and transactions say in the log."""
+"""Events of catalogs, functions, constraints and transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log as clients that follow it read it."""
+"""Reading the notification log, as clients do that follow it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def test_a_reply_has_all_requested_events_or_is_an_error(
 def test_numbers_follow_commits_over_servers(
     make_database: Callable[[], str], start_metastore: Callable[..., Server]
 ) -> None:
-    """Trap 26. Two servers, eight writers, and a reader: what it sees is there, and nothing comes before it later."""
+    """Trap 26. Two servers, eight writers, and a reader: events that it sees exist, and no earlier event appears
+    later.
+    """
     url = make_database()
     servers = [start_metastore(url), start_metastore(url)]
     failures: list[BaseException] = []
@@ -153,7 +155,7 @@ def test_old_events_go_and_who_missed_them_finds_a_gap(fresh_metastore_server: S
         assert client.get_all_write_event_info(GetAllWriteEventInfoRequest(5)) == []
 
         execute(url, "UPDATE notification_log SET event_time = event_time - 100")
-        assert cleaned(url, time_to_live=50) == 0  # the newest stays
+        assert cleaned(url, time_to_live=50) == 0  # the newest event stays
         assert client.get_current_notificationEventId().eventId == 3
         assert [event.eventId for event in client.get_next_notification(NotificationEventRequest(1)).events] == [3]
         new_database(client)
@@ -178,7 +180,7 @@ def execute(url: str, statement: str) -> None:
 
 
 def cleaned(url: str, time_to_live: float) -> int:
-    """Cleans a log as a server does; returns how much was removed."""
+    """Cleans a log as a server does. Returns the number of removed events."""
     settings = Settings(database_url=url)
     store = Store(make_engine(settings, url), settings)
     try:
@@ -187,7 +189,7 @@ def cleaned(url: str, time_to_live: float) -> int:
         store.close()
 
 
-# ---- Rubbish
+# ---- Malformed requests
 
 
 @pytest.mark.parametrize("text", ["", "\0", "é" * 10_000, "@", "@x#", "%_*|("])

@@ -1,4 +1,4 @@
-"""What clients put into the log themselves."""
+"""Events that clients add to the log."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def run(catalog: RestoredCatalog, steps: list[tuple[str, str]]) -> None:
 
 
 def restore(catalog: RestoredCatalog, file: Path) -> None:
-    """Restores a backup, with care in between that must do no harm, and reconciles."""
+    """Restores a backup, runs harmless maintenance meanwhile, and reconciles."""
     catalog.restore(file)
     catalog.check(repair=True)
     catalog.background()

@@ -53,7 +53,7 @@ def test_check_after_a_restore_deletes_nothing(catalog: RestoredCatalog) -> None
 
 
 def lose_commits(catalog: RestoredCatalog, file: Path) -> None:
-    """Restores as PostgreSQL's own point-in-time recovery does: nothing in the database says so."""
+    """Restores as PostgreSQL's point-in-time recovery does: the database contains no mark of it."""
     catalog.restore(file)
     with catalog.application._store.transaction() as work:
         work._connection.execute(text("DELETE FROM metastore_properties WHERE name = 'lineage.restored'"))

@@ -1,4 +1,4 @@
-"""`metastore db restored` puts back what the catalog misses, and lets servers clean again."""
+"""`metastore db restored` puts files back that the catalog needs, and lets servers clean again."""
 
 from __future__ import annotations
 

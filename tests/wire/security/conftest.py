@@ -1,4 +1,4 @@
-"""Certificates, servers that ask who calls, and clients that say so."""
+"""Certificates, servers with authentication, and clients with credentials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import trustme
 from metastore.client import Credentials, MetastoreClient, connect
 from tests.fixtures.server import Server, running
 
-PATIENCE = 15.0  # seconds that anything may take that should happen at once
+PATIENCE = 15.0  # time limit in seconds for anything that should happen at once
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Pem:
 
 
 class Authority:
-    """A certificate authority that signs what a test needs."""
+    """A certificate authority."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -69,7 +69,7 @@ def host_pem(authority: Authority) -> Pem:
 
 @pytest.fixture(scope="session")
 def tls_options(host_pem: Pem, authority: Authority) -> list[str]:
-    """What a server with a certificate is told, also to look at clients' ones."""
+    """Returns the options of a server with a certificate, and perhaps of client certificates."""
     files = ["--tls-certificate", str(host_pem.chain), "--tls-key", str(host_pem.key)]
     return [*files, "--tls-client-ca", str(authority.pem)]
 
@@ -78,7 +78,7 @@ def tls_options(host_pem: Pem, authority: Authority) -> list[str]:
 def start(
     make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Server]]:
-    """Servers of a module's own, all on one database."""
+    """Starts servers of a module, all on one database."""
     database = make_database()
     with ExitStack() as servers:
         yield lambda *options: servers.enter_context(running(database, tmp_path_factory.mktemp("secure"), *options))
@@ -87,7 +87,7 @@ def start(
 def client_of(
     server: Server, *, user: str | None = None, host: str = "localhost", **credentials: Any
 ) -> MetastoreClient:
-    """Our own client, which says so much."""
+    """Returns a client of this project with these credentials."""
     uri = f"thrift://{host}:{server.port}"
     return connect(uri, timeout=PATIENCE, user=user, credentials=Credentials(**credentials))
 
@@ -99,7 +99,7 @@ def raw(server: Server, port: int | None = None) -> Iterator[socket.socket]:
 
 
 def who(client: MetastoreClient) -> str:
-    """As whom the server sees the client: the owner of what it makes."""
+    """Returns the user that the server sees: the owner of a new database."""
     return str(client.methods.set_ugi("nobody", ["nothing"])[-1])
 
 
@@ -107,8 +107,8 @@ MISSING = [name for name in ("krb5kdc", "kadmin.local", "kinit") if not shutil.w
 
 
 def free_ports() -> int:
-    """The first of ten: the KDCs of tests side by side must not answer for each other."""
-    for base in random.sample(range(61000, 65500, 10), 450):  # above those that Linux gives out
+    """Returns the first of ten free ports. KDCs of parallel tests must not share ports."""
+    for base in random.sample(range(61000, 65500, 10), 450):  # above the ephemeral ports of Linux
         with contextlib.suppress(OSError), ExitStack() as ports:
             for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
                 for port in range(base, base + 10):
@@ -119,7 +119,7 @@ def free_ports() -> int:
 
 @contextmanager
 def running_realm() -> Iterator[Any]:
-    """A KDC on free ports, with the server's key in a keytab. Skips where something for it is missing."""
+    """Starts a KDC on free ports, with the server's key in a keytab. Skips the test if a program is missing."""
     if MISSING:
         pytest.skip(f"no {', '.join(MISSING)}: Debian's krb5-kdc, krb5-admin-server and krb5-user have them")
     pytest.importorskip("gssapi", reason="gssapi is not installed: pip install '.[kerberos]' needs libkrb5-dev")
@@ -138,14 +138,14 @@ def running_realm() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def realm() -> Iterator[Any]:
-    """A KDC of a module's own."""
+    """A KDC for a module."""
     with running_realm() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def environment(realm: Any) -> Iterator[pytest.MonkeyPatch]:
-    """The process, and servers that it starts, belong to the realm."""
+    """Joins this process, and servers that it starts, to the realm."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in realm.env.items():
             if name.startswith("KRB5"):

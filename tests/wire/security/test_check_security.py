@@ -1,4 +1,4 @@
-"""`metastore check-security` says which side is wrong."""
+"""`metastore check-security` tells which side is misconfigured."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_somebody_else_is_there(
 
 
 def answer(other: socket.socket, says: bytes, kept: ExitStack) -> None:
-    """Says so to everybody, and keeps them waiting."""
+    """Sends this text to every client and keeps the connection open."""
     with suppress(OSError):
         while True:
             kept.enter_context(other.accept()[0]).sendall(says)

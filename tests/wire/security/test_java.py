@@ -1,4 +1,4 @@
-"""Hive's Java client 2.3.10, as Spark has it: TLS, Kerberos with each protection, delegation tokens."""
+"""Hive's Java client 2.3.10, as in Spark: TLS, Kerberos with each protection, delegation tokens."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def truststore(authority: Authority, path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def hive(realm: Any, environment: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hive]:
-    """Java's classes, in a JVM that belongs to the realm; as alice."""
+    """Java's classes in a JVM that belongs to the realm, as alice."""
     environment.setenv("JAVA_TOOL_OPTIONS", f"-Djava.security.krb5.conf={realm.env['KRB5_CONFIG']} {CLASSES}")
     realm.run([realm_tool(realm), "-q", f"ktadd -norandkey -k {realm.tmpdir}/alice.keytab alice@KRBTEST.COM"])
-    # PySpark's own, where a session was before, looks for Java's exceptions in the JVM of that session.
+    # an earlier session of PySpark would look for Java's exceptions in its own JVM
     environment.setattr(java_gateway, "get_return_value", get_return_value)
     with running_jvm(tmp_path_factory.mktemp("java")) as jvm:
         yield Hive(jvm, "")
@@ -84,7 +84,7 @@ def test_tls(
     assert "default" in client.getAllDatabases()
     client.close()
     strange = truststore(strange_authority, tmp_path / "strange.p12")
-    client = connect(hive, server, **tls, hive_metastore_truststore_path=strange)  # it only warns of what set_ugi says
+    client = connect(hive, server, **tls, hive_metastore_truststore_path=strange)  # it only logs the error of set_ugi
     with pytest.raises(Py4JJavaError, match=r"(PKIX path building failed|Broken pipe|closed)"):
         client.getAllDatabases()
     client.close()
@@ -103,7 +103,7 @@ def test_kerberos_and_tokens(hive: Hive, server: Server, realm: Any, protection:
     assert client.renewDelegationToken(text) > 0
     client.close()
     if protection == "privacy":
-        return  # tokens protect nothing: Java insists then, and fails
+        return  # tokens have no protection: Java insists on it and fails
     token = hive.jvm.org.apache.hadoop.security.token.Token()
     token.decodeFromUrlString(text)
     assert token.getKind().toString() == "HIVE_DELEGATION_TOKEN"

@@ -1,4 +1,4 @@
-"""HTTP as Hive 4's clients speak it, with JWTs; and JWTs as passwords."""
+"""HTTP as Hive 4's clients use it, with JWTs; and JWTs as passwords."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ POST = b"POST /metastore HTTP/1.1\r\nContent-Type: application/x-thrift\r\n"
 
 
 class Issuer:
-    """Signs tokens; its keys are in a file that a server reads."""
+    """Signs tokens. The server reads its keys from a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -212,7 +212,7 @@ def test_requests_on_one_connection_in_any_pieces(metastore_server: Server) -> N
 
 
 def test_the_body_is_as_long_as_its_length_says(metastore_server: Server) -> None:
-    """Cut to 12 digits, the length would be that of the first call, and the rest of the body a second request."""
+    """If it were cut to 12 digits, the length would be that of the first call, and the rest a second request."""
     smuggled = POST + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
     body = (CALL + smuggled).ljust(100 * len(CALL))
     with raw(metastore_server) as sock:
@@ -237,6 +237,6 @@ def test_a_token_as_a_password(server: Server, issuer: Issuer, authority: Author
 
 
 def test_a_oneway_call_is_answered_with_nothing(metastore_server: Server) -> None:
-    """Hive's client sends one when it closes."""
+    """Hive's client sends this request when it closes."""
     body = b"\x80\x01\x00\x04\x00\x00\x00\x08shutdown\x00\x00\x00\x00\x00"
     assert post(metastore_server, None, body) == (200, b"")

@@ -1,4 +1,4 @@
-"""Passwords and groups of a directory: OpenLDAP's server, in a folder of the test's own."""
+"""Users and groups of a directory: an OpenLDAP server in a temporary folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TlsScheduler that were damaged: whatever comes, nobody comes in by it, nothing is a surprise, and nothing is kept."""
+"""Damaged handshakes: no client is accepted by one, no error is unexpected, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_cut_at_every_position_nobody_comes_in(
 
 
 def visits(listener: Listener, wholes: list[bytes], seed: int, count: int) -> None:
-    """Fails where a damaged handshake lets in somebody who is not known, or has much kept."""
+    """Fails if a damaged handshake lets an unknown client in, or has the server keep much memory."""
     choose = random.Random(seed)
     for _ in range(count):
         whole = choose.choice(wholes)

@@ -1,4 +1,4 @@
-"""SASL PLAIN over TLS: passwords of a file, and what is refused."""
+"""SASL PLAIN over TLS: passwords of a file, and rejected logins."""
 
 from __future__ import annotations
 

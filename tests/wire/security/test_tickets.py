@@ -1,4 +1,4 @@
-"""Tickets that are no good any more, and clocks that differ: what is told stands in docs/explanation/security.md."""
+"""Expired tickets and differing clocks: docs/explanation/security.md documents the messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_an_expired_ticket_is_told(start: Callable[..., Server], realm: Any, env
 def test_a_clock_that_differs_is_told(
     start: Callable[..., Server], realm: Any, environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What was written a while ago is what a clock writes that is behind: here, a second is too much."""
+    """Sends a message that was created a while ago, as a client with a slow clock would. A second is too much here."""
     import gssapi
 
     strict = tmp_path / "krb5.conf"
@@ -67,7 +67,7 @@ def test_what_was_recorded_is_not_shown_again(realm: Any, environment: Any) -> N
         said = [client.step(None)]
         while not client.done:
             said.append(client.step(server.step(said[-1])))
-        recorded = [bytearray(each) for each in said]  # the library changes what it unwraps
+        recorded = [bytearray(each) for each in said]  # the library modifies its input
         server.step(said[-1])
     assert server.identity == Identity("alice", KERBEROS)
     again = kerberos.start()

@@ -1,4 +1,4 @@
-"""TLS on the one port, told apart by its first bytes; certificates of servers and clients."""
+"""TLS on the same port, detected by its first bytes; certificates of servers and clients."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_renewed_certificate_is_taken_without_a_restart(
             return tls.getpeercert()["serialNumber"]
 
     before = serial()
-    shutil.copy(second.chain, chain)  # for a moment, they do not belong together
+    shutil.copy(second.chain, chain)  # for a moment, certificate and key do not match
     assert serial() == before
     shutil.copy(second.key, key)
     assert eventually(lambda: serial() != before)

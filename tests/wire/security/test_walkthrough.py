@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "kerberos.md"
 
 
 def blocks(port: int, folder: Path) -> list[str]:
-    """The commands of the section, each block as a script: of this host, realm and port, without root."""
+    """Returns the commands of the section, each block as a script, for this host, realm and port, without root."""
     section = PAGE.read_text().partition("## Set up the server\n")[2].partition("\n## ")[0]
     scripts = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     places = {"metastore.example.com:9083": f"localhost:{port}", "metastore.example.com": "localhost"}

@@ -1,4 +1,4 @@
-"""What clients say first, whole or damaged, and what one connection of a server makes of it, with no server around."""
+"""Clients' first messages, intact or damaged, and what the code of one connection does with them, without a server."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from metastore.transport.session import Session
 from metastore.transport.state import State
 from tests.wire.transport.echo import EchoSession
 
-KEPT = 2**17  # bytes that may be kept of somebody who is not known
+KEPT = 2**17  # bytes that may be kept of an unauthenticated client
 MEMORY = Memory(2**40)
 Talk: TypeAlias = Generator[bytes, bytes, None]
 """A client: gives what it says, is sent what it hears, and leaves when it ends."""
 
 
 class Last(bytes):
-    """What a client says before it leaves, whatever it hears."""
+    """The messages of a client, which it sends whatever it receives."""
 
 
 START, OK, COMPLETE = 1, 2, 5
@@ -49,12 +49,12 @@ def message(status: int, payload: bytes) -> bytes:
 
 
 def say(whole: bytes) -> Talk:
-    """Says all at once."""
+    """Sends everything at once."""
     yield Last(whole)
 
 
 def exchange(mechanism: Mechanism, after: bytes) -> Talk:
-    """Proves who it is, and calls; ends early where the server does not go on."""
+    """Authenticates and makes calls. Ends early if the server does not continue."""
     first = mechanism.step(None)
     heard = yield message(START, mechanism.name.encode()) + message(COMPLETE if mechanism.done else OK, first)
     while heard[:1] == b"\x02":
@@ -68,7 +68,7 @@ def exchange(mechanism: Mechanism, after: bytes) -> Talk:
 
 
 def within_tls(context: ssl.SSLContext, inside: Talk) -> Talk:
-    """Says inside TLS what a client says."""
+    """Sends a client's messages inside TLS."""
     coming, leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(coming, leaving, server_hostname="localhost")
     while True:
@@ -97,7 +97,7 @@ def _heard(tls: ssl.SSLObject) -> bytes:
 
 
 def damaged(talk: Talk, choose: random.Random, at: int) -> Talk:
-    """Says so many messages as they are, the next one damaged, and leaves."""
+    """Sends some messages intact and the next one damaged, then closes."""
     try:
         said = next(talk)
         for _ in range(at):
@@ -108,7 +108,7 @@ def damaged(talk: Talk, choose: random.Random, at: int) -> Talk:
 
 
 def mutated(whole: bytes, choose: random.Random) -> bytes:
-    """Bytes that are changed, lost, doubled or come from elsewhere, in one to four places."""
+    """Returns the bytes with one to four changed, lost, doubled or foreign ranges."""
     data = bytearray(whole)
     for _ in range(choose.randint(1, 4)):
         at, length = choose.randrange(len(data) + 1), choose.randrange(9)
@@ -128,12 +128,12 @@ AWAITING_CLIENT = (State.HANDSHAKE, State.AUTHENTICATING, State.RECEIVING, State
 
 
 class Visit:
-    """What became of one client."""
+    """The result for one client."""
 
     def __init__(self, listener: Listener, talk: Talk, sessions: Callable[..., Session] = EchoSession) -> None:
         self.known: list[Identity | None] = []
-        self.worked = 0  # calls of somebody who is not known, that were not refused
-        self.served = 0  # all that were not refused
+        self.worked = 0  # executed calls of an unauthenticated client
+        self.served = 0  # all executed calls
         self.most_held = 0
         self.answer = b""
         self._sessions = sessions
@@ -147,7 +147,7 @@ class Visit:
                 self._go_through(connection, theirs, talk)
             finally:
                 connection.end_session()
-                connection.socket.close()  # TLS has taken it over
+                connection.socket.close()  # TLS has taken the socket over
 
     def _go_through(self, connection: Connection, theirs: socket.socket, talk: Talk) -> None:
         heard, speaks = b"", next(talk)
@@ -195,7 +195,7 @@ def _hear(theirs: socket.socket) -> bytes:
 
 
 def _answer(talk: Talk, heard: bytes) -> bytes:
-    """Returns what the client says next; nothing: it has said all."""
+    """Returns the client's next message; empty at the end."""
     try:
         return talk.send(heard)
     except StopIteration:

@@ -1,4 +1,4 @@
-"""An echo server as a process of its own, and clients in every wire format."""
+"""An echo server in its own process, and clients in every wire format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thrift_idl.gen.fb303.FacebookService import Client
 
 ECHO = Path(__file__).with_name("echo.py")
 ROOT = ECHO.parents[3]
-PATIENCE = 10.0  # seconds that anything may take that should happen at once
+PATIENCE = 10.0  # time limit in seconds for anything that should happen at once
 
 WIRE_FORMATS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "binary": (TBufferedTransport, TBinaryProtocol),
@@ -35,7 +35,7 @@ WIRE_FORMATS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    """Asks again and again, until it is so or patience is over."""
+    """Repeats a check until it is true or the time limit has passed."""
     deadline = time.monotonic() + PATIENCE
     while not (result := condition()) and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -43,7 +43,7 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 
 class EchoServer:
-    """A running server, its log so far, and what was opened to it."""
+    """A running server, its log so far, and the connections to it."""
 
     def __init__(self, **options: Any) -> None:
         command = [sys.executable, str(ECHO), json.dumps({"port": 0, **options})]
@@ -85,7 +85,7 @@ class EchoServer:
         return sock
 
     def client(self, wire_format: str = "binary", source: str = "127.0.0.1") -> Client:
-        """A connected client, from an address; its attribute `socket` is what is below it."""
+        """Returns a connected client, from a source address. Its attribute `socket` is the underlying socket."""
         transport, protocol = WIRE_FORMATS[wire_format]
         sock = TSocket("127.0.0.1", self.port)
         sock.setTimeout(PATIENCE * 1000)
@@ -96,7 +96,7 @@ class EchoServer:
         return client
 
     def refuses(self) -> bool:
-        """True when nobody listens on the port any more."""
+        """Tells whether the port is closed."""
         try:
             self.connect()
         except ConnectionError:
@@ -104,7 +104,7 @@ class EchoServer:
         return False
 
     def wait(self) -> int:
-        """Waits until the server, and all who write its log, have ended; returns the exit status."""
+        """Waits until the server, and all processes that write its log, have ended. Returns the exit status."""
         status = self.process.wait(PATIENCE)
         self._reader.join(PATIENCE)
         assert not self._reader.is_alive(), "a worker outlives its supervisor"
@@ -121,7 +121,7 @@ class EchoServer:
 
 
 class BlockedCall:
-    """A call that has begun, and ends when it is told to."""
+    """A call that has begun, and ends when the test tells it to."""
 
     def __init__(self, server: EchoServer, folder: Path) -> None:
         for name in ("in", "go"):
@@ -129,10 +129,10 @@ class BlockedCall:
         self._folder = folder
         self.socket = server.connect()
         self.socket.sendall(blocking(folder))
-        (folder / "in").read_text()  # comes back when the server has opened it, too
+        (folder / "in").read_text()  # returns when the server has opened the pipe, too
 
     def release(self) -> bytes:
-        """Lets the call end; returns its reply, or b"" if there was none."""
+        """Ends the call. Returns its reply, or b"" without one."""
         (self._folder / "go").write_text("")
         return self.socket.recv(4096)
 
@@ -145,7 +145,7 @@ def blocking(folder: Path) -> bytes:
 
 @pytest.fixture
 def serve_echo() -> Iterator[Callable[..., EchoServer]]:
-    """Starts servers with the options given."""
+    """Starts servers with these options."""
     servers: list[EchoServer] = []
 
     def start(**options: Any) -> EchoServer:
@@ -159,7 +159,7 @@ def serve_echo() -> Iterator[Callable[..., EchoServer]]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[EchoServer]:
-    """One server with two workers, for tests that leave it as it was."""
+    """One server with two workers, for tests that do not disturb it."""
     echo = EchoServer(workers=2, max_message_bytes=2**20, max_container_length=1000)
     yield echo
     echo.close()

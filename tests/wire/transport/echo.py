@@ -1,7 +1,7 @@
 """A service of two methods for the tests of the transport, and the process that serves it.
 
-`getOption(key)` of fb303 answers what its key asks for; `add_partitions_req` of the metastore, which has what a hostile
-message needs (containers, strings, structs), answers how many partitions it got. Other methods are skipped.
+`getOption(key)` of fb303 answers as its key says. `add_partitions_req` of the metastore, whose structs a malicious
+message needs (containers, strings, structs), answers with the number of partitions. Other methods are skipped.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EchoSession:
     def option(self, verb: str, argument: str = "") -> str:
         if verb == "fail":
             raise RuntimeError(argument)
-        if verb == "block":  # a rendezvous on two named pipes: "I am in", and "you may go"
+        if verb == "block":  # two named pipes: "the call has begun", and "it may end"
             Path(argument, "in").write_text("")
             Path(argument, "go").read_text()
         answers = {
@@ -90,7 +90,7 @@ class EchoApplication:
         return EchoSession(peer)
 
     def observe(self, **figures: float) -> None:
-        """Not of interest here."""
+        """Does nothing."""
 
     def close(self) -> None:
         logging.getLogger("echo").info("application closed")
@@ -102,8 +102,9 @@ class BrokenApplication(EchoApplication):
 
 
 def main() -> int:
-    """Serves with the options given as JSON; `broken` is a file: while it is there, no worker can start; `files`: how
-    many may be open."""
+    """Serves with options given as JSON. `broken`: while this file exists, no worker can start. `files`: limit of open
+    files.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     given = json.loads(sys.argv[1])

@@ -1,4 +1,4 @@
-"""Bytes of calls, as clients and worse send them."""
+"""Bytes of valid and invalid calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STOP = b"\x00"
 
 
 def call(key: str, *, wire_format: str = "binary", name: str = "getOption", kind: int = TMessageType.CALL) -> bytes:
-    """A call of getOption, or of a method with the same arguments."""
+    """Returns a call of getOption, or of a method with the same arguments."""
     buffer = TMemoryBuffer()
     transport, protocol = (WIRE_FORMATS[wire_format][0](buffer), WIRE_FORMATS[wire_format][1])
     writer: Any = protocol(transport)
@@ -28,10 +28,10 @@ def call(key: str, *, wire_format: str = "binary", name: str = "getOption", kind
 
 
 def strict(name: str, arguments: bytes) -> bytes:
-    """A strict binary call whose arguments are these bytes."""
+    """Returns a strict binary call with these bytes as arguments."""
     return b"\x80\x01\x00\x01" + struct.pack("!i", len(name)) + name.encode() + b"\x00\x00\x00\x07" + arguments
 
 
 def compact(name: str, arguments: bytes) -> bytes:
-    """A compact call whose arguments are these bytes."""
+    """Returns a compact call with these bytes as arguments."""
     return b"\x82\x21\x07" + bytes([len(name)]) + name.encode() + arguments

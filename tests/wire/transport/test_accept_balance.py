@@ -1,4 +1,4 @@
-"""Connections are shared by the workers, however fast they come."""
+"""The workers share connections, however fast they arrive."""
 
 from __future__ import annotations
 

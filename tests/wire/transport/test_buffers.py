@@ -1,4 +1,4 @@
-"""Reader and writer over a pair of sockets: nothing lost, nothing kept longer or read further than it should be."""
+"""Reader and writer on a pair of sockets: nothing is lost, kept too long, or read too far."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_peer_that_is_gone_is_told(pair: Pair) -> None:
 @given(st.lists(st.integers(1, 90_000), min_size=1, max_size=8), st.data())
 @settings(deadline=None, max_examples=50)
 def test_what_was_read_since_a_mark_can_be_read_again(sizes: list[int], data: st.DataObject) -> None:
-    """Reads in any sizes, by the methods that Python's and C's decoders use, of a message shown in pieces or not."""
+    """Reads pieces of any size, as Python's and C's decoders do, from a message shown in windows or complete."""
     message = bytes(number % 251 for number in range(sum(sizes)))
     marked = data.draw(st.integers(0, len(sizes) - 1))
     ours, theirs = connected()
@@ -134,7 +134,7 @@ def test_what_was_read_since_a_mark_can_be_read_again(sizes: list[int], data: st
         def read(size: int) -> bytes:
             if data.draw(st.booleans()):
                 return reader.readAll(size)
-            there = reader.cstringio_buf.read(size)  # as C does: what is there, then a refill that begins with it
+            there = reader.cstringio_buf.read(size)  # as C does: the window, then a refill
             return there if len(there) == size else reader.cstringio_refill(there, size).read(size)
 
         before = [read(size) for size in sizes[:marked]]

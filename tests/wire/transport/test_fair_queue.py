@@ -1,4 +1,4 @@
-"""Calls that wait: whose turn it is."""
+"""The order of queued calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metastore.transport.usage import Address, CallEstimate
 
 @dataclass(eq=False)
 class Waiting:
-    """A connection with a call, as far as the queue looks at it."""
+    """A connection with a call, as far as the queue reads it."""
 
     estimate: CallEstimate
     peer_closed: bool = False

@@ -1,4 +1,4 @@
-"""Whatever comes in over one connection, at worst that connection ends: one log line, and nobody else notices."""
+"""Malicious input ends at most its own connection: one log line, and other clients notice nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .conftest import EchoServer
 from .echo import EchoSession
 from .messages import call, compact, strict
 
-DEPTH = 200_000  # levels; far more than a C stack holds
+DEPTH = 200_000  # levels; far more than a C stack allows
 UNKNOWN = 77  # a field that no arguments have
 
 _struct = b"\x0c" + struct.pack("!h", UNKNOWN)
@@ -34,7 +34,7 @@ _request = b"\x0c\x00\x01"  # add_partitions_req(1: request), and its field 3: l
 _partitions = _request + b"\x0f\x00\x03\x0c"
 
 DEFECTS = {
-    # name: (bytes, what the log says of them)
+    # name: (bytes, log message)
     "noise": (bytes(range(7, 207)), "not Thrift: it begins with"),
     "HTTP": (b"GET /metrics HTTP/1.1\r\nHost: metastore\r\n\r\n", "send Thrift messages with POST"),
     "wrong version": (b"\x82\x3f" + bytes(20), "Bad version"),
@@ -83,7 +83,7 @@ def test_defective_bytes_end_their_connection_only(server: EchoServer, defect: s
         while victim.recv(4096):
             pass
     except (ConnectionResetError, BrokenPipeError):
-        pass  # closed before all of it was read
+        pass  # closed before all was read
     server.wait_for_log(peer)
     line = next(line for line in server.log.splitlines() if peer in line)
     assert reason in line
@@ -93,7 +93,7 @@ def test_defective_bytes_end_their_connection_only(server: EchoServer, defect: s
 
 
 TOLD = {
-    # name: what its client is told
+    # name: message to the client
     "string of 2 GiB": "limit: 1048576 bytes of a text (METASTORE_MAX_MESSAGE_BYTES)",
     "skipped string of 2 GiB": "larger than the 1048576 bytes allowed (METASTORE_MAX_MESSAGE_BYTES)",
     "tiny elements": "limit: 1000 elements of a container, at most one per byte (METASTORE_MAX_CONT",
@@ -106,7 +106,7 @@ TOLD = {
     "deep lists": "recursion depth of more than 64 levels",
     "deep compact structs": "recursion depth of more than 64 levels",
     "unknown type": "Unexpected TType",
-    "string of negative size": "malformed message: negative length\b",  # the next field begins: there stood the limit
+    "string of negative size": "malformed message: negative length\b",  # the next field begins where the limit was
 }
 
 
@@ -174,7 +174,7 @@ def test_a_peer_that_leaves_inside_a_message_is_not_a_warning(server: EchoServer
 
 
 def answer(data: bytes) -> bytes:
-    """What a connection answers, in this process, to a peer that sends `data` and closes."""
+    """Returns what a connection in this process answers to a peer that sends `data` and closes."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(0)

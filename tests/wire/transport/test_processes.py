@@ -1,4 +1,4 @@
-"""The life of the server: it drains, replaces workers that die, leaves nobody behind, and says why it cannot start."""
+"""The life of the server: draining, replacing dead workers, leaving no process behind, and errors at start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def terminate(server: EchoServer) -> None:
 
 
 def interrupt_all(server: EchoServer) -> None:
-    """As a terminal does."""
+    """Interrupts as a terminal does."""
     os.killpg(server.process.pid, signal.SIGINT)
 
 
@@ -69,7 +69,7 @@ def test_a_second_signal_ends_it_at_once(serve_echo: ServeEcho, tmp_path: Path) 
 
 
 def ask(server: EchoServer) -> tuple[Any, int]:
-    """A new client, and the process that serves it."""
+    """Returns a new client, and the process that serves it."""
     client = server.client()
     return client, int(client.getOption("pid"))
 
@@ -103,7 +103,7 @@ def test_a_worker_that_hangs_is_replaced_and_others_go_on(serve_echo: ServeEcho)
 
 
 def test_a_worker_that_hangs_while_it_drains_is_not_waited_for_without_end(serve_echo: ServeEcho) -> None:
-    server = serve_echo(workers=1, hung_after=1, drain_timeout=-8)  # with ten seconds' grace, that is two
+    server = serve_echo(workers=1, hung_after=1, drain_timeout=-8)  # with ten seconds of grace, that is two
     _, hung = ask(server)
     os.kill(hung, signal.SIGSTOP)
     terminate(server)
@@ -148,7 +148,7 @@ def test_workers_that_cannot_start_any_more_are_tried_again_and_others_go_on(
 
 
 def workers(server: EchoServer) -> set[int]:
-    """Those that run."""
+    """Returns the running ones."""
     children = psutil.Process(server.process.pid).children()
     return {child.pid for child in children if child.status() != psutil.STATUS_ZOMBIE}
 

@@ -1,4 +1,4 @@
-"""TlsScheduler of TLS: whose turn it is, what they leave to calls, and what they do not keep waiting."""
+"""The scheduler of TLS handshakes: their order, and their effect on calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .messages import call
 
 @dataclass(eq=False)
 class Greeting:
-    """A connection, as far as turns look at it."""
+    """A connection, as far as the scheduler reads it."""
 
     address: Address
     work: Callable[[], object] = lambda: None
@@ -95,7 +95,7 @@ def test_while_calls_are_worked_on_they_take_a_quarter(monkeypatch: pytest.Monke
 
 
 class Client:
-    """One that chooses itself when its bytes leave."""
+    """A socket that buffers until it is told to send."""
 
     def __init__(self, context: ssl.SSLContext, sock: socket.socket) -> None:
         self._sock = sock
@@ -125,7 +125,7 @@ class Client:
 
 @pytest.fixture
 def tls(tmp_path: Path) -> tuple[Listener, ssl.SSLContext]:
-    """A listener, and a client's context that trusts it."""
+    """A listener, and a client context that trusts it."""
     authority = trustme.CA()
     issued, chain = authority.issue_cert("localhost"), tmp_path / "chain.pem"
     issued.private_key_and_cert_chain_pem.write_to_path(str(chain))
@@ -135,7 +135,7 @@ def tls(tmp_path: Path) -> tuple[Listener, ssl.SSLContext]:
 
 
 class Blocking(EchoSession):
-    """Its calls say that they have begun, and wait until they may go on."""
+    """Calls that report their start, and wait until they may continue."""
 
     begun, go = threading.Event(), threading.Event()
 
@@ -148,7 +148,7 @@ class Blocking(EchoSession):
 
 @pytest.fixture
 def pool() -> Iterator[WorkerPool]:
-    """With memory for all calls, whatever the process has taken."""
+    """Memory that admits all calls, whatever the process uses."""
     made = WorkerPool(TransportOptions(memory_limit=2**50), lambda peer, *_, **__: Blocking(peer))
     made.start()
     yield made
@@ -174,7 +174,7 @@ def test_a_call_that_comes_with_its_handshake_keeps_no_handshake_waiting(
         theirs.close()
 
 
-@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # ssl leaves the closing to the collector
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # ssl leaves closing to the garbage collector
 def test_who_has_gone_when_its_turn_comes_is_forgotten(
     pool: WorkerPool,
     tls: tuple[Listener, ssl.SSLContext],

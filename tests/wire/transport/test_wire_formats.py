@@ -1,4 +1,4 @@
-"""Every form in which clients speak Thrift is understood, and answered in kind."""
+"""Every wire format of Thrift is read, and answered in the same format."""
 
 from __future__ import annotations
 

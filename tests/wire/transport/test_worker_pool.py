@@ -1,4 +1,4 @@
-"""Few threads serve many connections; limits hold, and are told."""
+"""Few threads serve many connections; limits hold and are reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def many_files() -> None:
 def test_two_thousand_idle_connections_need_no_threads(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, max_threads=4)
     idle = [server.connect() for _ in range(2000)]
-    assert int(server.client().getOption("threads")) <= 4 + 2  # with the ones that accept and that wait for the end
+    assert int(server.client().getOption("threads")) <= 4 + 2  # with the accepting and supervising ones
     for socket in idle:
         socket.sendall(call("echo awake"))
     assert all(b"awake" in socket.recv(4096) for socket in idle)
@@ -92,7 +92,7 @@ def test_begun_messages_need_no_threads(serve_echo: ServeEcho) -> None:
         socket.sendall(message[:7])
     client = server.client()
     assert [client.getOption(f"echo {n}") for n in range(100)] == [str(n) for n in range(100)]
-    assert int(client.getOption("threads")) <= 3 + 2  # with the ones that accept and that look after all
+    assert int(client.getOption("threads")) <= 3 + 2  # with the threads that accept and supervise
     for socket in begun:
         socket.sendall(message[7:])
     assert all(b"late" in socket.recv(4096) for socket in begun)
@@ -141,7 +141,7 @@ def test_elements_are_counted_by_what_they_take(serve_echo: ServeEcho) -> None:
 
 
 def test_calls_from_the_queue_that_take_long_leave_a_thread_for_others(serve_echo: ServeEcho, tmp_path: Path) -> None:
-    """Half of these wait at first for memory that the others, of a method nobody knows yet, are thought to take."""
+    """Half of the calls wait for memory that is reserved for the others, whose method has no known replies."""
     server = serve_echo(workers=1, max_threads=64)
     folders = [tmp_path / str(number) for number in range(24)]
     for folder in folders:
