@@ -1,4 +1,4 @@
-"""A dependent table on two tables of text, made with nothing of our library; what is asked of it, and the answers."""
+"""A dependent table on two text tables, created without our library; queries on it, and their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appends to an Iceberg table until its commits are in: a process of its own, for tests of writers that race.
+"""Appends to an Iceberg table until its commits succeed: a separate process, for tests of concurrent writers.
 
 python -m tests.clients.iceberg_writer thrift://host:port DATABASE.TABLE WRITER APPENDS
 """
@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.exceptions import CommitFailedException
 
-# A writer that finds the lock taken asks again soon, and often enough to outwait all the others.
+# A writer that cannot get the lock retries soon, and often enough to outlast the others.
 PATIENCE = {
     "lock-check-min-wait-time": "0.02",
     "lock-check-max-wait-time": "0.1",
@@ -20,7 +20,7 @@ PATIENCE = {
 
 
 def append(uri: str, table: str, writer: int, appends: int) -> int:
-    """Appends one row at a time; returns how many commits had to be made again."""
+    """Appends one row at a time. Returns the number of repeated commits."""
     catalog, again = HiveCatalog("test", uri=uri, **PATIENCE), 0
     for number in range(appends):
         row = pa.table({"id": pa.array([writer * 1000 + number], pa.int64()), "name": [f"writer {writer}"]})
@@ -29,7 +29,7 @@ def append(uri: str, table: str, writer: int, appends: int) -> int:
                 catalog.load_table(table).append(row)
                 break
             except CommitFailedException:
-                again += 1  # another was faster: the table is read anew
+                again += 1  # another writer was faster: the table is read again
     return again
 
 

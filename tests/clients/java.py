@@ -1,4 +1,4 @@
-"""Hive's own Java client out of PySpark's jars, driven through Py4J: a JVM without Spark, and Java's structs."""
+"""Hive's own Java client in PySpark's jars, driven through Py4J: a JVM without Spark, and Java's structs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.wire.builders import PARQUET
 
 @contextmanager
 def running_jvm(folder: Path) -> Iterator[Any]:
-    """A Java virtual machine with all of Spark's jars; ends with the block."""
+    """A Java virtual machine with all of Spark's jars; it ends with the block."""
     with (folder / "java.log").open("w") as log:
         gateway = launch_gateway(popen_kwargs={"cwd": folder, "stdout": log, "stderr": log})
         try:
@@ -38,7 +38,7 @@ class Hive:
         self.configuration.set("hive.metastore.uris", uri)
 
     def connect(self, **settings: str) -> Any:
-        """A HiveMetaStoreClient; `a_b` is Hive's setting a.b."""
+        """Returns a HiveMetaStoreClient; `a_b` is Hive's setting a.b."""
         configuration = self.jvm.org.apache.hadoop.hive.conf.HiveConf(self.configuration)
         for key, value in settings.items():
             configuration.set(key.replace("_", "."), value)
@@ -48,7 +48,7 @@ class Hive:
         return [self.api.FieldSchema(name, kind, "") for name, kind in pairs]
 
     def descriptor(self) -> Any:
-        """Parquet, of an int and a string."""
+        """Returns a Parquet descriptor of an int and a string."""
         sd = self.api.StorageDescriptor()
         sd.setCols(self.columns(("a", "int"), ("x", "string")))
         sd.setInputFormat(PARQUET[0])
@@ -78,7 +78,7 @@ class Hive:
         return partition
 
     def longs(self, *numbers: int) -> Any:
-        """Java's list of Long: Py4J makes Integer of small numbers."""
+        """Returns Java's list of Long: Py4J would make Integer of small numbers."""
         longs = self.jvm.java.util.ArrayList()
         for number in numbers:
             boxed = self.jvm.java.util.stream.LongStream.rangeClosed(number, number).boxed()
@@ -88,7 +88,7 @@ class Hive:
 
 @contextmanager
 def refused(exception: str, text: str = "") -> Iterator[None]:
-    """The block must raise this Java exception of the metastore's, with this text."""
+    """Expects this Java exception of the metastore, with this text."""
     with pytest.raises(Py4JJavaError) as raised:
         yield
     error = raised.value.java_exception
@@ -96,5 +96,5 @@ def refused(exception: str, text: str = "") -> Iterator[None]:
 
 
 def names(values: Sequence[Any]) -> list[str]:
-    """The values of Java's partitions, written `a/b`."""
+    """Returns the values of Java's partitions, written `a/b`."""
     return ["/".join(value.getValues()) for value in values]

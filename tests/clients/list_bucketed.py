@@ -1,4 +1,4 @@
-"""List-bucketed tables as our library writes them, made with nothing of it: directories for heavy values, and flat."""
+"""List-bucketed tables in our library's layouts, written without it: directories for heavy values, and flat."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ORC = (
     "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
     "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
 )
-# How the name of the file begins that only Spark does not overlook.
+# The beginning of file names that only Spark reads.
 MARK = "_rows_are_in_directories_that_Spark_overlooks=see_skew.layout="
 FORMATS = {"parquet": PARQUET, "orc": ORC}
-# Partition → value → rows; None is all values that are not declared.
+# Partition → value → rows; None stands for all undeclared values.
 ROWS: dict[str, dict[int | None, list[tuple[int, str]]]] = {
     "1": {1: [(1, "a"), (1, "b")], 2: [(2, "c")], None: [(7, "d")]},
     "2": {1: [(1, "e")], None: [(8, "f"), (9, "g")]},

@@ -1,8 +1,8 @@
-"""Plain Spark with Hive support, asked by lines of JSON: a program, so that any version of Spark can run it.
+"""Plain Spark with Hive support that answers lines of JSON: a program, so that any version of Spark can run it.
 
     python -m tests.clients.plain_spark thrift://host:port WAREHOUSE
 
-prints the version, and for each line an answer; each is asked in a session of its own. `{"statements": [DATABASE,
+prints the version, and an answer for each line, which runs in a session of its own. `{"statements": [DATABASE,
 FOLDER]}` runs `spark_statements`; `{"queries": [SQL, ...]}` returns the sorted rows of each, or the text of its error.
 """
 
@@ -27,7 +27,7 @@ SETTINGS = {
 
 
 def started(uri: str, warehouse: str) -> SparkSession:
-    """Returns a session that knows this metastore."""
+    """Returns a session on this metastore."""
     builder = SparkSession.builder.master("local[2]").appName("plain")
     places = {"spark.hadoop.hive.metastore.uris": uri, "spark.sql.warehouse.dir": warehouse}
     for key, value in {**SETTINGS, **places}.items():

@@ -1,4 +1,4 @@
-"""Tells Spark statements, asks it questions and compares the answers. Knows nothing but PySpark of whatever version."""
+"""Runs Spark statements and queries, and compares the results. Needs only PySpark of any version."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 
 class Script:
-    """Runs statements and keeps count. One that fails does not stop the rest."""
+    """Runs statements and counts them. A failure does not stop the rest."""
 
     def __init__(self, spark: SparkSession, database: str, folder: str) -> None:
-        """`database` is to be made by the script; `folder` is for what lies outside of the warehouse."""
+        """`database`: created by the script. `folder`: for files outside of the warehouse."""
         self.spark = spark
         self.database = database
         self.folder = folder
@@ -20,12 +20,12 @@ class Script:
         self.failures: list[str] = []
 
     def do(self, *statements: str) -> None:
-        """Statements that must be carried out; their effect is asked for by others."""
+        """Runs statements that must succeed; queries check their effect."""
         for statement in statements:
             self._attempt(statement, self._rows)
 
     def ask(self, statement: str, *expected: Any) -> None:
-        """The rows, in any order; a row of one column stands without its tuple."""
+        """Expects these rows, in any order; a row of one column is written without its tuple."""
 
         def check(statement: str) -> None:
             rows = [row[0] if len(row) == 1 else tuple(row) for row in self._rows(statement)]
@@ -34,7 +34,7 @@ class Script:
         self._attempt(statement, check)
 
     def tell(self, statement: str, expected: dict[str, str]) -> None:
-        """What a DESCRIBE or SHOW says, in its second column, of the names in its first."""
+        """Expects these values in the second column of a DESCRIBE or SHOW, by the names in its first."""
 
         def check(statement: str) -> None:
             said = {row[0].strip().rstrip(":"): str(row[1]).strip() for row in self._rows(statement)}
@@ -43,7 +43,7 @@ class Script:
         self._attempt(statement, check)
 
     def holds(self, statement: str, *texts: str) -> None:
-        """The answer, whatever its shape, holds these texts."""
+        """Expects these texts anywhere in the result."""
 
         def check(statement: str) -> None:
             answer = "\n".join(str(value) for row in self._rows(statement) for value in row)
@@ -52,7 +52,7 @@ class Script:
         self._attempt(statement, check)
 
     def refuse(self, statement: str, text: str) -> None:
-        """A statement that must fail with an error that says this."""
+        """Expects an error with this text."""
 
         def check(statement: str) -> None:
             try:

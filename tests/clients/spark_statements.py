@@ -1,4 +1,4 @@
-"""What plain Spark of any version is told and asked, and what it must answer."""
+"""Statements and queries for plain Spark of any version, with the expected results."""
 
 from __future__ import annotations
 
@@ -232,13 +232,13 @@ def end(script: Script) -> None:
 
 
 def _place(script: Script, table: str) -> str:
-    """Where the table lies."""
+    """Returns the location of the table."""
     rows = script.spark.sql(f"DESCRIBE FORMATTED {table}").collect()
     return next(str(row[1]) for row in rows if row[0] == "Location")
 
 
 def run(spark: SparkSession, database: str, folder: str) -> dict[str, Any]:
-    """Returns how many statements ran, and what failed."""
+    """Returns how many statements ran, and the failures."""
     script = Script(spark, database, folder)
     for part in (databases, formats, tables, external, views, partitions, repair, statistics, functions, end):
         part(script)

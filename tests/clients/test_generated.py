@@ -1,4 +1,4 @@
-"""The client that PyIceberg generated from Hive's IDL: none of our code on its side, in every wire format."""
+"""PyIceberg's client, generated from Hive's IDL, without our code, in every wire format."""
 
 from __future__ import annotations
 

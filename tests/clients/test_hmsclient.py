@@ -29,7 +29,7 @@ def hms(metastore_server: Server) -> Iterator[HMSClient]:
 
 @pytest.fixture
 def events(hms: HMSClient, database: str) -> Table:
-    """A partitioned table, as the server gives it back."""
+    """A partitioned table, as the server returns it."""
     serde = SerDeInfo(serializationLib=PARQUET[2])
     cols, keys = HMSClient.make_schema(["id:int", "name"]), HMSClient.make_schema(["ds", "n:int"])
     sd = StorageDescriptor(cols=cols, inputFormat=PARQUET[0], outputFormat=PARQUET[1], serdeInfo=serde)

@@ -15,7 +15,7 @@ KEYS = ("ds", "string"), ("n", "int")
 
 @pytest.fixture
 def events(hive: Hive, java_client: Any, database: str) -> Any:
-    """A table with four partitions, as the server gives it back."""
+    """A table with four partitions, as the server returns it."""
     java_client.createTable(hive.table(database, "Events", *KEYS))
     values = ("x", "9"), ("x", "10"), ("y/z", "100"), ("é", "-1")
     assert java_client.add_partitions([hive.partition(database, "events", *value) for value in values]) == 4
@@ -153,7 +153,7 @@ def test_partition_specs_values_and_expressions(hive: Hive, java_client: Any, da
     assert sorted({row.getRow()[0] for row in found.getPartitionValues()}) == ["spec", "x", "y/z", "é"]
     result = hive.jvm.java.util.ArrayList()
     unsure = java_client.listPartitionsByExpr(database, "events", b"not for us", "default", -1, result)
-    assert (unsure, len(result)) == (True, 7)  # all of them, to be filtered again
+    assert (unsure, len(result)) == (True, 7)  # all of them; the client filters again
 
 
 def test_partitions_written(hive: Hive, java_client: Any, database: str, events: Any) -> None:

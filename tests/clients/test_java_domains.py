@@ -1,4 +1,4 @@
-"""Hive's Java client 2.3.10: what hangs on databases and tables, and what stands beside them."""
+"""Hive's Java client 2.3.10: functions, statistics, constraints and other objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def events(hive: Hive, java_client: Any, database: str) -> str:
 
 
 def statistics(hive: Hive, database: str, table: str, partition: str | None, low: int, high: int) -> Any:
-    """Of the column a."""
+    """Returns statistics of the column a."""
     longs = hive.api.LongColumnStatsData(1, 5)
     longs.setLowValue(low)
     longs.setHighValue(high)

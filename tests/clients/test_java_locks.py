@@ -12,7 +12,7 @@ from tests.clients.java import Hive, refused
 
 @pytest.fixture
 def second(hive: Hive) -> Iterator[Any]:
-    """Another client, over a connection of its own."""
+    """Another client with its own connection."""
     client = hive.connect()
     yield client
     client.close()
@@ -26,7 +26,7 @@ def events(hive: Hive, java_client: Any, database: str) -> str:
 
 
 def exclusive(hive: Hive, database: str, table: str) -> Any:
-    """A request as Iceberg's Java catalog makes it."""
+    """Returns a request as Iceberg's Java catalog sends it."""
     component = hive.api.LockComponent(hive.api.LockType.EXCLUSIVE, hive.api.LockLevel.TABLE, database)
     component.setTablename(table)
     request = hive.api.LockRequest([component], "me", "a host")
@@ -50,7 +50,7 @@ def test_one_waits_for_the_other(hive: Hive, java_client: Any, second: Any, data
         ("WAITING", "agent"),
     ]
     assert database in [lock.getDbname() for lock in java_client.showLocks().getLocks()]
-    second.unlock(first.getLockid())  # whoever knows the number, over whatever connection
+    second.unlock(first.getLockid())  # any client that knows the number, over any connection
     assert second.checkLock(waiting.getLockid()).getState().toString() == "ACQUIRED"
     java_client.unlock(waiting.getLockid())
     with refused("NoSuchLockException"):

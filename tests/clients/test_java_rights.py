@@ -1,4 +1,4 @@
-"""Rights as Hive's Java client 2.3.10, which Spark has, grants, revokes, lists and meets them."""
+"""Grants, revocations, lists and checks of rights by Hive's Java client 2.3.10, which Spark contains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.wire.builders import unique
 
 @pytest.fixture
 def client_of(hive: Hive, start_metastore: Callable[..., Server], database_url: str) -> Iterator[Callable[[str], Any]]:
-    """`client_of(user)`: a client that says this name, to a server with rights on."""
+    """`client_of(user)` returns a client with this user name, of a server with authorization."""
     server = start_metastore(database_url, "--authorization", "grants", "--admins", "root")
     users = hive.jvm.org.apache.hadoop.security.UserGroupInformation
     before = users.getLoginUser()

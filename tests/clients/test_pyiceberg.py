@@ -1,4 +1,4 @@
-"""PyIceberg's HiveCatalog: tables, namespaces, and writers that race under the metastore's locks."""
+"""PyIceberg's HiveCatalog: tables, namespaces, and concurrent writers under the metastore's locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pymetastore: a reader with types of its own, which asserts what it is answered."""
+"""pymetastore: a reader with its own types, which asserts the structure of answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hms(metastore_server: Server) -> Iterator[HMS]:
 
 @pytest.fixture
 def events(hive_client: Any, database: str) -> str:
-    """A skewed, bucketed, partitioned table of all sorts of columns with two partitions."""
+    """A skewed, bucketed, partitioned table with columns of all types and two partitions."""
     sd = descriptor(
         cols=columns(("id", "bigint"), ("name", "string"), *[(f"c{i}", kind) for i, kind in enumerate(TYPES)]),
         bucketCols=["id"],

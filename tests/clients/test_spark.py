@@ -1,4 +1,4 @@
-"""Plain Spark of two versions, none of our library involved: statements, dependent tables, list-bucketed tables."""
+"""Plain Spark of two versions, without our library: statements, dependent tables, list-bucketed tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def java_version() -> int:
-    """Of the Java that Spark will take."""
+    """Returns the version of the Java that Spark will use."""
     said = subprocess.run([find_java() or "java", "-version"], capture_output=True, text=True, check=True).stderr
     found = re.search(r'version "(\d+)', said)
     assert found, said
@@ -39,7 +39,7 @@ def java_version() -> int:
 
 @pytest.fixture(scope="module", params=["4.", "3.5."], ids=["installed", "3.5"])
 def plain_spark(request: pytest.FixtureRequest, metastore_server: Server) -> Iterator[JsonProgram]:
-    """The Spark that is installed, and the oldest, with nothing but the metastore's address."""
+    """The installed Spark, and the oldest one, with nothing but the metastore's address."""
     if (old := request.param == "3.5.") and java_version() > LAST_JAVA_OF_35:
         pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
     python = python_of("3.5") if old else sys.executable
@@ -67,7 +67,9 @@ def test_a_dependent_table_is_a_view_that_reads_what_it_needs(
 def test_list_bucketed_tables(
     plain_spark: JsonProgram, metastore_server: Server, database: str, tmp_path: Path
 ) -> None:
-    """All of the flat layout; of directories if it is told; otherwise it stumbles over a file that others overlook."""
+    """All rows of the flat layout; of directories with settings; otherwise Spark fails on a file that other engines
+    ignore.
+    """
     with connected(metastore_server) as client:
         list_bucketed.create(client, database, tmp_path)
     flat, directories = (

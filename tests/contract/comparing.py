@@ -8,25 +8,25 @@ from typing import Any
 
 from tests.contract.recording import Struct
 
-WHOLE = "answer"  # what the field is called where answers differ as a whole
+WHOLE = "answer"  # the name of the field if answers differ as a whole
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where the real metastore and ours differ."""
+    """One difference between the real metastore's answer and ours."""
 
     step: str  # scenario/method: label
-    field: str  # as Table.sd.cols.0.comment; empty for the answer as a whole
+    field: str  # such as Table.sd.cols.0.comment; empty for the answer as a whole
     real: Any
     ours: Any
 
     def __str__(self) -> str:
-        """As it would stand in `differences/`."""
+        """Returns it in the format of `differences/`."""
         return f"    {self.step} | {self.field or WHOLE}\n        Hive: {self.real!r}\n        ours: {self.ours!r}\n"
 
 
 def compare(scenario: str, real: dict[str, Any], ours: dict[str, Any]) -> list[Finding]:
-    """All differences of two recordings of one scenario."""
+    """Returns all differences of two recordings of one scenario."""
     found = [
         Finding(f"{scenario}/{step}", field, one, other)
         for step in real

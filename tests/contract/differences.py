@@ -1,7 +1,7 @@
-"""What ours does otherwise than Hive 2.3.10 on purpose: the texts in `differences/`, one for each file of scenarios.
+"""Intended differences from Hive 2.3.10: the texts in `differences/`, one for each file of scenarios.
 
-A heading says why. Below it stands, indented, at which steps and fields of their answers, and what each side answers
-there; a long answer goes on in lines that are indented further; `…` stands for any text:
+A heading gives the reason. Below it are, indented, the steps and fields of the answers, and both answers; a long answer
+continues in lines that are indented further; `…` stands for any text:
 
     scenario/method: label | field, or `answer` for the answer as a whole
         Hive: 'one'
@@ -23,7 +23,9 @@ BLOCK = re.compile(r"(?P<places>( {4}\S.* \| .+\n)+) {8}Hive: (?P<real>.+)\n {8}
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One that is on purpose. All but `why` are patterns of a finding's texts; answers are as Python writes them."""
+    """One intended difference. All fields but `why` are patterns of a finding's texts; answers are written as in
+    Python.
+    """
 
     step: str
     field: str
@@ -32,7 +34,7 @@ class Difference:
     why: str = ""
 
     def covers(self, found: Finding) -> bool:
-        """True where the finding is this one: at this place, with both of these answers."""
+        """Tells whether a finding is this one: at this step and field, with both of these answers."""
         texts = (found.step, found.field or WHOLE, repr(found.real), repr(found.ours))
         patterns = (self.step, self.field, self.real, self.ours)
         return all(map(_alike, patterns, texts))
@@ -46,7 +48,7 @@ def _alike(pattern: str, text: str) -> bool:
 
 
 def listed(text: str) -> Iterator[Difference]:
-    """The differences of one file. Raises ValueError for what is not written as above."""
+    """Returns the differences of one file. Raises ValueError for another format."""
     for section in text.split("\n## ")[1:]:
         why, *blocks = section.strip("\n").split("\n\n")
         for block in blocks:

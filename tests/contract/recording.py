@@ -1,4 +1,4 @@
-"""Plays a scenario against one metastore and writes down what it answers, as values that can be compared."""
+"""Runs a scenario on one metastore and records its answers as values that can be compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
-# Moments differ from run to run; that one is set, or is not, may not.
+# Times differ from run to run; only whether they are set is compared.
 TIMES = {"createTime", "lastAccessTime", "eventTime", "lastAnalyzed", "transient_lastDdlTime", "acquiredat"}
 TIMES |= {"lastheartbeat", "grantTime"}
 
@@ -27,9 +27,9 @@ APPLICATION = {
 
 
 class Recorder:
-    """One side. Calls are made as on a generated client, and answered: with None where the server raised.
+    """One metastore. Calls are made as on a generated client; an exception is recorded, and returned as None.
 
-    `hive.at("a label", says="part of the text")` names the next step, and the text that its exception must have.
+    `hive.at("a label", says="part of the text")` names the next step, and the expected text of its exception.
     """
 
     def __init__(self, host: str, port: int, warehouse: str) -> None:
@@ -43,11 +43,11 @@ class Recorder:
         return self.at().__getattr__(method)
 
     def at(self, label: str = "", *, says: str = "", show: Callable[[Any], Any] = lambda answer: answer) -> Step:
-        """The next call, and how it is written down; `show` is what of its answer is compared."""
+        """Names the next call. `show` selects what of its answer is compared."""
         return Step(self, label, says, show)
 
     def files(self, folder: str) -> None:
-        """Writes down what lies below a folder of the warehouse: directories end with a slash."""
+        """Records the files below a folder of the warehouse; directories end with a slash."""
         root = self.folder / folder
         found = sorted(
             f"{path.relative_to(root)}{'/' if path.is_dir() else ''}"
@@ -62,13 +62,13 @@ class Recorder:
         (self.folder / path).write_text(text)
 
     def note(self, label: str, answer: Any) -> None:
-        """Writes a step down; a label that was there gets a number."""
+        """Records a step; a label that is used already gets a number."""
         self._seen[label] += 1
         times = self._seen[label]
         self.steps[label if times == 1 else f"{label} ({times})"] = answer
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """One call, over a new connection if the last one was closed."""
+        """Makes one call, over a new connection if the last one was closed."""
         try:
             return getattr(self._client, method)(*arguments)
         except (TTransportException, OSError):
@@ -77,7 +77,7 @@ class Recorder:
             raise
 
     def plain(self, value: Any) -> Any:
-        """A value of the wire without moments and places."""
+        """Returns a value of the wire without times and paths."""
         return _plain(value, str(self.folder))
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class Recorder:
 
 
 class Step:
-    """One call that is about to be made."""
+    """A call that is about to be made."""
 
     def __init__(self, recorder: Recorder, label: str, says: str, show: Callable[[Any], Any]) -> None:
         self._recorder, self._label, self._says, self._show = recorder, label, says, show
@@ -146,7 +146,7 @@ def _plain(value: Any, folder: str, name: str = "") -> Any:
 
 
 class Struct(dict[str, Any]):
-    """A struct's fields, and what it is called."""
+    """Returns a struct's fields, and its name."""
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
         super().__init__(fields)

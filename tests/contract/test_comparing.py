@@ -1,4 +1,4 @@
-"""The comparison itself: what differs is found, and found once."""
+"""The comparison itself finds each difference once."""
 
 from __future__ import annotations
 

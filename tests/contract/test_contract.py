@@ -1,4 +1,4 @@
-"""Ours and the real Hive Metastore 2.3.10 answer alike, but for the differences that are on purpose."""
+"""Our server and Hive Metastore 2.3.10 give the same answers, except for intended differences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Comparer = Callable[[str], list[Finding]]
 
 @pytest.fixture(scope="module")
 def our_server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """With nothing in it, as the real one."""
+    """Our server, empty like the real one."""
     folder: Path = tmp_path_factory.mktemp("ours")
     with running(make_database(), folder) as server:
         yield server
@@ -35,7 +35,7 @@ def our_server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPa
 
 @pytest.fixture(scope="module")
 def findings(real_hive: RealHive, our_server: Server) -> Comparer:
-    """What differs in a scenario; each is played once."""
+    """Returns the differences of a scenario; each scenario is run once."""
 
     @cache
     def play(name: str) -> list[Finding]:

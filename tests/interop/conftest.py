@@ -40,7 +40,7 @@ def new_report(pytestconfig: pytest.Config) -> Callable[[str], Report]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Prints what was tried, and what was not tried with the reason."""
+    """Prints the results, and what was not tried with the reason."""
     terminalreporter.section("interoperability")
     for report in config.stash[REPORTS]:
         for line in report.lines():

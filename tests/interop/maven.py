@@ -1,4 +1,4 @@
-"""What Maven Central has: single files, and class paths with all that they need. Downloaded once into a cache."""
+"""Downloads from Maven Central: single files, and class paths with their dependencies, once into a cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CACHE = Path(os.environ.get("METASTORE_INTEROP_CACHE", Path.home() / ".cache" / 
 CENTRAL = "https://repo.maven.apache.org/maven2"
 ATTEMPTS = 3
 RESOLVE = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
-# An ancient Hadoop asks for a file of JDK 6 that no newer one has; a newer one for all of Amazon's services (600 MB).
+# An old Hadoop depends on a file of JDK 6 that newer ones lack; a newer one on all of Amazon's services (600 MB).
 EXCLUDED = "".join(
     f"<exclusion><groupId>{group}</groupId><artifactId>{name}</artifactId></exclusion>"
     for group, name in (("jdk.tools", "jdk.tools"), ("software.amazon.awssdk", "bundle"))
@@ -25,17 +25,19 @@ EXCLUDED = "".join(
 
 
 class UnavailableError(Exception):
-    """Something that is needed cannot be had here. The text says what, and why."""
+    """Raised if a needed file cannot be downloaded. The text says what, and why."""
 
 
 def address(artifact: str, suffix: str) -> str:
-    """Where `group:name:version` lies, with the end of the file's name: `.jar`, `.tar.gz`, `-executable.jar`."""
+    """Returns the URL of `group:name:version`, with this end of the file's name: `.jar`, `.tar.gz`,
+    `-executable.jar`.
+    """
     group, name, version = artifact.split(":")
     return f"{CENTRAL}/{group.replace('.', '/')}/{name}/{version}/{name}-{version}{suffix}"
 
 
 def fetched(artifact: str, suffix: str) -> Path:
-    """A single file. Raises UnavailableError."""
+    """Returns a single file. Raises UnavailableError."""
     url = address(artifact, suffix)
     target = CACHE / "files" / url.rsplit("/", 1)[1]
     if not target.exists():
@@ -45,7 +47,7 @@ def fetched(artifact: str, suffix: str) -> Path:
 
 
 def class_path(*artifacts: str) -> str:
-    """The jars of these and of all that they need, as Java wants them. Raises UnavailableError."""
+    """Returns the class path of these artifacts and their dependencies. Raises UnavailableError."""
     project = _project(artifacts)
     folder = CACHE / "class_paths" / hashlib.sha256(project.encode()).hexdigest()[:16]
     found = folder / "class_path"
@@ -68,7 +70,7 @@ def _retried(what: str, action: Callable[[], None]) -> None:
 
 
 def _download(url: str, target: Path) -> None:
-    """All of it or nothing; goes on where an earlier attempt ended."""
+    """Downloads a file completely or not at all; continues an interrupted download."""
     part = target.with_suffix(f"{target.suffix}.part")
     start = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"})
@@ -80,7 +82,7 @@ def _download(url: str, target: Path) -> None:
             whole = int(answer.headers["Content-Length"]) + (start if resumed else 0)
     except urllib.error.HTTPError as error:
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink()  # there was nothing to go on with
+            part.unlink()  # there was no partial file
         raise
     if part.stat().st_size != whole:
         raise UnavailableError(f"{url}: only {part.stat().st_size} of {whole} bytes came")

@@ -1,4 +1,4 @@
-"""A session of this library's, beside another engine on the same metastore."""
+"""A session of this library, beside another engine on the same metastore."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SETTINGS = {"spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.sql
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """PySpark warns of the installed pandas when it is imported; that is not ours to mend."""
+    """Ignores PySpark's warning about pandas at import."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         yield

@@ -1,4 +1,4 @@
-"""Virtual environments with another PySpark than the one that is installed."""
+"""Virtual environments with other PySparks than the installed one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.interop.maven import ATTEMPTS, CACHE, UnavailableError
 
 
 def python_with(*packages: str) -> Path:
-    """The program python of an environment that has these packages. Raises UnavailableError."""
+    """Returns the program python of an environment with these packages. Raises UnavailableError."""
     home = CACHE / "-".join(["python", *(package.replace("=", "").replace("*", "x") for package in packages)])
     python = home / "bin" / "python"
     if not (home / ".ready").exists():

@@ -1,4 +1,4 @@
-"""What was tried with a client, and what failed: printed at the end of the run, all of it."""
+"""The attempts with a client, and their failures, printed at the end of the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST = 600
 
 
 class Outcome(NamedTuple):
-    """One thing that was tried; `error` is None when it went well."""
+    """One attempt; `error` is None if it succeeded."""
 
     group: str
     name: str
@@ -18,17 +18,17 @@ class Outcome(NamedTuple):
 
 
 class Report:
-    """Of one client. A failure does not stop what comes after it."""
+    """The attempts with one client. A failure does not stop later ones."""
 
     def __init__(self, client: str) -> None:
         self.client = client
         self.outcomes: list[Outcome] = []
-        self.missing: str | None = None  # why the client cannot be had here
+        self.missing: str | None = None  # why the client cannot be used here
         self.left_out: list[str] = []  # what was not tried, and why
 
     @contextmanager
     def attempt(self, group: str, name: str) -> Iterator[None]:
-        """The block is one attempt; it fails by raising."""
+        """Counts the block as one attempt. It fails if it raises an error."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - every failure is reported, and fails the test in the end
@@ -37,7 +37,7 @@ class Report:
             self.add(group, name)
 
     def add(self, group: str, name: str, error: str | None = None) -> None:
-        """What a client in a process of its own says of itself."""
+        """Adds the attempts that a client in its own process reports."""
         self.outcomes.append(Outcome(group, name, error and " ".join(error.split())[:LONGEST]))
 
     @property
@@ -45,7 +45,7 @@ class Report:
         return [f"{outcome.group}: {outcome.name}: {outcome.error}" for outcome in self.outcomes if outcome.error]
 
     def lines(self) -> list[str]:
-        """For people: a headline, then what was tried by group, then what failed and how."""
+        """Returns a text: a headline, the attempts by group, and the failures with their errors."""
         if self.missing:
             return [f"{self.client}: not tried: {self.missing}"]
         failures = self.failures

@@ -30,7 +30,7 @@ shop:
 
 
 def installed() -> Path:
-    """A virtual environment of its own; its dbt."""
+    """Installs dbt in its own virtual environment."""
     venv = CACHE / "dbt-1.11"
     if not (venv / ".ready").exists():
         shutil.rmtree(venv, ignore_errors=True)
@@ -63,6 +63,6 @@ def test_dbt(metastore_server: Server, tmp_path: Path, new_report: Callable[[str
 
 
 def results(project: Path) -> list[tuple[str, str, str]]:
-    """Of the last command: each node, its status, and what was said."""
+    """Returns each node of the last command, its status, and its message."""
     found = json.loads((project / "target/run_results.json").read_text())["results"]
     return [(each["unique_id"], each["status"], str(each["message"])) for each in found]

@@ -1,4 +1,4 @@
-"""Writing and cleaning on HDFS and on S3, as Hadoop's clients and fsspec's see them."""
+"""Writing and cleaning on HDFS and on S3, through Hadoop's clients and fsspec's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.interop.storage.hdfs import mini_cluster
 ROOT = Path(__file__).parents[2]
 JARS = Path(pyspark.__file__).parent / "jars"
 HADOOP = next(JARS.glob("hadoop-client-api-*.jar")).stem.removeprefix("hadoop-client-api-")
-SDK = "2.35.4"  # that this Hadoop was made with
+SDK = "2.35.4"  # the version that this Hadoop was built with
 S3A = (
     f"org.apache.hadoop:hadoop-aws:{HADOOP}",
     *(f"software.amazon.awssdk:{name}:{SDK}" for name in ("s3", "s3-transfer-manager", "sts")),
@@ -33,7 +33,7 @@ S3A = (
 
 
 def without_sparks_own(jars: str) -> str:
-    """Of two versions of a library, Spark needs its own."""
+    """Of two versions of a library, Spark must have its own."""
     own = {_library(jar) for jar in JARS.glob("*.jar")}
     return os.pathsep.join(jar for jar in jars.split(os.pathsep) if _library(Path(jar)) not in own)
 
@@ -43,7 +43,7 @@ def _library(jar: Path) -> str:
 
 
 def try_writing(report: Report, uri: str, location: str, settings: dict[str, str]) -> None:
-    """The statements, in a Spark of their own."""
+    """Runs the statements in a separate Spark."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.interop.storage.statements"]
     command += [uri, location, json.dumps(settings)]
     ran = subprocess.run(

@@ -14,7 +14,7 @@ from tests.interop.report import Report
 from tests.wire.builders import unique
 
 UPPER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper"
-# Hive 3.1 reads its own SQL on Java 8 only (SessionState wants the class loader of that time).
+# Hive 3.1 reads its own SQL on Java 8 only (SessionState needs that class loader).
 HIVES = {"2.3.10": True, "3.1.3": False}
 
 
@@ -51,7 +51,7 @@ def databases(flink: Flink, name: str) -> None:
 
 
 def own_tables(flink: Flink) -> None:
-    """Tables that only Flink understands, which Hive keeps as parameters; views."""
+    """Tables that only Flink understands, which Hive stores as parameters; views."""
     flink.group = "Flink's own tables"
     flink.do(
         "CREATE TABLE made (a INT, b AS a + 1, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'datagen', "
@@ -90,7 +90,7 @@ def hive_tables(flink: Flink) -> None:
 
 
 def partitions(flink: Flink, *, in_hive: bool) -> None:
-    """Written statically and dynamically, pruned, added, dropped, analysed."""
+    """Partitions: written statically and dynamically, pruned, added, dropped, analysed."""
     flink.group = "partitions"
     flink.do(
         "CREATE TABLE days (a INT, b STRING, ds STRING, n INT) PARTITIONED BY (ds, n) WITH "
@@ -98,7 +98,7 @@ def partitions(flink: Flink, *, in_hive: bool) -> None:
     )
     flink.do("INSERT INTO days PARTITION (ds = '2024-01-01', n = 9) VALUES (1, 'x')")
     flink.do("INSERT INTO days VALUES (2, 'y', '2024-01-01', 10), (3, 'z', '2024-01-02', 10)")
-    # Flink turns names around: it keeps their parts in a HashMap.
+    # Flink changes the order of names: it stores their parts in a HashMap.
     flink.ask("SHOW PARTITIONS days", "n=10/ds=2024-01-01", "n=9/ds=2024-01-01", "n=10/ds=2024-01-02")
     flink.ask("SELECT a FROM days WHERE ds = '2024-01-01'", "1", "2")
     flink.ask("SELECT a FROM days WHERE ds <> '2024-01-02' AND n > 9", "2")
@@ -107,7 +107,7 @@ def partitions(flink: Flink, *, in_hive: bool) -> None:
     flink.ask("SELECT a FROM days WHERE ds = '2024-01-02'", "4")
     flink.do("ALTER TABLE days ADD PARTITION (ds = 'x', n = 1)", "ALTER TABLE days DROP PARTITION (ds = 'x', n = 1)")
     flink.do("ALTER TABLE days ADD IF NOT EXISTS PARTITION (ds = '2024-01-02', n = 10)")
-    # Flink analyses partitions whose keys are numbers only: others it does not quote.
+    # Flink analyses only partitions with numeric keys, because it does not quote others.
     flink.do("CREATE TABLE numbered (a INT, b STRING, n INT) PARTITIONED BY (n) WITH ('connector' = 'hive')")
     flink.do("INSERT INTO numbered VALUES (1, 'x', 1), (2, 'yy', 2)")
     flink.do("ANALYZE TABLE numbered PARTITION (n) COMPUTE STATISTICS FOR COLUMNS a, b")
@@ -132,7 +132,7 @@ def functions(flink: Flink) -> None:
 
 
 def catalog(flink: Flink, database: str) -> None:
-    """What Flink asks without SQL."""
+    """Calls of Flink without SQL."""
     flink.group = "the catalog itself"
     days, none = flink.path(database, "days"), flink.path(database, "none")
     with flink.report.attempt(flink.group, "exists"), readable():

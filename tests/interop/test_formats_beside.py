@@ -1,4 +1,4 @@
-"""Delta and Iceberg in one session with our tables: each does what it does, and joins of all three are right."""
+"""Delta and Iceberg in one session with our tables: each works, and joins of all three are right."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def _name(artifact: str) -> str:
 
 
 def _is_new(jar: str) -> bool:
-    """What Spark has already must not come twice."""
+    """Jars that Spark has already must not be on the class path twice."""
     return any(word in Path(jar).name for word in ("delta-", "iceberg-"))

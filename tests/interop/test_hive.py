@@ -48,7 +48,7 @@ GROUPS: list[Callable[[Hive, Path], None]] = [
 
 
 class Client(NamedTuple):
-    """A client, and the versions of Java with which it and its Hadoop work."""
+    """A client, and the Java versions that it and its Hadoop support."""
 
     artifacts: tuple[str, ...]
     least_java: int

@@ -1,4 +1,4 @@
-"""Hive itself fills bucketed tables of every type: each row lies where our hash says; and it reads what we write."""
+"""Hive itself fills bucketed tables of every type: each row is in the bucket of our hash; and Hive reads our files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _we_read(report: Report, spark: Any, table: str, kind: str, count: int) -> N
 
 
 def _hive_reads(hive: HiveSession, spark: Any, database: str) -> None:
-    """A sample of one bucket is, to Hive, one file, if there are as many files as buckets."""
+    """For Hive, a sample of one bucket is one file, if there are as many files as buckets."""
     version = "1" if hive.version < "3" else "2"
     with hive.report.attempt("made by us", "CREATE TABLE, INSERT"):
         spark.sql(

@@ -1,4 +1,4 @@
-"""Hive runs queries on dependent tables, partitioned views whose text follows what they depend on; list bucketing."""
+"""Hive queries dependent tables, which are partitioned views whose text follows their dependencies; list bucketing."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _days(hive: HiveSession, client: Any, database: str) -> None:
 
 
 def _values(hive: HiveSession, client: Any, database: str, folder: Path) -> None:
-    """Of other types, odd texts, and none."""
+    """Other types, odd texts, and null."""
     hive.do("CREATE TABLE odd (k STRING) PARTITIONED BY (d DATE, n INT, s STRING)")
     rows = {
         "quote": {"d": "2024-01-31", "n": "-5", "s": "it\\'s"},

@@ -18,7 +18,7 @@ from tests.interop.report import Report
 from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
-SPARK, ICEBERG = "4.1", "1.12.0"  # the newest Spark that this Iceberg has a runtime for
+SPARK, ICEBERG = "4.1", "1.12.0"  # the newest Spark with a runtime of this Iceberg
 
 
 @pytest.mark.timeout(1800)

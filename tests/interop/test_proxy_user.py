@@ -1,4 +1,4 @@
-"""`spark-sql --proxy-user`: Spark takes a delegation token by its submitter's ticket, and calls as another user."""
+"""`spark-sql --proxy-user`: Spark obtains a delegation token with its submitter's ticket, and calls as another user."""
 
 from __future__ import annotations
 

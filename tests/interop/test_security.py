@@ -100,7 +100,7 @@ def test_hive_client(
 
 
 def connected(jvm: Any, server: Server, trust: Path, **settings: str) -> Any:
-    """Hive's client of a server. `settings`: by names with underscores in place of dots."""
+    """Returns Hive's client of a server. `settings`: names with underscores instead of dots."""
     configuration = jvm.org.apache.hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf()
     given = {
         "metastore.thrift.uris": f"thrift://localhost:{server.port}",
@@ -121,7 +121,7 @@ def connected(jvm: Any, server: Server, trust: Path, **settings: str) -> Any:
 def test_rights_by_kerberos(
     version: str, tmp_path: Path, realm: Any, environment: pytest.MonkeyPatch, start: Callable[..., Server]
 ) -> None:
-    """GRANT, REVOKE and SHOW GRANT as Hive's clients send them, of users whose tickets prove who they are."""
+    """GRANT, REVOKE and SHOW GRANT as Hive's clients send them, by users with Kerberos tickets."""
     kerberos = ["--authentication", "kerberos", "--kerberos-keytab", realm.keytab, "--kerberos-protection", "privacy"]
     server = start(*kerberos, "--authorization", "grants", "--admins", "alice")
     with ticket_of(realm, "alice"), client_of(server, kerberos="hive") as alice:
@@ -158,7 +158,7 @@ def test_rights_by_kerberos(
 
 
 def privilege_bag(api: Any, database: str, name: str) -> Any:
-    """SELECT on a table, for trino."""
+    """Grants trino SELECT on a table."""
     reference = api.HiveObjectRef(api.HiveObjectType.TABLE, database, name, None, None)
     grant = api.PrivilegeGrantInfo("SELECT", 0, "", api.PrincipalType.USER, False)
     held = api.HiveObjectPrivilege(reference, "trino", api.PrincipalType.USER, grant, "SQL")
@@ -166,7 +166,7 @@ def privilege_bag(api: Any, database: str, name: str) -> Any:
 
 
 def ticketed(jvm: Any, server: Server, realm: Any, name: str) -> Any:
-    """Hive's client, of a user who is logged in with a keytab."""
+    """Returns Hive's client of a user who has logged in with a keytab."""
     keytab = f"{realm.tmpdir}/{name}.keytab"
     realm.run([realm_tool(realm), "-q", f"ktadd -norandkey -k {keytab} {name}@KRBTEST.COM"])
     security = jvm.org.apache.hadoop.security.UserGroupInformation

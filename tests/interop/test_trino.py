@@ -29,7 +29,7 @@ GROUPS: dict[str, tuple[Group, ...]] = {
 
 
 def catalogs(server: Server) -> dict[str, dict[str, str]]:
-    """Files are read through Hadoop: Trino's own local file system knows only names of its own (`local:///`)."""
+    """Reads files through Hadoop: Trino's own local file system has only names of its own (`local:///`)."""
     common = {"hive.metastore.uri": server.uri, "fs.hadoop.enabled": "true"}
     hive, iceberg = ({"connector.name": name, **common} for name in ("hive", "iceberg"))
     return {
@@ -69,7 +69,7 @@ def test_trino(metastore_server: Server, tmp_path: Path, new_report: Callable[[s
 
 
 def dependents(trino: Trino, report: Report, server: Server) -> None:
-    """Dependent tables, as the Hive views that they are to Trino."""
+    """Dependent tables, which are Hive views to Trino."""
     script = Script(trino, report, "hive", unique("dependents"))
     script.do("CREATE SCHEMA {}")
     with connected(server) as client:
@@ -100,7 +100,7 @@ def secured(trino: Trino, report: Report, server: Server) -> None:
 
 
 def native(trino: Trino, report: Report, folder: Path) -> None:
-    """Trino's own local file system, below a schema that has one of its names."""
+    """Trino's own local file system, below a schema with one of its names."""
     script = Script(trino, report, "native", unique("native"))
     script.do(f"CREATE SCHEMA {{}} WITH (location = 'local://{folder}/native')")
     script.do("CREATE TABLE {}.t (a integer, ds varchar) WITH (partitioned_by = ARRAY['ds'])")

@@ -1,4 +1,4 @@
-"""Trino and this library write the same bucketed tables, and each reads and prunes what the other wrote."""
+"""Trino and this library write to the same bucketed tables, and each reads and prunes the other's files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ with quiet():
     from tests.spark import bucket_hashes
 
 COUNT = 8
-ROWS = range(60)  # Trino writes the even ones, we the odd ones
+ROWS = range(60)  # Trino writes the even ones, our library the odd ones
 
 
 class Case(NamedTuple):
-    """A table: its format and version, its bucketing column `x` in Trino's words, and the x of a row."""
+    """A table: its format and version, its bucketing column `x` in Trino's terms, and the x of a row."""
 
     name: str
     format: str
@@ -35,7 +35,7 @@ class Case(NamedTuple):
     literal: Callable[[Any], str]
 
     def bucket(self, row: int) -> int:
-        """By the definition of the hash."""
+        """Returns the bucket, by the definition of the hash."""
         kind = {"integer": "int", "varchar": "string"}.get(self.type, self.type)
         hash_ = bucket_hashes.first if self.version == 1 else bucket_hashes.second
         return (hash_(kind, self.value(row)) & 0x7FFFFFFF) % COUNT
@@ -75,7 +75,7 @@ def test_buckets(metastore_server: Server, tmp_path: Path, new_report: Callable[
 
 
 def both_write(script: Script, spark: Any, case: Case) -> None:
-    """Trino makes the table and a partition; we append to that, and make another one."""
+    """Trino creates the table and a partition; our library appends to it, and creates another one."""
     script.do(
         f"CREATE TABLE {{}}.{case.name} (x {case.type}, n integer, ds varchar) WITH (format = '{case.format}', "
         f"partitioned_by = ARRAY['ds'], bucketed_by = ARRAY['x'], bucket_count = {COUNT}, "
@@ -91,7 +91,7 @@ def both_write(script: Script, spark: Any, case: Case) -> None:
 
 
 def trino_reads(script: Script, trino: Trino, case: Case) -> None:
-    """All rows, each in its bucket (which Trino validates as it reads), and those of one bucket or value."""
+    """Reads all rows, each in its bucket (which Trino validates), and those of one bucket or value."""
     wanted = [(row, case.bucket(row), ds) for row in ROWS for ds in (("a", "b") if row % 2 else ("a",))]
     script.ask(f'SELECT n, "$bucket", ds FROM {{}}.{case.name}', *wanted)
     for row in (4, 5):
@@ -100,7 +100,7 @@ def trino_reads(script: Script, trino: Trino, case: Case) -> None:
     script.ask(
         f'SELECT n, ds FROM {{}}.{case.name} WHERE "$bucket" = {some}', *((n, d) for n, b, d in wanted if b == some)
     )
-    # A join by buckets: each side's files of a bucket meet.
+    # A join by buckets combines each side's files of a bucket.
     name = f"{script.name}.{case.name}"
     pairs = sum(1 + 3 * (row % 2) for row in ROWS)
     session = {"join_distribution_type": "PARTITIONED"}
@@ -109,7 +109,7 @@ def trino_reads(script: Script, trino: Trino, case: Case) -> None:
 
 
 def we_read(report: Report, script: Script, spark: Any, case: Case) -> None:
-    """What Trino wrote is pruned by us."""
+    """Our library prunes what Trino wrote."""
     name = f"{schema(script)}.{case.name}"
     with report.attempt(script.group, "our look-ups open the files of one bucket"):
         for row in (4, 5):
@@ -123,7 +123,7 @@ def we_read(report: Report, script: Script, spark: Any, case: Case) -> None:
 
 
 def ours_alone(script: Script, spark: Any) -> None:
-    """A table made and sorted by us, with files for empty buckets; Trino appends."""
+    """Our library creates and sorts a table, with files for empty buckets; Trino appends."""
     script.group = "made by us"
     with script.report.attempt(script.group, "CREATE TABLE, INSERT"):
         spark.sql(

@@ -19,7 +19,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 @pytest.fixture(scope="module")
 def servers(start: Callable[..., Server], realm: Any, environment: Any, tls_options: list[str]) -> dict[str, Server]:
-    """One that speaks TLS only, one that wants tickets, one that enforces rights of those that trino acts for."""
+    """Servers that require TLS, that require tickets, and that check rights of the users for whom trino acts."""
     tls = ["--tls", "required", *tls_options]
     kerberos = ["--authentication", "kerberos,token", "--kerberos-keytab", realm.keytab]
     proxies = ["--proxy-users", "trino?users=alice,bob", "--authorization", "grants", "--admins", "trino"]
@@ -107,7 +107,7 @@ def test_users_have_their_own_rights(
     with admin_of(servers["rights"], realm, authority) as admin:
         grant(admin.methods, on_database("shared"), "SELECT", "bob")
     assert trino.query("SELECT a FROM rights.shared.t", user="bob") == [(1,)]
-    with pytest.raises(TrinoError, match=r"failed: drop table shared\.t"):  # all that Trino tells
+    with pytest.raises(TrinoError, match=r"failed: drop table shared\.t"):  # Trino's only message
         trino.query("DROP TABLE rights.shared.t", user="bob")
     assert trino.query("SELECT a FROM rights.shared.t", user="alice") == [(1,)]
     with pytest.raises(TrinoError, match="trino is not allowed to impersonate carol"):

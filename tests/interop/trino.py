@@ -1,4 +1,4 @@
-"""A Trino server: unpacked from Maven Central, with the Hive and Iceberg connectors and nothing else."""
+"""A Trino server, unpacked from Maven Central, with the Hive and Iceberg connectors only."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ JVM = (
 
 
 class TrinoError(Exception):
-    """What Trino said of a statement that failed."""
+    """Trino's message for a failed statement."""
 
 
 class Trino:
@@ -50,7 +50,7 @@ class Trino:
         roles: Mapping[str, str] | None = None,
         user: str = USER,
     ) -> list[tuple[Any, ...]]:
-        """The rows. `roles`: that the user takes on, by catalog. Raises TrinoError."""
+        """Returns the rows. `roles`: the user's active roles, by catalog. Raises TrinoError."""
         headers = {"X-Trino-User": user, "X-Trino-Source": "interop"}
         taken = [f"{catalog}=ROLE{{{role}}}" for catalog, role in (roles or {}).items()]
         headers["X-Trino-Role"] = ",".join(taken)
@@ -70,8 +70,9 @@ class Trino:
 
 @contextmanager
 def running_trino(folder: Path, catalogs: Mapping[str, Mapping[str, str]], *options: str) -> Iterator[Trino]:
-    """Starts it with these catalogs, by name their properties, and Java's options. Raises UnavailableError where it
-    cannot be had."""
+    """Starts it with these catalogs (properties by name) and Java's options. Raises UnavailableError if it cannot be
+    downloaded.
+    """
     home = java_home(LEAST_JAVA, MOST_JAVA)
     program = _unpacked()
     port = free_port()
@@ -128,7 +129,7 @@ def _ready(trino: Trino, process: subprocess.Popen[bytes], log: Path) -> Trino:
 
 
 def _unpacked() -> Path:
-    """All of it or nothing: what a killed run has left is begun anew."""
+    """Unpacks completely or not at all; leftovers of an interrupted run are replaced."""
     target = CACHE / f"trino-{VERSION}"
     if not target.exists():
         part = target.with_suffix(".part")
@@ -144,7 +145,7 @@ def _unpacked() -> Path:
 
 
 def _needed(members: Sequence[tarfile.TarInfo]) -> list[tarfile.TarInfo]:
-    """The server and the connectors; many files are links to those of connectors that are left out."""
+    """Unpacks the server and the connectors. Many files are links to those of connectors that are left out."""
     folders = "lib", *(f"plugin/{name}" for name in CONNECTORS)
     wanted = [member for member in members if member.name.partition("/")[2].startswith(folders)]
     targets = {info.linkname for info in wanted if info.islnk()}

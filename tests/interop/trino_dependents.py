@@ -1,4 +1,4 @@
-"""Dependent tables in Trino: Hive's views, which it translates with Coral or without, and which follow."""
+"""Dependent tables in Trino: Hive views, which it translates with Coral or without, and which follow changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES = {
 
 
 def days(script: Script, client: Any, views: tuple[str, ...]) -> None:
-    """The seed's second scenario. `script` writes the base tables, through the catalogs `views` they are read."""
+    """The second scenario of the proposal. `script` writes the base tables; the catalogs `views` read them."""
     schema = script.name.partition(".")[2]
     script.do("CREATE TABLE {}.t (k varchar, ds varchar, hr varchar) WITH (partitioned_by = ARRAY['ds', 'hr'])")
     script.do(
@@ -61,7 +61,7 @@ def days(script: Script, client: Any, views: tuple[str, ...]) -> None:
 
 
 def types(script: Script, client: Any, views: tuple[str, ...]) -> None:
-    """A partition column of every type, odd texts, and data columns that are nested."""
+    """Partition columns of every type, odd texts, and nested data columns."""
     schema = script.name.partition(".")[2]
     for number, (kind, value) in enumerate(TYPES.items()):
         script.do(
@@ -94,7 +94,7 @@ def _whole(client: Any, schema: str, base: str, dependent: str, key: str) -> Non
 
 
 def end(script: Script, client: Any) -> None:
-    """Trino cannot drop a schema that has Hive's views; the metastore can."""
+    """Trino cannot drop a schema with Hive views; the metastore can."""
     schema = script.name.partition(".")[2]
     with script.report.attempt(script.group, "the schema is dropped by the metastore"):
         client.drop_database(schema, True, True)

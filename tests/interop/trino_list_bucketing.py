@@ -1,4 +1,4 @@
-"""What Trino reads of list-bucketed tables: all of the flat layout, and nothing, with an error, of directories."""
+"""Trino reads all rows of list-bucketed tables in the flat layout, and fails on directories of heavy values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Trino is told and asked: groups of statements, each with what it must answer."""
+"""Groups of Trino's statements, each with the expected result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OVERWRITE = "insert_existing_partitions_behavior"
 
 
 class Script:
-    """Tells and asks Trino in one catalog; every statement is an attempt of one group."""
+    """Runs statements and queries in one catalog; each counts as an attempt of one group."""
 
     def __init__(self, trino: Trino, report: Report, catalog: str, schema: str) -> None:
         self.trino = trino
@@ -26,14 +26,14 @@ class Script:
         self.roles: dict[str, str] = {}
 
     def do(self, *statements: str, **session: str) -> None:
-        """Statements that must be carried out; `{}` is the schema. `session`: of the catalog."""
+        """Runs statements that must succeed; `{}` is the schema. `session`: session properties of the catalog."""
         for statement in statements:
             text = statement.replace("{}", self.name)
             with self.report.attempt(self.group, text.replace(f"{self.name}.", "")):
                 self.trino.query(text, {f"{self.catalog}.{key}": value for key, value in session.items()}, self.roles)
 
     def ask(self, statement: str, *expected: Any) -> None:
-        """The rows, in any order; a row of one column stands without its tuple."""
+        """Expects these rows, in any order; a row of one column is written without its tuple."""
         text = statement.replace("{}", self.name)
         with self.report.attempt(self.group, text.replace(f"{self.name}.", "")):
             rows = [row[0] if len(row) == 1 else row for row in self.trino.query(text, roles=self.roles)]
@@ -41,7 +41,7 @@ class Script:
                 raise AssertionError(f"{rows!r} instead of {list(expected)!r}")
 
     def refuse(self, statement: str, said: str) -> None:
-        """Must fail, and say this."""
+        """Expects an error with this text."""
         text = statement.replace("{}", self.name)
         with self.report.attempt(self.group, f"refused: {text.replace(f'{self.name}.', '')}"):
             try:
@@ -54,7 +54,7 @@ class Script:
 
 
 def schemas(script: Script) -> None:
-    """Made, listed, described; dropped by the last group."""
+    """Schemas: created, listed, described; dropped by the last group."""
     script.do("CREATE SCHEMA {}", "CREATE SCHEMA IF NOT EXISTS {}")
     script.refuse("CREATE SCHEMA {}", "already exists")
     catalog, _, schema = script.name.partition(".")
@@ -93,7 +93,7 @@ def hive_tables(script: Script) -> None:
 
 
 def hive_partitions(script: Script) -> None:
-    """Inserted, pruned, overwritten, deleted, registered."""
+    """Partitions: inserted, pruned, overwritten, deleted, registered."""
     columns = "a integer, b varchar, ds date, n integer"
     script.do(f"CREATE TABLE {{}}.days ({columns}) WITH (partitioned_by = ARRAY['ds', 'n'])")
     rows = "(1, 'x', DATE '2024-01-01', 9), (2, 'y', DATE '2024-01-01', 10), (3, 'z', DATE '2024-01-02', 10)"
@@ -134,7 +134,7 @@ def hive_transactions(script: Script) -> None:
 
 
 def hive_functions(script: Script) -> None:
-    """SQL routines, which Trino keeps in the metastore."""
+    """SQL routines, which Trino stores in the metastore."""
     script.do("CREATE FUNCTION {}.twice(x bigint) RETURNS bigint RETURN x * 2")
     script.ask("SELECT {}.twice(21)", 42)
     script.do("CREATE OR REPLACE FUNCTION {}.twice(x bigint) RETURNS bigint RETURN x + x + 1")
@@ -162,7 +162,7 @@ def roles(script: Script) -> None:
 
 
 def iceberg_tables(script: Script) -> None:
-    """Created, changed, merged, looked at in the past, replaced, registered."""
+    """Iceberg tables: created, changed, merged, read at earlier snapshots, replaced, registered."""
     partitioning = "WITH (partitioning = ARRAY['day(at)', 'bucket(id, 4)'])"
     script.do(f"CREATE TABLE {{}}.events (id bigint, name varchar, at timestamp(6)) {partitioning}")
     rows = "(1, 'a', TIMESTAMP '2024-01-01 10:00:00'), (2, 'b', TIMESTAMP '2024-01-02 10:00:00')"
@@ -197,7 +197,7 @@ def iceberg_tables(script: Script) -> None:
 
 
 def iceberg_races(script: Script) -> None:
-    """Sessions that insert into one table at the same time: nothing may be lost."""
+    """Sessions that insert into one table at the same time: no row may be lost."""
     script.do("CREATE TABLE {}.raced (writer integer, number integer)")
     together = threading.Barrier(WRITERS)
 
@@ -218,7 +218,7 @@ def iceberg_races(script: Script) -> None:
 
 
 def _inserted(script: Script, statement: str) -> bool:
-    """Without locks Trino does not try again itself when another one was first: False then."""
+    """Without locks Trino does not retry after a conflict: returns False then."""
     try:
         script.trino.query(statement)
     except TrinoError as error:
@@ -243,7 +243,7 @@ def _in_threads(work: Callable[[int], None], failures: list[str]) -> None:
 
 
 def end(script: Script) -> None:
-    """What is left goes with its schema."""
+    """Drops the schema with its contents."""
     script.refuse("DROP SCHEMA {}.nowhere".replace("{}.", f"{script.catalog}."), "does not exist")
     script.do("DROP SCHEMA {} CASCADE")
     catalog, _, schema = script.name.partition(".")

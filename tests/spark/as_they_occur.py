@@ -1,4 +1,4 @@
-"""A plug-in of pytest for runs that take an hour: each failure is shown when it occurs, and not at the end only."""
+"""A pytest plug-in for runs of an hour: shows each failure when it occurs."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _FLOAT_MAX, _DOUBLE_MAX = 3.4028234663852886e38, 1.7976931348623157e308
 _INFINITY, _NAN = float("inf"), float("nan")
 _EPOCH = datetime.date(1970, 1, 1)
 
-# Hive's type, value, hash of version 1, of version 2 (None: not known from elsewhere).
+# Hive's type, value, hash of version 1, of version 2 (None: no source has it).
 VECTORS: Sequence[tuple[str, Any, int | None, int | None]] = (
     ("string", "Trino rocks", 1132136730, -399107423),
     ("string", "", 0, -965378730),
@@ -87,7 +87,7 @@ VECTORS: Sequence[tuple[str, Any, int | None, int | None]] = (
     ("array<string>", ["test1", "test2", "test3", "test4"], 957612994, 1305539282),
     ("array<array<bigint>>", [[10, 20], [-10, -20], [None]], 326368, 611324477),
     ("map<string,bigint>", {"key": 123, "key2": 123456789, "key3": -123456}, 127880789, -1910999650),
-    # 31 * unscaled + scale, without trailing zeros; version 2 forgets the scale: 15 is the byte 15.
+    # 31 * unscaled + scale, without trailing zeros; version 2 ignores the scale: 15 is the byte 15.
     ("decimal(10,2)", Decimal("1.50"), 31 * 15 + 1, None),
     ("decimal(10,2)", Decimal("0.00"), 0, None),
     ("binary", bytearray(b"a"), 128, None),
@@ -120,22 +120,22 @@ ROWS: Sequence[tuple[Sequence[tuple[str, Any]], int | None, int | None]] = (
 
 
 def signed(value: int) -> int:
-    """The low 32 bits, as Java's int."""
+    """Returns the low 32 bits, as Java's int."""
     return (value & 0xFFFFFFFF) - ((value & 0x80000000) << 1)
 
 
 def first(kind: str, value: Any) -> int:
-    """Version 1."""
+    """Returns the hash of version 1."""
     return 0 if value is None else signed(_FIRST[kind](value))
 
 
 def second(kind: str, value: Any) -> int:
-    """Version 2."""
+    """Returns the hash of version 2."""
     return 0 if value is None else signed(_SECOND[kind](value))
 
 
 def together(hashes: Sequence[int]) -> int:
-    """Of several columns."""
+    """Returns the hash of several columns."""
     total = 0
     for digest in hashes:
         total = 31 * total + digest
@@ -163,7 +163,7 @@ def _mixed(block: int) -> int:
 
 
 def murmur(data: bytes) -> int:
-    """MurmurHash3 (x86, 32 bits) from Hive's seed; the last one to three bytes are signed, as Hive has it."""
+    """Returns MurmurHash3 (x86, 32 bits) from Hive's seed. The last one to three bytes are signed, as in Hive."""
     total, whole = 104729, len(data) // 4 * 4
     for (block,) in struct.iter_unpack("<I", data[:whole]):
         total = (_rotated(total ^ _mixed(block), 13) * 5 + 0xE6546B64) & 0xFFFFFFFF

@@ -1,4 +1,6 @@
-"""One Spark session and one metastore for all Spark tests: a session costs seconds, a table costs nothing."""
+"""One Spark session and one metastore for all Spark tests: starting a session takes seconds, creating a table does
+not.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.ui.explainMode": "simple",  # of each plan that is run: nobody looks at it
+    "spark.sql.ui.explainMode": "simple",  # off: of each executed plan
     "spark.sql.scripting.enabled": "true",  # of 4.0, where it is off
 }
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """PySpark warns of the installed pandas when it is imported, and before 4.2 leaves sockets open: not ours."""
+    """Ignores warnings that are not ours: PySpark's about pandas at import, and about open sockets before 4.2."""
     wait_for_archive()
     ignored = ["ignore:PySpark does not yet fully support pandas:FutureWarning"]
     if pyspark.__version__ < "4.2":
@@ -38,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session of our library. Its tables are the metastore's."""
+    """A session of our library with the metastore's tables."""
     session = spark_client.session(
         metastore_server.uri,
         app_name="tests",
@@ -53,18 +55,18 @@ def spark(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def metastore(metastore_server: Server) -> Iterator[MetastoreClient]:
-    """The library's own client of the metastore."""
+    """The library's metastore client."""
     with MetastoreClient(metastore_server.uri) as client:
         yield client
 
 
 @pytest.fixture
 def context(spark: SparkSession, metastore: MetastoreClient) -> Context:
-    """What the rooms of the library work with."""
+    """The context of the library's modules."""
     return Context(spark, metastore)
 
 
 @pytest.fixture
 def table_name() -> str:
-    """A name that no other test uses, in the database `default`."""
+    """A table name that no other test uses, in the database `default`."""
     return f"t_{uuid.uuid4().hex[:12]}"

@@ -1,4 +1,4 @@
-"""What a client of Spark Connect does that has pyspark-client and nothing else; prints what it saw as JSON.
+"""A client of Spark Connect with pyspark-client alone. Prints its results as JSON.
 
 python connect_client.py sc://host:port TABLE
 """

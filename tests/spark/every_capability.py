@@ -161,7 +161,7 @@ def dependent_tables(spark: Session) -> None:
 
 
 def filters(spark: Session) -> None:
-    """What the metastore cannot judge is judged by this Spark's own expressions."""
+    """This Spark's own expressions evaluate predicates that the metastore cannot."""
     spark.sql("CREATE TABLE events (v INT) PARTITIONED BY (day DATE, n INT) STORED AS PARQUET")
     spark.sql("INSERT INTO events SELECT int(id), date_add(date'2024-02-28', int(id)), int(id) FROM range(4)")
     df = spark.sql("SELECT v FROM events WHERE year(day) = 2024 AND day >= '2024-02-29' AND n % 2 = 1")
@@ -192,7 +192,7 @@ def statements_from_everywhere(spark: Session) -> None:
 
 
 def types_unknown_to_hive(spark: Session) -> None:
-    """Partitions of datasource tables are appended to, whose descriptors are placeholders for Hive."""
+    """Appends to partitions of data source tables, whose descriptors are placeholders for Hive."""
     types = {"TIMESTAMP_NTZ": "TIMESTAMP_NTZ'2024-01-31 12:00:00'"}
     if spark.version >= "4":
         types["VARIANT"] = "parse_json('1')"

@@ -20,7 +20,7 @@ from tests.fixtures.sparks import python_of
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / ".venv/spark-versions"
-# By pytest's names in its reports.
+# Outcomes, by pytest's names in its reports.
 PASSED, OUTCOMES = "passed", {"failure": "failed", "error": "failed", "skipped": "not on this version"}
 
 
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def run(version: str, arguments: list[str]) -> int:
-    """Runs the tests on one version; returns pytest's status."""
+    """Runs the tests on one version. Returns pytest's status."""
     report = REPORTS / f"{version}.xml"
     report.unlink(missing_ok=True)
     write(f"\nSpark {version}")
@@ -52,7 +52,7 @@ def write(line: str) -> None:
 
 
 def show(wanted: list[str] | tuple[str, ...]) -> None:
-    """Prints passed / all for each file of tests and version; then what did not pass, or cannot be, with its reason."""
+    """Prints passed / all for each file of tests and version; then failures and skipped tests with their reasons."""
     table: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     told: dict[str, list[str]] = defaultdict(list)
     for version in wanted:

@@ -1,4 +1,4 @@
-"""What older Sparks do not have: `make spark-versions` lists it with its reason."""
+"""Features that older Sparks lack: `make spark-versions` lists them with the reason."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 
 def is_there(version: str) -> bool:
-    """Tells whether this Spark is of that minor, or newer."""
+    """Tells whether this Spark has this minor version, or a newer one."""
     ours, needed = ([int(number) for number in re.findall(r"\d+", text)[:2]] for text in (pyspark.__version__, version))
     return ours >= needed
 
 
 def since(version: str, what: str) -> pytest.MarkDecorator:
-    """Skips a test on Sparks older than this minor; `what` came with it."""
+    """Skips a test on Sparks before this minor version, which introduced `what`."""
     return pytest.mark.skipif(not is_there(version), reason=f"{what} came with Spark {version}")

@@ -1,6 +1,7 @@
-"""A program for spark-submit; prints what it saw as JSON, or writes it to a file. Its executors are other processes.
+"""A program for spark-submit. Prints its results as JSON, or writes them to a file. Its executors are other
+processes.
 
-spark-submit --master 'local-cluster[1,2,1024]' submitted.py thrift://host:port TABLE [FILE]
+    spark-submit --master 'local-cluster[1,2,1024]' submitted.py thrift://host:port TABLE [FILE]
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the tests of writing need: tables without SQL, and a reading of them that trusts nothing but the metastore."""
+"""Helpers for the tests of writing: creating tables without SQL, and reading them with the metastore's data alone."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ DEFAULT = "HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
 
 
 def columns(text: str) -> tuple[Column, ...]:
-    """`id bigint, x string` as columns; types may not hold ", "."""
+    """Parses `id bigint, x string` into columns; types may not contain ", "."""
     return tuple(Column(*part.split(" ", 1)) for part in text.split(", ") if part)
 
 
 def skewed(names: str, *values: Sequence[str] | str) -> Skew:
-    """Skewed on these values, stored as directories."""
+    """Returns a skew on these values, stored as directories."""
     tuples = tuple((value,) if isinstance(value, str) else tuple(value) for value in values)
     return Skew(tuple(names.split(",")), tuples, directories=True)
 
@@ -52,7 +52,7 @@ def make_table(
     parameters: Mapping[str, str] | None = None,
     buckets: Buckets = NOT_BUCKETED,
 ) -> Table:
-    """A managed table of the database `default`."""
+    """Creates a managed table in the database `default`."""
     table = Table(
         "default",
         name,
@@ -69,23 +69,23 @@ def make_table(
 
 
 def change_skew(metastore: MetastoreClient, table: Table, skew: Skew) -> Table:
-    """ALTER TABLE … SKEWED BY."""
+    """Runs ALTER TABLE … SKEWED BY."""
     metastore.alter_table(replace(metastore.get_table(table.database, table.name), skew=skew))
     return metastore.get_table(table.database, table.name)
 
 
 def frame(spark: SparkSession, schema: str, *rows: Sequence[Any]) -> DataFrame:
-    """The rows as a DataFrame."""
+    """Returns the rows as a DataFrame."""
     return spark.createDataFrame([tuple(row) for row in rows], schema)
 
 
 def folder(location: str) -> Path:
-    """The folder of a location on the local file system."""
+    """Returns the local folder of a location."""
     return Path(location.removeprefix("file://").removeprefix("file:"))
 
 
 def layout(location: str) -> dict[str, int]:
-    """Directory below `location` → number of data files; hidden directories and files are left out."""
+    """Returns the number of data files by directory below `location`, without hidden directories and files."""
     found: dict[str, int] = {}
     base = folder(location)
     for path in sorted(base.rglob("*")):
@@ -97,7 +97,7 @@ def layout(location: str) -> dict[str, int]:
 
 
 def directories(partition: Partition) -> dict[str, int]:
-    """Name of each directory that the metastore leads to → number of files that it holds."""
+    """Returns the number of files by name of the directories that the metastore lists."""
     found = {}
     for directory in _directories(partition.location, partition.skew):
         counts = layout(directory)
@@ -110,12 +110,12 @@ def directories(partition: Partition) -> dict[str, int]:
 
 
 def files_below(location: str) -> set[str]:
-    """All files, hidden ones too."""
+    """Returns all files, with hidden ones."""
     return {str(path.relative_to(folder(location))) for path in folder(location).rglob("*") if path.is_file()}
 
 
 def stored_rows(context: Context, table: Table) -> list[tuple[Any, ...]]:
-    """All rows that the metastore leads to, with the texts of their partition values, sorted by their texts."""
+    """Returns all rows in the metastore's directories, with the texts of their partition values, sorted as texts."""
     now = context.metastore.get_table(table.database, table.name)
     rows: list[tuple[Any, ...]] = []
     for values, location, skew in _places(context.metastore, now):
@@ -150,7 +150,7 @@ def _read(spark: SparkSession, table: Table, directory: str) -> list[tuple[Any, 
 
 @contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """What SET sets, and RESET puts back."""
+    """Sets a session variable, and resets it at the end."""
     for name, value in values.items():
         spark.sql(f"SET {name}={value}")
     try:

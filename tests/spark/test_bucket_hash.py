@@ -1,4 +1,4 @@
-"""Hive's bucket hash, as Spark computes it, is Hive's, Trino's and that of a second implementation."""
+"""Hive's bucket hash, as Spark computes it, equals Hive's, Trino's and a second implementation."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def spark_type(hive_type: str) -> str:
 
 
 def one_row(spark: SparkSession, values: Typed) -> tuple[DataFrame, list[Column]]:
-    """One column for each value."""
+    """Returns a frame with one column for each value."""
     columns = [Column(f"c{number}", kind) for number, (kind, _) in enumerate(values)]
     schema = ", ".join(f"{column.name} {spark_type(column.type)}" for column in columns)
     return spark.createDataFrame([tuple(value for _, value in values)], schema), columns
 
 
 def hashes(rows: DataFrame, columns: Sequence[SparkColumn], *, compiled: bool) -> list[int]:
-    """By code that Spark generates, or by its interpreter, which also hashes the literals of a filter."""
+    """Uses Spark's generated code, or its interpreter, which also hashes the literals of a filter."""
     chosen = rows.select(*columns)
     if not compiled:
         return list(chosen.first() or ())  # one local row: the optimizer computes it
@@ -77,7 +77,7 @@ def test_a_map_of_maps(spark: SparkSession) -> None:
 
 
 def test_timestamps_have_the_clock_of_the_session(spark: SparkSession) -> None:
-    """Version 1 counts from the epoch; version 2 hashes Hive's bytes of what a clock on the wall shows."""
+    """Version 1 counts from the epoch; version 2 hashes Hive's bytes of the local time."""
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Etc/GMT+8")
     try:
@@ -92,7 +92,7 @@ def test_timestamps_have_the_clock_of_the_session(spark: SparkSession) -> None:
     seconds_before = -2 << 30 | 500_000_000
     assert found[0] == 7200
     assert found[1] == expected.first("bigint", seconds_before)
-    # Four bytes of seconds; then the decimals backwards as Hadoop's variable integer.
+    # Four bytes of seconds; then the decimals reversed, as Hadoop's variable-length integer.
     assert found[3] == expected.signed(expected.murmur(bytes(4)))
     assert found[5] == expected.signed(expected.murmur(b"\x80\0\0\0" + b"\x15"))
 
@@ -151,7 +151,7 @@ def test_random_values_hash_as_in_a_second_implementation(spark: SparkSession) -
 
 
 def test_version_1_is_sparks_own_hash_of_hives(spark: SparkSession) -> None:
-    """Of the types that Spark knows as Hive does: not varchar, binary, -0.0 and moments before 1970."""
+    """Types that Spark and Hive represent alike: not varchar, binary, -0.0 and moments before 1970."""
     columns = [Column(f"c{number}", kind) for number, kind in enumerate(KINDS[:4] + KINDS[5:8])]
     given = [row[:4] + row[5:8] for row in random_rows(300)]
     rows = spark.createDataFrame(given, ", ".join(f"{c.name} {spark_type(c.type)}" for c in columns))

@@ -1,4 +1,4 @@
-"""Rows that are read by bucket meet without a shuffle where they may, and are right wherever they meet others."""
+"""Joins of bucketed tables avoid a shuffle if they can, and are right in every case."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def tables(spark: SparkSession, metastore: Any) -> Iterator[None]:
 
 
 def exchanges(df: DataFrame) -> int:
-    """How often rows are shuffled, before anything runs."""
+    """Returns the number of shuffles in the plan before it runs."""
     return df._jdf.queryExecution().executedPlan().toString().count("Exchange ")
 
 
@@ -83,7 +83,7 @@ def test_joins(spark: SparkSession, left: str, right: str, on: list[str], shuffl
 
 @pytest.mark.parametrize("how", ["left", "full", "leftanti"])
 def test_a_third_side_is_shuffled_as_hive_would(spark: SparkSession, how: str) -> None:
-    """Were the files taken for Spark's own buckets, its rows would be sent to the wrong ones."""
+    """If Spark took the files for its own buckets, it would send rows to the wrong ones."""
 
     def joined(left: DataFrame, right: DataFrame) -> DataFrame:
         return left.join(right, "id").join(spark.table("joined_none"), "id", how)
@@ -119,7 +119,7 @@ def test_filters_and_columns_are_kept(spark: SparkSession) -> None:
 
 
 def test_later_rows_are_seen_and_filters_choose_buckets(spark: SparkSession, context: Context, table_name: str) -> None:
-    """Also by a temporary view, which is a plan that was made before."""
+    """Also through a temporary view, which is an earlier plan."""
     table = make_table(context.metastore, table_name, "id int, v int", "ds int", buckets=Buckets(("id",), 4))
     insert_into(context, table.full_name, frame(spark, "id int, v int, ds int", (1, 1, 1)))
     rows = by_bucket(spark.table(table_name))

@@ -1,4 +1,6 @@
-"""Filters on bucketing columns open the files of the buckets that can match, whoever wrote and named them."""
+"""Filters on bucketing columns open only the files of the buckets that can match, whichever engine wrote and named
+them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def rows(df: DataFrame) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def shop(spark: SparkSession, metastore: Any) -> Table:
-    """Two partitions of 8 buckets; ids 0 … 99 in each."""
+    """Two partitions of 8 buckets, with ids 0 … 99 in each."""
     table = make_table(
         metastore, "bucketed_shop", "id int, v string", "ds int", parameters=VERSION_2, buckets=Buckets(("id",), 8)
     )
@@ -100,7 +102,7 @@ def test_the_report_tells_buckets(spark: SparkSession, shop: Table) -> None:
     assert 0 < scan.kept.bytes < scan.total.bytes / 8
 
 
-# Hive's type; the values of three rows, and how a query writes them.
+# Hive's type; the values of three rows, and their literals in a query.
 COLUMNS: list[tuple[str, list[Any], list[str]]] = [
     ("string", ["é", "", "日本"], ["'é'", "''", "'日本'"]),
     ("char(4)", ["a", "bc", "def"], ["'a'", "'bc  '", "'def'"]),
@@ -116,7 +118,7 @@ COLUMNS: list[tuple[str, list[Any], list[str]]] = [
 
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_what_was_written_is_found_whatever_the_type(context: Context, table_name: str, version: str) -> None:
-    """All types are bucketing columns of one table: were the hash of one literal another, its row would be lost."""
+    """All types are bucketing columns of one table: a wrong hash of one literal would lose a row."""
     names = [f"c{number}" for number in range(len(COLUMNS))]
     table = make_table(
         context.metastore,
@@ -134,7 +136,7 @@ def test_what_was_written_is_found_whatever_the_type(context: Context, table_nam
         where = " AND ".join(f"{name} = {texts[row]}" for name, (_, _, texts) in zip(names, COLUMNS, strict=True))
         df = context.spark.table(table_name).where(where)
         assert df.count() == 1, where
-        # 0.0 is -0.0, which in version 1 differs in the sign only, and that does not count.
+        # 0.0 is -0.0, which differs only in the sign in version 1, and the sign is ignored
         assert kept(df).buckets == (2 if row == 1 and version == "2" else 1)
         assert kept(df).files == 1
     nothing = context.spark.table(table_name).where(" AND ".join(f"{name} IS NULL" for name in names))
@@ -160,7 +162,7 @@ def test_several_columns_are_pruned_only_together(context: Context, table_name: 
 
 @pytest.fixture
 def small(context: Context, table_name: str) -> tuple[Table, Path]:
-    """A table of 4 buckets with one file each, version 2: 2 lies in bucket 0; 0, 1 and 5 elsewhere."""
+    """A table of 4 buckets with one file each, version 2: 2 is in bucket 0; 0, 1 and 5 are elsewhere."""
     table = make_table(
         context.metastore,
         table_name,
@@ -189,7 +191,7 @@ def rename_all(place: Path, name: Callable[[int], str]) -> None:
         lambda bucket: f"20180102_030405_00641_x1y2z_bucket-{bucket:05d}",
         lambda bucket: f"20180102_030405_00641_x1y2z_bucket-{bucket:05d}.gz" if bucket % 2 else f"0{bucket}_0_copy_1",
         lambda bucket: f"part-{'abcd'[bucket]}",
-        lambda bucket: f"{bucket}_0",  # the seed: not beginning with 0, so in their order
+        lambda bucket: f"{bucket}_0",  # the seed: no 0 at the beginning, so in their order
     ],
 )
 def test_all_conventions_are_read(spark: SparkSession, small: tuple[Table, Path], name: Callable[[int], str]) -> None:
@@ -275,7 +277,7 @@ class ignoring:  # noqa: N801 - a context, read as a word
 
 
 def test_files_of_sparks_own_are_always_read(spark: SparkSession, small: tuple[Table, Path]) -> None:
-    """Its writer takes version 1 of the hash, whatever the table says: their numbers tell nothing of version 2."""
+    """Its writer uses version 1 of the hash, whatever the table says, so file names say nothing about version 2."""
     table, place = small
     rename_all(
         place, lambda bucket: f"{(bucket + 1) % 4:05d}_0_part-00000-1c5d_{(bucket + 1) % 4:05d}.c000.snappy.parquet"
@@ -287,7 +289,7 @@ def test_files_of_sparks_own_are_always_read(spark: SparkSession, small: tuple[T
 
 
 def test_a_partition_with_other_buckets(context: Context, small: tuple[Table, Path]) -> None:
-    """Twice or half as many: its own files are found; another number: refused, as is none."""
+    """Twice or half as many buckets: its own files are found. Another number, or none, is rejected."""
     table, _ = small
     spark, metastore = context.spark, context.metastore
     now = metastore.get_table("default", table.name)
@@ -307,7 +309,7 @@ def test_a_partition_with_other_buckets(context: Context, small: tuple[Table, Pa
 
 
 def test_buckets_are_the_metastores_not_sparks_copy(context: Context, table_name: str) -> None:
-    """Spark keeps a copy of a table's buckets among its properties, which Hive's ALTER TABLE leaves as it is."""
+    """Spark copies a table's buckets to its properties, which Hive's ALTER TABLE does not change."""
     spark, metastore = context.spark, context.metastore
     spark.sql(f"CREATE TABLE {table_name} (id INT) CLUSTERED BY (id) INTO 4 BUCKETS STORED AS PARQUET")
     metastore.alter_table(replace(metastore.get_table("default", table_name), buckets=Buckets(("id",), 8)))
@@ -343,7 +345,7 @@ def test_the_statement_that_makes_it_makes_hives_buckets(context: Context, table
 
 @since("4.0", "reading integers of Parquet as bigint")
 def test_rows_that_lie_by_another_type_are_found(context: Context, table_name: str) -> None:
-    """Without CASCADE, partitions keep the type by whose hash their rows lie."""
+    """Without CASCADE, partitions keep the type by whose hash their rows are stored."""
     metastore, spark = context.metastore, context.spark
     table = make_table(
         metastore, table_name, "id int, v int", "ds int", parameters=VERSION_2, buckets=Buckets(("id",), 16)

@@ -1,4 +1,4 @@
-"""Rows of bucketed tables lie in the files of their buckets, in order, and files come as they are needed."""
+"""Rows of bucketed tables are in the files of their buckets, in order, and only needed files are created."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def data_files(location: str) -> list[Path]:
 
 
 def by_file(context: Context, table: Table, location: str, *names: str) -> dict[str, list[tuple[Any, ...]]]:
-    """File name → these columns of its rows, in their order: small files are read whole."""
+    """Returns these columns of the rows, in order, by file name. Small files are read at once."""
     kind = "orc" if "orc" in table.storage.input_format.lower() else "parquet"
     read = context.spark.read.format(kind).load([str(path) for path in data_files(location)])
     found: dict[str, list[tuple[Any, ...]]] = {}
@@ -43,7 +43,7 @@ def by_file(context: Context, table: Table, location: str, *names: str) -> dict[
 
 
 def places(context: Context, table: Table) -> dict[str, list[Path]]:
-    """Partition (its first value) → its files."""
+    """Returns the files by the first value of their partition."""
     now = context.metastore.get_table(table.database, table.name)
     if not table.partition_columns:
         return {"": data_files(str(now.location))}

@@ -1,4 +1,4 @@
-"""check_buckets finds files of wrong names, and rows in wrong files."""
+"""check_buckets finds misnamed files, and rows in wrong files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_names_and_rows_are_checked(context: Context, table: Table) -> None:
 
 
 def test_texts_of_limited_length_are_read_as_they_lie(context: Context, table_name: str) -> None:
-    """Spark refuses a schema with such types."""
+    """Spark rejects a schema with such types."""
     table = make_table(
         context.metastore,
         table_name,
@@ -76,7 +76,7 @@ def test_rows_lie_by_the_types_of_their_partition(context: Context, table: Table
 
 
 def test_other_formats_are_checked_by_name_but_not_written(context: Context, table_name: str) -> None:
-    """Spark's own writer would take version 1 of the hash, whatever the table says."""
+    """Spark's own writer would use version 1 of the hash, whatever the table says."""
     context.spark.sql(f"CREATE TABLE {table_name} (id INT) CLUSTERED BY (id) INTO 4 BUCKETS STORED AS TEXTFILE")
     assert check_buckets(context.spark, table_name) == ()
     with pytest.raises(QueryExecutionException, match=r"TextInputFormat; only Parquet and ORC can be written"):

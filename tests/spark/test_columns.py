@@ -1,4 +1,4 @@
-"""ALTER TABLE … ADD, DROP and RENAME COLUMN: rows keep what they have, and nothing comes back."""
+"""ALTER TABLE … ADD, DROP and RENAME COLUMN: rows keep their values, and dropped values do not come back."""
 
 from __future__ import annotations
 

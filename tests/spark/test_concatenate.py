@@ -1,4 +1,4 @@
-"""ALTER TABLE … CONCATENATE: fewer files in each directory, the same rows, all at once; and Hive's refusals."""
+"""ALTER TABLE … CONCATENATE: fewer files in each directory, the same rows, atomically; and the rejections of Hive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SKEWED = "SKEWED BY (x) ON (1, 2, 9) STORED AS DIRECTORIES"
 
 
 def make(spark: Session, name: str, format_: str, skew: str = SKEWED, *, loads: int = 3) -> None:
-    """A partition into which several loads have put a file or more for each directory."""
+    """A partition into which several loads have written one or more files for each directory."""
     spark.sql(f"CREATE TABLE {name} (id BIGINT, x INT) PARTITIONED BY (day INT, s STRING) {skew} STORED AS {format_}")
     load(spark, name, loads)
 

@@ -1,4 +1,4 @@
-"""Writers that are killed, and rivals, for a short time; `make crash` does it for long."""
+"""Killed writers and concurrent writers, briefly; `make crash` runs longer."""
 
 from __future__ import annotations
 

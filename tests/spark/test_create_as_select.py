@@ -1,4 +1,4 @@
-"""CREATE TABLE AS SELECT in plain SQL: by names, with types, in Hive's formats; all of the table or none of it."""
+"""CREATE TABLE AS SELECT in plain SQL: with names, types and Hive's formats; the whole table or nothing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.spark.tables import files_below, folder
 
 @pytest.fixture
 def db(spark: Session, table_name: str, tmp_path: Path) -> Iterator[str]:
-    """A database of this test's own, in which all that is left is seen."""
+    """A database of the test's own, in which leftovers are visible."""
     spark.sql(f"CREATE DATABASE db_{table_name} LOCATION '{tmp_path}/db'")
     yield f"db_{table_name}"
     spark.sql(f"DROP DATABASE db_{table_name} CASCADE")
 
 
 def tables(spark: Session, db: str) -> list[str]:
-    """But for temporary views."""
+    """Lists them without temporary views."""
     return sorted(row.tableName for row in spark.sql(f"SHOW TABLES IN {db}").collect() if row.namespace)
 
 
@@ -122,7 +122,7 @@ def test_nobody_sees_it_before_its_rows_are_there(spark: Session, context: Conte
 
 
 def test_of_two_at_once_one_wins(spark: Session, context: Context, db: str) -> None:
-    """The other statement is done between this one's last look and its end."""
+    """The other statement runs between this one's last check and its end."""
 
     def rival(step: str) -> None:
         if step == "published":

@@ -1,4 +1,4 @@
-"""Tables of Spark's own kind, USING parquet and orc: written and read with the promises of Hive's."""
+"""Data source tables, USING parquet and orc: written and read with the guarantees of Hive tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(spark: SparkSession, table_name: str) -> str:
 
 @pytest.fixture
 def setting(spark: SparkSession) -> Iterator[object]:
-    """Sets one of the session's, until the test ends."""
+    """Sets a session variable until the test ends."""
     names: list[str] = []
 
     def put(name: str, value: str) -> None:
@@ -81,7 +81,7 @@ def test_readers_by_path_and_by_name_see_the_same(
     location = metastore.get_table("default", table).location or ""
     by_path = spark.read.parquet(location).selectExpr("Aa", "CAST(ds AS STRING)", "hr")
     assert sorted(tuple(row) for row in by_path.collect()) == rows(spark, table) == [(2, "1", "b"), (5, "1", "a")]
-    # As another Spark reads it, which knows case: from the columns' names in the files.
+    # As another case-sensitive Spark reads it: by the columns' names in the files.
     assert callable(setting)
     setting("spark.sql.caseSensitive", "true")
     assert spark.read.parquet(location).columns[0] == "Aa"
@@ -90,7 +90,7 @@ def test_readers_by_path_and_by_name_see_the_same(
 def test_directories_have_the_names_that_spark_gives_them(
     spark: SparkSession, metastore: MetastoreClient, table_name: str, setting: object
 ) -> None:
-    """A reader by path that minds case would take other names for other columns."""
+    """A case-sensitive reader by path would take other names for other columns."""
     spark.sql(f"CREATE TABLE {table_name} (a INT, Day INT) USING parquet PARTITIONED BY (Day)")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 2)")
     spark.sql(f"INSERT OVERWRITE {table_name} VALUES (3, 1)")
@@ -153,7 +153,7 @@ def test_save_as_table_makes_a_table_whole_and_overwrites_it_in_place(
 
 def test_save_as_table_over_files_that_are_there(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     data = spark.range(3).selectExpr("id")
-    for _ in range(2):  # made anew where the files of the last one are
+    for _ in range(2):  # created again where the last table's files are
         data.write.option("path", f"{tmp_path}/t").mode("overwrite").saveAsTable(table_name)
         assert rows(spark, table_name) == [(0,), (1,), (2,)]
         spark.sql(f"INSERT OVERWRITE {table_name} VALUES (7)")
@@ -170,7 +170,7 @@ def test_overwriting_with_save_as_table_keeps_skew_or_says_so(
     data = spark.range(3).selectExpr("id AS a", "'1' AS ds")
     data.write.format("hive").mode("overwrite").partitionBy("ds").saveAsTable(table_name)
     assert metastore.get_table("default", table_name).skew.columns == ("a",)
-    data.write.mode("overwrite").partitionBy("ds").saveAsTable(table_name)  # of which nothing says the format
+    data.write.mode("overwrite").partitionBy("ds").saveAsTable(table_name)  # nothing names its format
     table = metastore.get_table("default", table_name)
     assert table.skew.columns == ("a",)
     assert "spark.sql.sources.provider" not in table.parameters
@@ -182,7 +182,7 @@ def test_overwriting_with_save_as_table_keeps_skew_or_says_so(
 @since("4.0", "a place for rules that come before tables are looked up, which this needs,")
 @pytest.mark.parametrize("kind", ["", "STORED AS ORC", "STORED AS TEXTFILE"])
 def test_appending_with_save_as_table_to_tables_of_hives(spark: SparkSession, table_name: str, kind: str) -> None:
-    """Columns go by their names; where nothing says a format, or the table's is named, it is the table's."""
+    """Columns go by name. Without a format, or with the table's name, it is the table's."""
     spark.sql(f"CREATE TABLE {table_name} (a BIGINT, b STRING) PARTITIONED BY (ds STRING) {kind}")
     data = spark.range(2).selectExpr("'1' AS ds", "'x' AS b", "id AS a")
     data.write.mode("append").partitionBy("ds").saveAsTable(table_name)
@@ -231,7 +231,7 @@ def test_what_another_session_has_put_in_its_place_is_read_and_written(
     other = spark.newSession()
     spark.sql(f"CREATE TABLE {table_name} (x INT, p STRING) USING parquet {clause}")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 'a')")
-    assert spark.table(table_name).count() == 1  # from now on it is remembered
+    assert spark.table(table_name).count() == 1  # it is cached from now on
     for columns, kind, row in (("y STRING, p STRING", "orc", ("b", "c")), ("p STRING, z INT", "parquet", ("d", 2))):
         other.sql(f"DROP TABLE {table_name}")
         other.sql(f"CREATE TABLE {table_name} ({columns}) USING {kind} {clause}")

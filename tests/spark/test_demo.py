@@ -1,4 +1,4 @@
-"""The demonstration, as a user starts it: a process of its own, on a metastore that runs."""
+"""The demonstration as a user starts it: its own process, on a running metastore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Dependent tables in plain `spark.sql`: the seed's scenarios line by line, other statements, and what is refused."""
+"""Dependent tables in plain `spark.sql`: the scenarios of the proposal line by line, other statements, and
+rejections.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,14 @@ def current(spark: Session, name: str) -> Iterator[str]:
 
 @pytest.fixture
 def database(spark: Session, table_name: str) -> Iterator[str]:
-    """The current one: empty, and dropped afterwards."""
+    """A new current database, dropped afterwards."""
     with current(spark, table_name):
         yield table_name
     spark.sql(f"DROP DATABASE {table_name} CASCADE")
 
 
 def make_seed(spark: Session) -> None:
-    """T as in the seed, without rows; Tdep depends on it."""
+    """T as in the proposal, without rows; Tdep depends on it."""
     spark.sql("create table T (key string, value string) partitioned by (ds string, hr string) stored as parquet")
     spark.sql("create dependent table Tdep partitioned by (ds string) depends on table T")
 
@@ -59,7 +61,7 @@ def empty_seed(spark: Session, database: str) -> str:
 
 @pytest.fixture(scope="module")
 def refusing(spark: Session) -> str:
-    """As the seed without rows; for tests that leave it so."""
+    """The tables of the proposal without rows, for tests that do not change them."""
     with current(spark, "dependent_refusals") as name:
         make_seed(spark)
     return name
@@ -67,7 +69,7 @@ def refusing(spark: Session) -> str:
 
 @pytest.fixture
 def seed(spark: Session, empty_seed: str) -> str:
-    """With a row in each hour of the days 1 and 2."""
+    """The tables with a row in each hour of the days 1 and 2."""
     values = ", ".join(f"('k{hour % 3}', 'v', '{day}', '{hour}')" for day in (1, 2) for hour in HOURS)
     spark.sql(f"insert into T values {values}")
     return empty_seed
@@ -82,7 +84,7 @@ def partitions(spark: Session, table: str) -> list[str]:
 
 
 def dependencies(spark: Session, table: str, partition: str = "") -> list[tuple[str, str, str]]:
-    """The last section of DESCRIBE EXTENDED."""
+    """Returns the last section of DESCRIBE EXTENDED."""
     rows = [tuple(row) for row in spark.sql(f"describe extended {table} {partition}").collect()]
     return rows[rows.index(("# Partition Dependencies", "", "")) + 1 :]
 
@@ -136,7 +138,7 @@ def test_the_second_scenario(spark: Session, seed: str) -> None:
 
 
 def test_the_inputs_of_a_query_are_named(spark: Session, seed: str) -> None:
-    """The audit that the seed asks for: Tdep@ds=1 and T@ds=1/hr=1 … 24, also where a table is read through two."""
+    """The audit of the proposal: Tdep@ds=1 and T@ds=1/hr=1 … 24, also where a table is read through two."""
     spark.sql("create dependent table Second partitioned by (ds) depends on Tdep")
     for name in ("Tdep", "Second"):
         spark.sql(f"alter table {name} add partition (ds=1) partition (ds=2)")
@@ -327,7 +329,7 @@ def test_what_is_refused(spark: Session, refusing: str, statement: str, error: t
 
 @since("4.0", "a place for rules that come before tables are looked up, which these refusals need,")
 def test_rows_of_frames_and_streams_are_refused(spark: Session, refusing: str, tmp_path: Path) -> None:
-    """In the same words as SQL."""
+    """The texts are those of the SQL statements."""
     rows = spark.createDataFrame([("a", "b", "1")], "key string, value string, ds string")
     stream = spark.readStream.format("rate").load().selectExpr("'a' as key", "'b' as value", "'1' as ds").writeStream
     no_data = rf"{refusing}.tdep is a dependent table and has no data of its own; write to {refusing}.t"

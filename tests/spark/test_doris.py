@@ -15,7 +15,7 @@ from tests.spark.since import is_there
 
 @pytest.fixture
 def database(spark: SparkSession, table_name: str, tmp_path: Path) -> Iterator[str]:
-    """One that is made so, and dropped afterwards."""
+    """Creates a table in this way, and drops it afterwards."""
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {table_name} PROPERTIES ('location'='file:{tmp_path}/db/')")
     yield table_name
     spark.sql(f"DROP DATABASE {table_name} CASCADE")
@@ -68,7 +68,7 @@ def test_its_statements_about_catalogs(spark: SparkSession, metastore: Metastore
 
 
 def test_names_of_the_catalog(spark: SparkSession, database: str) -> None:
-    """As Doris and Trino have them: wherever a table or a database is named."""
+    """As in Doris and Trino: wherever a table or a database is named."""
     named = f"hive.{database}"
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {named}")
     spark.sql(f"CREATE TABLE {named}.t (a INT, x STRING) SKEWED BY (x) ON ('u') STORED AS DIRECTORIES")

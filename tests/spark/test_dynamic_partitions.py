@@ -1,4 +1,5 @@
-"""Dynamic partitions in plain SQL: what PARTITION clauses mean, in which modes, and what Hive refuses, in its words.
+"""Dynamic partitions in plain SQL: the meaning of PARTITION clauses, the modes, and Hive's rejections with their
+texts.
 
 The rules are those of Hive's design document "DynamicPartitions" and of its SemanticAnalyzer.
 """
@@ -26,24 +27,24 @@ LIMIT = "hive.exec.max.dynamic.partitions"
 
 @pytest.fixture
 def t(spark: Session, table_name: str) -> str:
-    """A table (key, value) partitioned by (ds STRING, hr INT), with nothing in it."""
+    """An empty table (key, value) partitioned by (ds STRING, hr INT)."""
     spark.sql(f"CREATE TABLE {table_name} (key INT, value STRING) PARTITIONED BY (ds STRING, hr INT) STORED AS PARQUET")
     return table_name
 
 
 def rows(spark: Session, table: str) -> list[tuple[Any, ...]]:
-    """All rows, sorted by their texts."""
+    """Returns all rows, sorted as texts."""
     return sorted(map(tuple, spark.table(table).collect()), key=repr)
 
 
 def refuse(spark: Session, statement: str, text: str) -> None:
-    """The statement fails with this text."""
+    """Expects the statement to fail with this text."""
     with pytest.raises((SparkClientError, PySparkException), match=re.escape(text)):
         spark.sql(statement)
 
 
 def nothing_is_left(context: Context, table: str) -> bool:
-    """No partition, no file."""
+    """Expects no partition and no file."""
     description = context.metastore.get_table("default", table)
     return not context.metastore.get_partitions("default", table) and not files_below(description.location or "")
 
@@ -135,7 +136,7 @@ def test_limits_are_checked_before_anything_is_visible(spark: Session, context: 
     with settings(spark, {LIMIT: "11"}):
         refuse(spark, insert, "Number of dynamic partitions created is 12, which is more than 11. To solve this try to")
     with settings(spark, {f"{LIMIT}.pernode": "5"}):
-        # One task: the hint is kept.
+        # One task: the hint applies.
         text = "[Error 20004]: Fatal error occurred when node tried to create too many dynamic partitions."
         refuse(spark, insert.replace("SELECT", "SELECT /*+ REPARTITION(1) */"), text)
     with settings(spark, {"hive.exec.max.created.files": "3"}):
@@ -212,7 +213,7 @@ def test_capitals_make_another_partition(spark: Session, t: str) -> None:
 
 
 class Calls:
-    """The names of the calls that our library's clients make."""
+    """Records the calls of our library's clients."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.names: list[str] = []
@@ -225,7 +226,7 @@ class Calls:
         monkeypatch.setattr(MetastoreClient, "_call", counted)
 
     def of(self, action: Any) -> list[str]:
-        """The calls during the action, but for signs of life."""
+        """Returns the calls during the action, without heartbeats."""
         self.names.clear()
         action()
         return [name for name in self.names if name != "renew_write"]
@@ -247,7 +248,7 @@ def test_all_partitions_are_created_in_one_call(
 
 
 def events_since(hive_client: Any, event: int, table: str) -> list[str]:
-    """What the log says of the table, whoever called."""
+    """Returns the events of the table, whoever made the calls."""
     answer = hive_client.get_next_notification(NotificationEventRequest(lastEvent=event))
     return [each.eventType for each in answer.events if each.tableName == table]
 
@@ -263,7 +264,7 @@ def test_several_inserts_in_one_statement(spark: Session, t: str, table_name: st
         f"INSERT INTO TABLE {t}_n SELECT key"
     )
     assert rows(spark, t) == [(1, "x", "a", 11), (20, "x", "a", 12), (3, "x", "b", 9)]
-    # All read the table as it was when the statement began, although the first has written to it.
+    # All read the table as it was at the start of the statement, although the first has written to it.
     assert rows(spark, f"{t}_r") == [(2, "x", "2010-03-03", 12)]
     assert rows(spark, f"{t}_n") == [(1,), (2,), (3,)]
     refuse(

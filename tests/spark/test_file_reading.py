@@ -1,4 +1,4 @@
-"""Which columns and rows the files of a table are asked for: names in any case, and both zeros of a number."""
+"""Columns and rows that are requested from a table's files: names in any case, and both zeros of a number."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_columns_with_capitals_survive_a_session_that_minds_case(
 
 
 def test_columns_with_capitals_are_not_taken_for_null(minding_case: SparkSession, table_name: str) -> None:
-    """By Spark's reader that goes row by row, which minds their case."""
+    """With Spark's row-based reader, which is case-sensitive."""
     spark, batches = minding_case, "spark.sql.parquet.enableVectorizedReader"
     spark.sql(f"CREATE TABLE {table_name} (Id INT, note STRING) STORED AS PARQUET")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 'one')")
@@ -71,7 +71,9 @@ def test_both_zeros_are_found(spark: SparkSession, table_name: str, stored_as: s
 def test_a_partition_may_be_a_directory_with_partitions_of_another_table(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:
-    """Hive's "Dependent Tables" begins with it: T@ds=1/hr=1 and so on are what a signal table's partition ds=1 has."""
+    """The first case of Hive's "Dependent Tables": T@ds=1/hr=1 and so on are the bases of a signal table's partition
+    ds=1.
+    """
     base, signal = f"{table_name}_base", f"{table_name}_signal"
     spark.sql(f"CREATE TABLE {base} (k STRING) PARTITIONED BY (ds STRING, hr STRING)")
     spark.sql(f"CREATE EXTERNAL TABLE {signal} (k STRING) PARTITIONED BY (ds STRING)")
@@ -85,7 +87,7 @@ def test_a_partition_may_be_a_directory_with_partitions_of_another_table(
     assert spark.sql(query).collect() == []
     spark.conf.unset(RECURSIVE)
 
-    spark.sql(f"INSERT OVERWRITE {base} VALUES ('newer', '1', '24')")  # elsewhere: no reader by path may miss it
+    spark.sql(f"INSERT OVERWRITE {base} VALUES ('newer', '1', '24')")  # elsewhere: a reader by path must not miss it
     with pytest.raises(QueryExecutionException, match="newer rows are in another directory"):
         spark.sql(query).collect()
 

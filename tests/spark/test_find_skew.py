@@ -1,4 +1,4 @@
-"""find_skew finds what is heavy, however the rows lie, and says how sure it is."""
+"""find_skew finds heavy values, however the rows are distributed, and reports its accuracy."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from spark_client.table.skew_limits import MAX_VALUES_SETTING
 
 
 def zipf(spark: Session, rows: int, exponent: float, seed: int, tasks: int, *, ordered: bool) -> DataFrame:
-    """Values 1, 2, 3 … in shares that fall by a power, in so many tasks; some are null."""
+    """Values 1, 2, 3 … with frequencies that fall by a power, in this number of tasks; some are null."""
     uniform = f"(pmod(xxhash64(id, {seed}), 1000003) + 1) / 1000004.0D"
     value = f"CAST(floor(least(1e15, pow({uniform}, -1 / {exponent}))) AS BIGINT)"
     found = spark.range(0, rows, 1, tasks).selectExpr(f"nullif({value}, 5) AS x", "id % 3 AS y")
     return found.orderBy("x").coalesce(tasks) if ordered else found
 
 
-# The fewest distinct values for which a sketch throws some away are 75 % of its places.
+# The fewest distinct values for which a sketch drops some are 75 % of its size.
 @settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     exponent=st.sampled_from([0.2, 0.4, 0.8, 1.5]),

@@ -1,4 +1,4 @@
-"""Tables as one types them first: without a format, USING one, in a place of one's own; and what others find there."""
+"""First tables of a user: without a format, USING one, with a location; and what other clients find there."""
 
 from __future__ import annotations
 

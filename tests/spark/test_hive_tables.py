@@ -1,7 +1,7 @@
-"""What Doris' documentation promises of Hive's tables, in plain SQL of our session: each line of it is a test.
+"""Features of Hive tables in Doris' documentation, in plain SQL of our session: one test for each line.
 
-Databases, tables with its types, formats and compressions, INSERT, INSERT OVERWRITE, CREATE TABLE AS SELECT,
-partitions that come by themselves, names of files, their largest size.
+Databases, tables with types, formats and compressions, INSERT, INSERT OVERWRITE, CREATE TABLE AS SELECT, dynamic
+partitions, names of files, maximum file size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FILE = re.compile(
 
 @pytest.fixture
 def db(spark: Session, table_name: str, tmp_path: Path) -> Iterator[str]:
-    """A database at a place of its own."""
+    """A database with its own location."""
     name = f"db_{table_name}"
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {name} COMMENT 'it''s' LOCATION '{tmp_path}/db'".replace("''", "\\'"))
     yield name
@@ -37,7 +37,7 @@ def db(spark: Session, table_name: str, tmp_path: Path) -> Iterator[str]:
 
 
 def names(context: Context, db: str, table: str) -> list[str]:
-    """The names of the data files."""
+    """Returns the names of the data files."""
     location = context.metastore.get_table(db, table).location or ""
     return sorted(name.rpartition("/")[2] for name in files_below(location) if not name.endswith(".crc"))
 

@@ -1,4 +1,4 @@
-"""Batches of streaming queries: each once, whole, also where the query is started again from its checkpoint."""
+"""Batches of streaming queries are written once and completely, also if the query is restarted from its checkpoint."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_batch_that_runs_again_brings_nothing_twice(
 
     bring(1)
     assert run() == [1, 101]
-    (checkpoint / "commits" / "0").unlink()  # as if it had been killed when its rows were there
+    (checkpoint / "commits" / "0").unlink()  # as if it had been killed after its rows were written
     (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
     assert run() == [1, 101]
     bring(2)
@@ -50,7 +50,7 @@ def test_a_batch_that_runs_again_brings_nothing_twice(
 
 
 class Batches:
-    """A stream of files, a batch for each run; `forget` makes the last one run again, as one that was killed."""
+    """A stream of files with a batch for each run; `forget` makes the last one run again, as after a kill."""
 
     def __init__(self, spark: SparkSession, folder: Path, write: Callable[[DataFrame, int], None]) -> None:
         self._spark, self._source, self._checkpoint, self._write = spark, folder / "rows", folder / "checkpoint", write
@@ -78,7 +78,7 @@ def _rows(spark: SparkSession, table: str) -> list[Any]:
 def test_statements_of_a_batch_that_runs_again_do_nothing_twice(
     spark: SparkSession, table_name: str, tmp_path: Path, kind: str
 ) -> None:
-    """Also not some of them: what one removes is not brought again by one that is noted."""
+    """No part of a batch is repeated, either: rows that one statement removes are not added again by another."""
     spark.sql(f"CREATE TABLE {table_name} (a INT{', p INT' if not kind else ''}) {kind}")
 
     def write(rows: DataFrame, _: int) -> None:
@@ -104,7 +104,7 @@ def test_statements_of_a_batch_that_runs_again_do_nothing_twice(
 def test_statements_in_threads_of_others_belong_to_the_batch_of_their_session(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
-    """As those of functions that come by Spark Connect do."""
+    """As batches of functions do that come through Spark Connect."""
     spark.sql(f"CREATE TABLE {table_name} (a INT, p INT)")
 
     def write(rows: DataFrame, _: int) -> None:
@@ -127,7 +127,7 @@ def test_statements_in_threads_of_others_belong_to_the_batch_of_their_session(
 def test_sparks_file_sink_does_not_take_over_a_table_with_rows(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
-    """Which a stream of Spark Connect would make it do: here Spark's own writer is called as its planner does."""
+    """A stream over Spark Connect would do so: here Spark's own writer is called as its planner does."""
     spark.range(1).write.parquet(str(tmp_path / "source"))
     stream = (
         spark.readStream.schema("id BIGINT").parquet(str(tmp_path / "source")).writeStream.trigger(availableNow=True)
@@ -144,7 +144,7 @@ def test_sparks_file_sink_does_not_take_over_a_table_with_rows(
 
 
 def test_a_batch_goes_on_where_it_was_killed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
-    """Statements that fail, and the one that makes the table, count, too."""
+    """Failed statements, and the one that creates the table, are counted, too."""
     dies = [True]
 
     def write(rows: DataFrame, _: int) -> None:
@@ -173,7 +173,7 @@ def test_a_batch_goes_on_where_it_was_killed(spark: SparkSession, table_name: st
 
 
 def test_of_two_runs_of_a_query_one_brings_a_batch(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
-    """A driver that was only slow: another one has been started from the checkpoint meanwhile."""
+    """A slow driver: another one was started from the checkpoint meanwhile."""
     spark.sql(f"CREATE TABLE {table_name} (a INT, p INT)")
     context = context_of(spark, "")
 
@@ -191,7 +191,7 @@ def test_of_two_runs_of_a_query_one_brings_a_batch(spark: SparkSession, table_na
 
 @pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS ORC", "USING parquet PARTITIONED BY (p)"])
 def test_a_stream_goes_to_a_table(spark: SparkSession, table_name: str, tmp_path: Path, kind: str) -> None:
-    """Rows that were there stay, columns go by their names, and each batch comes once."""
+    """Existing rows stay, columns go by name, and each batch is written once."""
     spark.sql(f"CREATE TABLE {table_name} (a INT, b STRING DEFAULT 'd'{', p INT' if 'USING' in kind else ''}) {kind}")
     spark.sql(f"INSERT INTO {table_name} VALUES (0, 'there', 0)")
     source, checkpoint = str(tmp_path / "source"), tmp_path / "checkpoint"
@@ -203,7 +203,7 @@ def test_a_stream_goes_to_a_table(spark: SparkSession, table_name: str, tmp_path
         return sorted(tuple(row) for row in spark.table(table_name).collect())
 
     assert run(1) == [(0, "there", 0), (1, "d", 1)]
-    (checkpoint / "commits" / "0").unlink()  # as if it had been killed when its rows were there
+    (checkpoint / "commits" / "0").unlink()  # as if it had been killed after its rows were written
     (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
     assert run(2) == [(0, "there", 0), (1, "d", 1), (2, "d", 0)]
 
@@ -212,7 +212,7 @@ def test_a_stream_goes_to_a_table(spark: SparkSession, table_name: str, tmp_path
 def test_a_stream_makes_its_table(
     spark: SparkSession, metastore: MetastoreClient, table_name: str, tmp_path: Path, kind: dict[str, str]
 ) -> None:
-    """As saveAsTable does: what others bring is read, too, and a batch that runs again comes once."""
+    """As saveAsTable does: rows of others are read, too, and a repeated batch is written once."""
     source, checkpoint = str(tmp_path / "source"), tmp_path / "checkpoint"
 
     def run(value: int) -> list[Any]:
@@ -226,7 +226,7 @@ def test_a_stream_makes_its_table(
     assert table.parameters["spark.sql.sources.provider"] == kind.get("format", "parquet")
     assert [column.name for column in table.partition_columns] == [name.lower() for name in kind.values()][1:]
     spark.sql(f"INSERT INTO {table_name} VALUES (2, 1)")
-    (checkpoint / "commits" / "0").unlink()  # as if it had been killed when its rows were there
+    (checkpoint / "commits" / "0").unlink()  # as if it had been killed after its rows were written
     (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
     assert run(3) == [1, 2, 3]
     with pytest.raises(InvalidInsertError, match="needs a checkpoint location"):
@@ -235,7 +235,7 @@ def test_a_stream_makes_its_table(
 
 
 def test_no_rows_go_beside_those_of_sparks_file_sink(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
-    """Its readers would overlook them."""
+    """Its readers would miss the rows."""
     spark.range(1).write.parquet(str(tmp_path / "source"))
     stream = spark.readStream.schema("id BIGINT").parquet(str(tmp_path / "source")).writeStream
     java: Any = stream.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "checkpoint"))._jwrite

@@ -1,6 +1,5 @@
-"""Every metastore dead: what is asked answers in one line that names the addresses, and goes on when one is back.
-
-By a session, over Spark Connect, and over JDBC.
+"""All metastores are dead: a statement fails with one line that names the addresses, and works when one is back. In a
+session, over Spark Connect, and over JDBC.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ def test_all_that_is_asked_of_dead_servers(database_url: str, tmp_path: Path) ->
                 sys.executable, "-W", "ignore", "-c", ASKED, addresses, connect, thrift, *conf, folder=tmp_path
             )
             assert driver.line() == "ready\n"
-            (program := tmp_path / "remote.py").write_text(REMOTE)  # PySpark takes what comes by -c for doctests
+            (program := tmp_path / "remote.py").write_text(REMOTE)  # PySpark runs code of -c as doctests
             remote = JsonProgram(client, "-P", program, f"sc://127.0.0.1:{connect}", folder=tmp_path)
             assert remote.line() == "ready 2\n"
         *told, view = driver.ask("dead")

@@ -1,4 +1,4 @@
-"""Statements are taken where all SQL passes: with parameters, in scripts, in EXECUTE IMMEDIATE, from Java."""
+"""Statements are parsed wherever SQL is accepted: with parameters, in scripts, in EXECUTE IMMEDIATE, from Java."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_variables_are_put_in(spark: Session, table: str) -> None:
 
 
 def test_commands_are_the_top_of_their_plans(spark: SparkSession, table: str) -> None:
-    """So whoever asks for the rows of a command again and again has it run once: Spark Connect relies on that."""
+    """A command runs once however often its rows are requested: Spark Connect relies on that."""
     for text in (
         f"INSERT INTO {table} VALUES (3, 'b', '2')",
         f"FROM {table} INSERT INTO {table} SELECT id, x, '8' INSERT INTO {table} SELECT id, x, '9'",

@@ -1,4 +1,6 @@
-"""Filters on partition columns that only Spark can judge: what is read is right, and the metastore tells of no more."""
+"""Filters on partition columns that only Spark can evaluate: the result is right, and the metastore lists only matching
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ PARTITIONS = [
     [ds, hr, TIMES[(i + j) % len(TIMES)]] for i, ds in enumerate(DAYS) for j, hr in enumerate(HOURS) if (i + j) % 3
 ]
 MANY = ", ".join(f"'{number}é😀'" for number in range(500))
-# Of one column each: the partitions that match are all that the metastore has to tell of.
+# On one column each: the metastore lists exactly the matching partitions.
 OF_ONE = [
     "substr(ds, 1, 7) = '2024-01'",
     "ds LIKE '2024-01-05%'",
@@ -54,7 +56,7 @@ OF_SEVERAL = [
     "day(t) = hr + 4",
     "ds = CAST(hr AS STRING) OR ds < 'a' AND hr + 0 > 0",
 ]
-# What raises an error in ANSI mode is null in the other.
+# Errors in ANSI mode are null in the other mode.
 NOT_ANSI = [
     "ds = DATE'2024-01-05'",
     "to_date(ds) BETWEEN DATE'2024-01-01' AND DATE'2024-01-31'",
@@ -66,7 +68,7 @@ NOT_ANSI = [
 
 @pytest.fixture(scope="module")
 def days(spark: Session, metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table with one row in each of PARTITIONS, all of the same file."""
+    """A table with one row in each of PARTITIONS, all in the same file."""
     folder = f"{tmp_path_factory.mktemp('partition_filters')}/rows"
     spark.sql("SELECT 1 AS a, 'x' AS x").coalesce(1).write.parquet(folder)
     with connected(metastore_server) as client:
@@ -89,7 +91,7 @@ def ansi(request: pytest.FixtureRequest, spark: Session) -> Iterator[bool]:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many partitions each plan of the metastore's has, from now on."""
+    """Returns a list that receives the number of partitions of each plan."""
     counts: list[int] = []
     plan_scan = MetastoreClient.plan_scan
 
@@ -103,7 +105,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _matching(spark: Session, predicates: Sequence[str]) -> list[list[str]]:
-    """The rows of each predicate, by evaluating it for the values of each partition."""
+    """Returns the rows of each predicate, evaluated for the values of each partition."""
     typed = ", ".join(f"CAST(nullif({name}, '{DEFAULT}') AS {kind}) AS {name}" for name, kind in TYPES.items())
     conditions = ", ".join(f"({predicate}) AS p{number}" for number, predicate in enumerate(predicates))
     spark.createDataFrame(PARTITIONS, list(TYPES)).coalesce(1).createOrReplaceTempView("partition_texts")
@@ -124,7 +126,7 @@ def test_what_matches_is_read_and_of_little_else_is_told(
         del told[:]
         assert _read(spark, days, predicate) == rows, predicate
         assert rows, predicate
-        # Of filters on several columns, the metastore is told which values of each column do not matter.
+        # For filters on several columns, the metastore is told which values of each column do not matter.
         assert told == [len(rows)] or predicate in OF_SEVERAL, predicate
 
 
@@ -143,7 +145,7 @@ def test_what_cannot_be_evaluated_is_an_error_only_of_what_is_read(spark: Sessio
 def test_a_partition_that_is_added_meanwhile_is_found(
     spark: Session, metastore_server: Server, days: str, monkeypatch: pytest.MonkeyPatch, times: int, predicate: str
 ) -> None:
-    """What was judged of the values before says nothing of it, even if partitions come all the time."""
+    """Values that are added after the evaluation are not excluded, even if partitions are added all the time."""
     scan_values, left = MetastoreClient.scan_values, list(range(times))
     database, _, name = days.partition(".")
 

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE INTO: what they make of the rows, which files they leave, and whom they meet."""
+"""DELETE, UPDATE and MERGE INTO: resulting rows, remaining files, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_only_skew_directories_with_such_rows_are_written(
     known = {(n % 5, n, "x") for n in range(10)} | {(1, 1, "y")}
 
     def changed(statement: str, wanted: set[Any]) -> set[str]:
-        """Heavy values of partition x, and "" for the others, whose files are other ones after it; checks the rows."""
+        """Returns the heavy values of partition x, and "" for the others, whose files have changed; checks the rows."""
 
         def files() -> dict[str, set[str]]:
             partition = metastore.get_partition("default", table_name, ["x"])
@@ -161,7 +161,9 @@ def test_only_buckets_with_such_rows_are_written(
     known = {(n % 5, n, "x") for n in range(10)} | {(1, 1, "y"), (3, 13, "x")}
 
     def changed(statement: str, wanted: set[Any]) -> set[int]:
-        """Buckets of partition x whose files are other ones after it; checks the rows, and how many are told of."""
+        """Returns the buckets of partition x whose files have changed; checks the rows, and the number of reported
+        files.
+        """
 
         def files() -> dict[int, set[str]]:
             partition = metastore.get_partition("default", table_name, ["x"])

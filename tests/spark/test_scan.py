@@ -1,4 +1,4 @@
-"""Every way to read a list-bucketed table gives its rows, and what a query reads is what it needs."""
+"""Every way to read a list-bucketed table returns its rows, and a query reads only what it needs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_conditions(
     scans = scan_report(df).scans
     if partitions:
         assert (scans[0].kept.partitions, scans[0].kept.directories) == (partitions, directories)
-    else:  # Spark itself may see that there is nothing to read.
+    else:  # Spark may detect itself that there is nothing to read.
         assert all(scan.kept.directories == 0 for scan in scans)
 
 
@@ -235,7 +235,7 @@ def test_many_directories_are_listed_without_a_job(spark: Session, table_name: s
 
     assert jobs(f"{table_name} in the driver") == []
     threshold = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-    spark.conf.set(threshold, "0")  # so Spark's own way is asked for
+    spark.conf.set(threshold, "0")  # so Spark's own way is tested
     try:
         assert len(jobs(f"{table_name} by Spark")) == 1
     finally:
@@ -317,7 +317,7 @@ def test_padded_characters(spark: Session, table_name: str) -> None:
         f"INSERT INTO {table_name} SELECT x, c, DATE'{day}' FROM VALUES (1, 'a'), (2, 'bc'), (3, 'c') AS v (x, c)"
     )
     for condition, expected, directories in (
-        ("c = 'a'", [1], 2),  # and the default directory: what is padded there is for the writer to say
+        ("c = 'a'", [1], 2),  # and the default directory, because only the writer knows where padded values are
         ("c = 'bc '", [2], 2),
         ("c IN ('a', 'c')", [1, 3], 2),
         ("c <> 'a'", [2, 3], 2),

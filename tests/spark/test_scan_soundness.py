@@ -1,4 +1,4 @@
-"""Pruned and unpruned answers are the same: random tables, random predicates, against the same rows in memory."""
+"""Pruned and unpruned results are equal: random tables and predicates, compared with the same rows in memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from spark_client import Session, scan_report
 
-ROWS_PER_INSERT = 24  # of which almost each becomes a file where there are two partition columns
+ROWS_PER_INSERT = 24  # rows; almost each has its own file where there are two partition columns
 INSTANTS = (
     "2020-01-31 12:00:00.500000",
     "1969-12-31 23:59:59",
 )  # in the session's zone; ORC shifts fractions before 1970
-# Column → type, values that rows have, and values that are only asked for.
+# Column → type, values of rows, and values of predicates only.
 COLUMNS: dict[str, tuple[str, list[Any], list[Any]]] = {
     "n": ("INT", [-1, 0, 1, 2, 10], [9, 11, 100]),
     "s": ("STRING", ["", "a", "A", "ab", "b/c=d%", "ä", "10", "9"], ["aa", "z", "%"]),
@@ -36,7 +36,7 @@ PARTITIONABLE = sorted(set(COLUMNS) - {"m"})
 
 
 def literal(value: Any) -> str:
-    """As SQL."""
+    """Returns the value as SQL."""
     match value:
         case None:
             return "NULL"
@@ -55,7 +55,7 @@ def literal(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """A list-bucketed table, and a view of its rows that knows nothing of directories."""
+    """A list-bucketed table, and a view of its rows without directories."""
 
     table: str
     rows: str
@@ -83,7 +83,7 @@ def _row(chance: random.Random, columns: list[str]) -> list[Any]:
 
 @pytest.fixture(scope="module", params=[0, 1, 5, 6])  # one and two partition columns, none; one to three skewed ones
 def pair(request: pytest.FixtureRequest, spark: Session) -> Iterator[Pair]:
-    """Four INSERTs; between them the table's skew and layout change, which partitions that are there do not follow."""
+    """Four INSERTs. Between them the table's skew and layout change, which existing partitions do not follow."""
     chance = random.Random(request.param)
     partitioned = chance.sample(PARTITIONABLE, chance.choice([0, 1, 2]))
     data = chance.sample(sorted(set(COLUMNS) - set(partitioned)), 5)
@@ -168,7 +168,7 @@ def _predicates(columns: tuple[str, ...]) -> st.SearchStrategy[str]:
 
 
 def _pruned(spark: Session, pair: Pair, predicates: list[str]) -> list[list[str]]:
-    """The rows of each predicate; all in one query, whose scans are pruned each for itself."""
+    """Returns the rows of each predicate, all in one query, whose scans are pruned separately."""
     columns = ", ".join(pair.columns)
     queries = [
         f"SELECT {number} AS query, {columns} FROM {pair.table} WHERE {predicate}"
@@ -181,7 +181,7 @@ def _pruned(spark: Session, pair: Pair, predicates: list[str]) -> list[list[str]
 
 
 def _unpruned(spark: Session, pair: Pair, predicates: list[str]) -> list[list[str]]:
-    """The same by evaluating each predicate for each row."""
+    """Returns the same by evaluating each predicate for each row."""
     conditions = ", ".join(f"({predicate}) AS p{number}" for number, predicate in enumerate(predicates))
     rows = [
         tuple(row) for row in spark.sql(f"SELECT {', '.join(pair.columns)}, {conditions} FROM {pair.rows}").collect()
@@ -213,7 +213,7 @@ def test_pruning_loses_no_row(spark: Session, pair: Pair, data: st.DataObject) -
 
 
 def test_the_tables_are_worth_the_test(spark: Session, pair: Pair) -> None:
-    """Rows in skew directories and outside, and everything read where nothing is asked."""
+    """Rows in skew directories and outside, and a scan of everything without a predicate."""
     (scan,) = scan_report(spark.table(pair.table)).scans
     assert scan.kept == scan.total
     assert scan.kept.files >= 2

@@ -1,4 +1,4 @@
-"""How sessions are started, found again and refused."""
+"""Starting, reusing and rejecting sessions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.fixtures.sparks import python_of_client
 
 ROOT = Path(__file__).parents[2]
 
-# A client of Spark Connect whose server is a plug-in that the user has named.
+# A client of Spark Connect whose server is a plug-in that the user has configured.
 CLIENT = """
 import sys
 from pyspark.sql import SparkSession
@@ -70,7 +70,7 @@ except spark_client.errors.SessionError as error:
 """
 
 
-# A session of others, which lacks everything first; then one that has what it needs.
+# A foreign session: first without any requirement, then with all of them.
 ATTACHED = """
 import sys
 from pyspark.sql import SparkSession
@@ -168,7 +168,7 @@ def test_what_cannot_work_in_a_client_of_spark_connect_names_what_can(ask: Calla
 
 def test_a_server_of_spark_connect_that_is_not_ours_is_told_of() -> None:
     class Remote:
-        """A frame and its session, whose server does not know SHOW SCANS."""
+        """A frame with a session whose server does not know SHOW SCANS."""
 
         __module__ = "pyspark.sql.connect.dataframe"
 
@@ -208,7 +208,7 @@ def test_threads_query_at_the_same_time(spark: Session, table_name: str) -> None
 @pytest.mark.slow
 def test_a_session_beside_another_of_spark_s_own_and_after_a_stop(metastore_server: Server, tmp_path: Path) -> None:
     client = python_of_client()
-    (program := tmp_path / "client.py").write_text(CLIENT)  # PySpark takes what comes by -c for doctests
+    (program := tmp_path / "client.py").write_text(CLIENT)  # PySpark runs code of -c as doctests
     arguments = [metastore_server.uri, client, str(free_port()), str(program), *connect_settings()]
     command = [sys.executable, "-u", "-c", BESIDE_ANOTHER, *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

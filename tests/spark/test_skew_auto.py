@@ -1,4 +1,4 @@
-"""skew.auto: each load picks its own heavy values; and heavy values are spread, whoever picked them."""
+"""skew.auto: each load picks its own heavy values; and heavy values are spread over files, however they were picked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AUTO = "TBLPROPERTIES ('skew.auto'='true', 'skew.auto.columns'='x', 'skew.auto.s
 
 
 def rows(spark: Session, heavy: str, day: int, *, count: int = 200) -> None:
-    """A view of rows of one day, of which 60 % have the value; it is called `loaded`."""
+    """Creates a view `loaded` of rows of one day, 60 % of which have the value."""
     spark.range(count).selectExpr(
         "id", f"IF(id % 10 < 6, {heavy}, concat('r', id)) AS x", f"{day} AS day"
     ).createOrReplaceTempView("loaded")
@@ -36,12 +36,12 @@ def test_each_load_picks_its_own_values(spark: Session, table_name: str) -> None
     assert [found[day].skew.values for day in "123"] == [(("it's",),), (("__HIVE_DEFAULT_PARTITION__",),), ()]
     assert directories(found["1"]) == {DEFAULT: 1, "x=it%27s": 1}
     assert set(directories(found["2"])) == {DEFAULT, "x=__HIVE_DEFAULT_PARTITION__"}
-    assert set(layout(found["3"].location)) == {""}  # a file of each task: nothing is shuffled for one partition
+    assert set(layout(found["3"].location)) == {""}  # a file of each task: no shuffle for one partition
     assert spark.sql(f"SELECT day, count(*), count(x) FROM {table_name} GROUP BY day ORDER BY day").collect() == [
         (1, 200, 200), (2, 200, 80), (3, 200, 200),
     ]  # fmt: skip
     (scan,) = scan_report(spark.sql(f"SELECT * FROM {table_name} WHERE x = 'it\\'s' AND day < 3")).scans
-    assert (scan.kept.directories, scan.total.directories) == (2, 5)  # in the second day it is one of the others
+    assert (scan.kept.directories, scan.total.directories) == (2, 5)  # in the second day it is one of the other values
     assert spark.metastore.get_table("default", table_name).skew.values == ()
     names = spark.createDataFrame([("it's", 1)], "x string, n int")
     split = skew_join(spark.table(table_name), names, "x")
@@ -141,14 +141,14 @@ def test_a_table_without_partitions_to_pick_for_cannot_have_it(
 
 
 def test_a_heavy_value_is_written_by_several_tasks(spark: Session, table_name: str) -> None:
-    """By size, as every rebalanced write of Spark's; light values are still together in one file each."""
+    """By size, as in every rebalanced write of Spark; light values stay together in one file each."""
     spark.sql(
         f"CREATE TABLE {table_name} (id BIGINT, x INT) PARTITIONED BY (day INT) SKEWED BY (x) ON (1, 2) "
         "STORED AS DIRECTORIES STORED AS PARQUET"
     )
     spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", "64k")
     try:
-        # Of 40,000 rows, 36,000 are of the value 1: about 300 KiB of a shuffle.
+        # 36,000 of 40,000 rows have the value 1: about 300 KiB of a shuffle.
         value = "int(CASE WHEN id % 10 > 0 THEN 1 WHEN id % 20 > 0 THEN 2 ELSE 3 END)"
         spark.sql(f"INSERT INTO {table_name} SELECT xxhash64(id), {value}, 1 FROM range(0, 40000, 1, 8)")
     finally:
@@ -161,7 +161,7 @@ def test_a_heavy_value_is_written_by_several_tasks(spark: Session, table_name: s
 
 
 def test_where_nothing_is_heavy_nothing_lies_apart(spark: Session, table_name: str) -> None:
-    """Neither the values by which the table is skewed."""
+    """The values by which the table is skewed do not change, either."""
     spark.sql(
         f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) SKEWED BY (x) ON ('r1') "
         "STORED AS DIRECTORIES STORED AS PARQUET TBLPROPERTIES ('skew.auto'='true', 'skew.auto.share'='0.5')"
@@ -175,7 +175,7 @@ def test_where_nothing_is_heavy_nothing_lies_apart(spark: Session, table_name: s
 
 
 def test_inserts_of_one_statement_pick_alike(spark: Session, table_name: str) -> None:
-    """The first one of a new partition does: a row lies where its partition's list says."""
+    """The first load of a new partition decides: a row is where its partition's list says."""
     spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) STORED AS PARQUET {AUTO}")
     rows(spark, "'a'", 1)
     spark.sql(

@@ -1,4 +1,4 @@
-"""skew_join has the rows of the plain join, whatever the type, the keys and what is heavy; and it broadcasts."""
+"""skew_join returns the rows of the plain join, for all join types, keys and heavy values; and it broadcasts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_client import Session, find_skew, scan_report, skew_join
 from spark_client.errors import InvalidStatementError
 
 TYPES = ["inner", "left", "right", "full", "semi", "anti"]
-# Pairs of types that Spark compares, with values that the one has, and that the other has.
+# Pairs of types that Spark compares, with values of one side and of the other.
 SIDES: list[tuple[str, list[Any], str, list[Any]]] = [
     ("int", [1, 2, 3, None], "int", [1, 2, 4, None]),
     ("int", [1, 2, 3, None], "bigint", [1, 2, 2**40, None]),
@@ -36,7 +36,7 @@ SIDES: list[tuple[str, list[Any], str, list[Any]]] = [
 
 @st.composite
 def sides(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Types of one or two keys on both sides, their rows, values said to be heavy (which need not be there), joins."""
+    """Types of one or two keys on both sides, their rows, values declared heavy (perhaps missing), joins."""
     keys = draw(st.lists(st.sampled_from(SIDES), min_size=1, max_size=2))
     ours, theirs = (st.tuples(*(st.sampled_from(key[place]) for key in keys)) for place in (1, 3))
     left, right = draw(st.lists(ours, max_size=25)), draw(st.lists(theirs, max_size=12))
@@ -62,7 +62,7 @@ def _frame(spark: Session, names: list[str], types: list[str], rows: list[tuple[
 
 
 def rows(*frames: DataFrame) -> list[Counter[str]]:
-    """The rows of each frame; all in one query, for a query costs more than its rows."""
+    """Returns the rows of each frame, all in one query, because a query takes longer than its rows."""
     texts = [
         frame.toDF(*(f"c{i}" for i in range(len(frame.columns)))).select(
             F.lit(number).alias("number"),
@@ -81,7 +81,7 @@ def rows(*frames: DataFrame) -> list[Counter[str]]:
 
 @pytest.fixture
 def no_broadcasts(spark: Session) -> Iterator[None]:
-    """But those that are asked for."""
+    """The columns, except those that are requested otherwise."""
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     yield
     spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
@@ -89,7 +89,7 @@ def no_broadcasts(spark: Session) -> Iterator[None]:
 
 @pytest.fixture
 def quick_plans(spark: Session) -> Iterator[None]:
-    """Plans of many joins of a few rows: neither compiled nor adapted."""
+    """Plans many joins of a few rows, without code generation and adaptive execution."""
     settings_ = {
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -125,7 +125,7 @@ def test_the_rows_are_those_of_the_plain_join(spark: Session, quick_plans: None,
 
 
 def conditions(left: DataFrame, right: DataFrame) -> dict[str, Any]:
-    """Other ways to say what is compared."""
+    """Returns other conditions with the same meaning."""
     return {
         "more than keys": (left["k0"] == right["k0"]) & (left["v"] >= right["v"]),
         "null-safe": left["k0"].eqNullSafe(right["k0"]),
@@ -155,7 +155,7 @@ def test_a_frame_joins_itself(spark: Session) -> None:
 
 
 def test_padded_columns(spark: Session, quick_plans: None, table_name: str) -> None:
-    """Spark pads char(n), and constants that it meets: what is heavy must not differ from side to side by that."""
+    """Spark pads char(n), and constants compared with it: heavy values must not differ between the sides."""
     spark.sql(f"CREATE TABLE {table_name} (k CHAR(4), v INT) SKEWED BY (k) ON ('ab', NULL) STORED AS PARQUET")
     spark.sql(f"CREATE TABLE {table_name}_r (k VARCHAR(6), w INT) STORED AS PARQUET")
     spark.sql(f"INSERT INTO {table_name} VALUES ('ab', 1), ('x', 2), (NULL, 3)")
@@ -193,7 +193,7 @@ def names(spark: Session) -> DataFrame:
 
 
 def strategies(frame: DataFrame) -> list[str]:
-    """The joins of the physical plan."""
+    """Returns the joins of the physical plan."""
     plan = frame._jdf.queryExecution().executedPlan().toString()
     return sorted(word for word in plan.replace("(", " ").split() if word.endswith("Join"))
 
@@ -202,7 +202,7 @@ def strategies(frame: DataFrame) -> list[str]:
 def test_heavy_rows_are_broadcast_to_and_read_once(
     spark: Session, skewed: str, names: DataFrame, no_broadcasts: None, how: str
 ) -> None:
-    """The values are the table's; of each half, only its own directories are read."""
+    """The heavy values are the table's; each half reads only its own directories."""
     left, plain = spark.table(skewed), spark.table(skewed).join(names, "x", how)
     split = skew_join(left, names, "x", how)
     assert strategies(plain) == ["SortMergeJoin"]

@@ -1,4 +1,4 @@
-"""Where the rows of heavy values lie for all engines: in the flat layout; and what others put beside directories."""
+"""The location of heavy values for all engines, in the flat layout; and files that others add to directories."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def rows(df: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def names(location: str) -> list[str]:
-    """What is in it, up to the last `=` of a name."""
+    """Returns the names in a folder, up to the last `=`."""
     found = (path for path in folder(location).iterdir() if not path.name.startswith((".", "_")))
     return sorted(f"{path.name.rpartition('=')[0]}=" if path.is_file() else f"{path.name}/" for path in found)
 
 
 def read(df: DataFrame) -> tuple[int, int]:
-    """Directories and files that the scan keeps."""
+    """Returns the directories and files that the scan keeps."""
     (scan,) = scan_report(df).scans
     return scan.kept.directories, scan.kept.files
 
 
 @pytest.fixture
 def flat(spark: Session, table_name: str) -> Iterator[str]:
-    """Flat, by month; two partitions."""
+    """A flat table by month, with two partitions."""
     spark.sql(
         f"CREATE TABLE {table_name} (id INT, dest STRING, n INT) PARTITIONED BY (month INT) SKEWED BY (dest, n) "
         f"ON (('ATL', 1), ('a,b=c/d', 2), (NULL, 3)) STORED AS DIRECTORIES STORED AS PARQUET {FLAT}"
@@ -84,7 +84,7 @@ def test_files_of_heavy_values_lie_in_the_partition_and_are_pruned(
 
 
 def test_every_reader_of_the_directory_sees_every_row(spark: Session, flat: str, metastore: MetastoreClient) -> None:
-    """Without our library, and without looking into sub-directories."""
+    """Without our library, and without reading subdirectories."""
     spark.sql(f"INSERT OVERWRITE {flat} PARTITION (month = 2) VALUES (6, 'ATL', 1), (7, 'x', 1)")
     spark.sql(f"INSERT INTO {flat} VALUES (8, 'ATL', 1, 2), (9, 'a,b=c/d', 2, 2)")
     first, second = metastore.get_partitions("default", flat)
@@ -136,7 +136,7 @@ def test_a_table_without_partitions_and_long_values(
     for value, files in ((long, 1), ("a", 1), ("b", 1)):
         found = spark.table(table_name).where(f"x = '{value}'")
         assert (rows(found), read(found)[1]) == ([(value,)], files)
-    # They share a name in Hive, and so do not keep each other out; the default one may hold them, too.
+    # They share a name in Hive, so they do not exclude each other; the default directory may contain them, too.
     for condition, row in (("x = ''", ("",)), ("x IS NULL", (None,))):
         found = spark.table(table_name).where(condition)
         assert (rows(found), read(found)[1]) == ([row], 3)
@@ -164,7 +164,7 @@ def test_files_of_writers_that_know_nothing_of_skew_are_read(
 def test_a_partition_that_was_moved_is_read_with_what_lies_there(
     spark: Session, table_name: str, metastore: MetastoreClient, tmp_path: Path
 ) -> None:
-    """SET LOCATION by a client that knows nothing of skew, to a copy, and to plain files."""
+    """Runs SET LOCATION as a client that does not know skew, to a copy, and to plain files."""
     spark.sql(
         f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON (1) STORED AS DIRECTORIES "
         "STORED AS PARQUET"
@@ -184,7 +184,7 @@ def test_a_partition_that_was_moved_is_read_with_what_lies_there(
 
 
 def spark_alone(spark: Session, table: str) -> list[tuple[str, str]]:
-    """The partitions' directories, and the names of the files that Spark's own index of a table of Hive's finds."""
+    """Returns the partitions' directories, and the file names that Spark's own file index of a Hive table finds."""
     java: Any = spark._jvm
     state = spark._jsparkSession.sessionState()
     definition = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(table))
@@ -197,7 +197,7 @@ def spark_alone(spark: Session, table: str) -> list[tuple[str, str]]:
 
 
 def test_spark_alone_finds_something_that_it_cannot_read(spark: Session, table_name: str) -> None:
-    """Rather than nothing."""
+    """Otherwise nothing would be found."""
     assert MARK == list_bucketed.MARK
     spark.sql(
         f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON (1, 2) STORED AS DIRECTORIES "
@@ -230,7 +230,7 @@ def test_spark_alone_reads_the_flat_layout_and_tables_without_partitions(
     spark.sql(f"CREATE TABLE {table_name} (x STRING) PARTITIONED BY (p INT) {skewed} {FLAT}")
     spark.sql(f"INSERT INTO {table_name} VALUES ('{long}', 1), ('a', 1), ('a', 2), ('b', 2)")
     marked = [place for place, name in spark_alone(spark, table_name) if name.startswith(MARK)]
-    assert marked == ["p=1"]  # where a value too long for the name of a file has a directory
+    assert marked == ["p=1"]  # a value that is too long for a file name has a directory
     spark.sql(f"CREATE TABLE {table_name}_whole (x STRING) {skewed}")
     spark.sql(f"INSERT INTO {table_name}_whole VALUES ('{long}'), ('b')")
     table = metastore.get_table("default", f"{table_name}_whole")
@@ -280,7 +280,7 @@ def test_rows_of_few_tasks_are_not_shuffled(
     *,
     shuffles: bool,
 ) -> None:
-    """Into one partition: many tasks would make a file each in each directory."""
+    """Into one partition: many tasks would each write a file to each directory."""
     monkeypatch.setattr(staging, "_SMALL_FILE", 1)
     spark.sql(
         f"CREATE TABLE {table_name} (id BIGINT, n INT) PARTITIONED BY (ds STRING) SKEWED BY (n) ON (1, NULL) "

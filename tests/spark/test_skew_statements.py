@@ -48,7 +48,7 @@ def test_clauses_in_any_order(
 
 
 def test_without_a_format_it_is_parquet(spark: Session, table_name: str, metastore: MetastoreClient) -> None:
-    """As Hive's documents write it: Spark alone would take one of its data sources."""
+    """As in Hive's documents: Spark alone would create a data source table."""
     spark.sql(f"CREATE TABLE {table_name} (c1 STRING, c2 STRING) SKEWED BY (c1) ON ('x1') STORED AS DIRECTORIES; -- so")
     spark.sql(f"CREATE TABLE {table_name}_2 LIKE {table_name}")
     for name in (table_name, f"{table_name}_2"):
@@ -232,14 +232,14 @@ def test_refusals_name_the_table(spark: Session, refusing: tuple[str, str], stat
 
 @pytest.fixture(scope="module")
 def refusing(spark: Session, metastore: MetastoreClient) -> tuple[str, str]:
-    """A skewed table (its name and location) with a view, a plain table and one of a data source beside it."""
+    """A skewed table (its name and location) with a view, a plain table and a data source table beside it."""
     name = "refusing"
     spark.sql(
         f"CREATE TABLE {name} (x INT, s STRING) PARTITIONED BY (p STRING) SKEWED BY (x, s) ON ((1, 'a'), (1, 'b')) "
         "STORED AS DIRECTORIES STORED AS PARQUET TBLPROPERTIES ('skew.max.values' = '3')"
     )
     spark.sql(f"CREATE TABLE {name}_short (v VARCHAR(2), c CHAR(2)) SKEWED BY (v, c) ON (('ab ', 'ab ')) STORED AS ORC")
-    short = metastore.get_table("default", f"{name}_short")  # by somebody else: the statement would be refused
+    short = metastore.get_table("default", f"{name}_short")  # by another client: the statement would be rejected
     metastore.alter_table(replace(short, parameters={**short.parameters, "skew.layout": "Flat"}))
     spark.sql(f"CREATE VIEW {name}_view AS SELECT 1 AS x")
     spark.sql(f"CREATE TABLE {name}_source (x INT) USING orc")
@@ -343,7 +343,7 @@ def test_a_table_that_is_made_again_over_its_directories_has_all_rows(
 
 @pytest.mark.parametrize("keys", ["", "PARTITIONED BY (p INT)"])
 def test_directories_that_the_server_cannot_see_are_read(spark: Session, table_name: str, keys: str) -> None:
-    """They lie outside of its roots; who writes to the partition makes them known."""
+    """They are outside of its roots; a write to the partition registers them."""
     key, of_seven = (", 7", "PARTITION (p = 7)") if keys else ("", "")
     with TemporaryDirectory() as outside:
         definition = f"CREATE EXTERNAL TABLE {table_name} (x INT, s STRING) {keys} {SKEWED} LOCATION '{outside}/t'"
@@ -370,7 +370,7 @@ def test_directories_that_the_server_cannot_see_are_read(spark: Session, table_n
         assert (read_files("x = 1 AND s = 'a'"), read_files("x = 2")) == (1, 1)
         for statement, wanted in (
             (f"INSERT INTO {table_name} VALUES (1, 'a'{key})", [(1, "a"), (1, "a"), (2, "b"), (None, "it's")]),
-            # Where the rows of (1, 'a') are not.
+            # Not where the rows of (1, 'a') are.
             (
                 f"ALTER TABLE {table_name} {of_seven} SET SKEWED LOCATION ((1, 'a') = 'file:{outside}/else')",
                 [(2, "b"), (None, "it's")],

@@ -1,4 +1,4 @@
-"""Where a row lies may depend on the time zone of the session that wrote it; what changes it may run in another one."""
+"""The location of a row may depend on the time zone of its writer's session; later changes may run in another zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""TRUNCATE TABLE publishes as an INSERT does: the metastore knows of it, and what was there stays for readers."""
+"""TRUNCATE TABLE publishes as an INSERT does: the metastore records it, and running queries can still read the old
+files.
+"""
 
 from __future__ import annotations
 

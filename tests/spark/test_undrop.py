@@ -1,4 +1,4 @@
-"""UNDROP in a session: tables and partitions are back with their rows, under another name where theirs is taken."""
+"""UNDROP in a session: tables and partitions return with their rows, under another name if theirs is taken."""
 
 from __future__ import annotations
 

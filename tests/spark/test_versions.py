@@ -1,4 +1,4 @@
-"""Other Sparks than the one that is installed: every capability once on the oldest, and what is said of the others."""
+"""Other Sparks than the installed one: every capability once on the oldest, and the messages about the others."""
 
 from __future__ import annotations
 

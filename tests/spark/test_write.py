@@ -1,4 +1,4 @@
-"""INSERT: which directory a row goes to, what the metastore knows of it, and what stays when it is overwritten."""
+"""INSERT: the directory of each row, the metastore's entries, and what stays after an overwrite."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from tests.spark.tables import (
 
 
 def insert(context: Context, name: str, data: Any, clause: dict[str, str | None] | None = None, **options: Any) -> Any:
-    """INSERT INTO, unless `overwrite` says otherwise."""
+    """Runs INSERT INTO, or INSERT OVERWRITE."""
     options.setdefault("overwrite", False)
     return insert_into(context, f"default.{name}", data, partition=clause or {}, **options)
 
 
 def now(context: Context, name: str) -> str:
-    """Where an unpartitioned table lies."""
+    """Returns the location of an unpartitioned table."""
     return context.metastore.get_table("default", name).location or ""
 
 
@@ -69,7 +69,7 @@ def test_each_heavy_value_has_a_directory(context: Context, table_name: str) -> 
 
 
 def data_files(table: Table) -> list[str]:
-    """Neither checksums, nor what only Spark does not overlook."""
+    """Lists the files without checksums, and without those that only Spark reads."""
     return [name for name in files_below(table.location or "") if not name.endswith(".crc") and MARK not in name]
 
 
@@ -106,7 +106,7 @@ def test_overwriting_swaps_only_the_partitions_that_receive_rows(context: Contex
     assert two.location == f"{table.location}/m=2"
     insert(context, table_name, frame(context.spark, "id long, x int, m int", (10, 7, 1)), overwrite=True)
     assert stored_rows(context, table) == [(10, 7, "1"), (3, 7, "2")]
-    # Those who read still find what they had planned to read.
+    # Running readers still find the files that they planned to read.
     assert before <= files_below(table.location or "")
 
 

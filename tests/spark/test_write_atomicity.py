@@ -1,4 +1,6 @@
-"""All of a write is visible or nothing of it: errors at each step, killed writers, rivals, and lost answers."""
+"""A write is visible completely or not at all: errors at each step, killed writers, concurrent writers, and lost
+replies.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ NEW = [(11, 7, 1), (12, 8, 1), (13, 0, 3), (14, 7, 3)]
 
 
 class Interruption(Exception):  # noqa: N818 - stands for any error
-    """What a test throws into a write."""
+    """The error that a test raises in a write."""
 
 
 def write(context: Context, name: str, rows: Sequence[tuple[int, int, int]], *, overwrite: bool) -> None:
@@ -44,7 +46,7 @@ def table(context: Context, table_name: str) -> Table:
 
 
 def ids(context: Context, table: Table) -> list[int]:
-    """As our readers see it."""
+    """Reads the rows as our readers do."""
     return sorted(row[0] for row in context.spark.table(table.full_name).collect())
 
 
@@ -54,12 +56,12 @@ def open_writes(context: Context, table: Table) -> tuple[int, ...]:
 
 @pytest.fixture
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step for each rename."""
+    """Records a step for each rename."""
     monkeypatch.setattr(journal, "CHUNK", 1)
 
 
 def fail_at(step: str, number: int) -> Callable[[str], None]:
-    """Raises at the `number`-th time of that step."""
+    """Raises an error at the `number`-th occurrence of that step."""
     seen = []
 
     def on_step(name: str) -> None:
@@ -105,7 +107,7 @@ def test_an_error_after_publishing_leaves_the_new_rows(
 
 
 def test_a_killed_writer_leaves_only_what_bears_its_name(context: Context, table: Table) -> None:
-    """A program of its own, which is killed when all is ready to be published; Java's process outlives it."""
+    """A separate program that is killed before it publishes; Java's process outlives it."""
     assert table.location is not None
     before = files_below(table.location)
     order = {"table": table.full_name, "kind": "overwrite", "k": 7, "write_mode": "versions", "lease": 300}
@@ -122,13 +124,13 @@ def test_a_killed_writer_leaves_only_what_bears_its_name(context: Context, table
 
 
 def writes_of(context: Context, table: Table) -> tuple[str | None, tuple[int, ...]]:
-    """The table's token, and the numbers of its open writes."""
+    """Returns the table's token, and the numbers of its open writes."""
     found = context.metastore.plan_scan(table.database, table.name).writes
     return found.token, found.open
 
 
 def rival(context: Context, action: Callable[[], None]) -> Context:
-    """A context in which somebody else acts just before the write is published."""
+    """Returns a context in which another client acts just before the write is published."""
     acted = []
 
     def on_step(name: str) -> None:
@@ -201,7 +203,7 @@ def test_what_is_renamed_with_files_of_a_write_never_shows_them_where_it_fails(
 
 
 def test_files_that_others_delete_before_they_are_published_are_missed(context: Context, table: Table) -> None:
-    """As Spark's own TRUNCATE TABLE does, which tells nobody."""
+    """As Spark's own TRUNCATE TABLE does, without a call to the metastore."""
     place = folder(table.location or "") / "m=1"
     with pytest.raises(errors.WriteFailedError, match="does not exist"):
         write(rival(context, lambda: shutil.rmtree(place)), table.name, NEW, overwrite=False)
@@ -212,7 +214,7 @@ def test_files_that_others_delete_before_they_are_published_are_missed(context: 
 def test_inserts_of_one_statement_are_published_together(
     context: Context, table: Table, table_name: str, overwritten: bool
 ) -> None:
-    """Also where one appends to a partition that another one brings, and where one overwrites in place."""
+    """Also if one appends to a partition that another one adds, and if one overwrites in place."""
     other = make_table(context.metastore, f"{table_name}_2", "id bigint, x int", "m int")
     place = make_table(context.metastore, f"{table_name}_3", "id bigint, x int, m int", parameters={MODE: IN_PLACE})
     for each in (other, place):
@@ -250,12 +252,12 @@ def test_an_append_meets_a_partition_that_is_dropped(context: Context, table: Ta
     else:
         write(rival(context, drop), table.name, NEW, overwrite=False)
     assert ids(context, table) == ([3] if with_files else [3, 11, 12, 13, 14])
-    # For all that the writer knows, they may have been renamed: cleaning ends the write.
+    # The writer cannot know whether they were renamed: cleaning ends the write.
     assert len(open_writes(context, table)) == with_files
 
 
 class Lossy(MetastoreClient):
-    """Loses answers: before the call reaches the server, or after. `answers` says which, call by call."""
+    """Loses replies: before the call reaches the server, or after. `answers` says which, call by call."""
 
     answers: list[str]
 
@@ -275,7 +277,7 @@ class Lossy(MetastoreClient):
 
 @pytest.fixture
 def lossy(context: Context) -> Iterator[Callable[..., Context]]:
-    """Makes contexts whose answers are lost."""
+    """Returns contexts whose replies are lost."""
     with Lossy([str(address) for address in context.metastore.addresses]) as client:
 
         def make(*answers: str) -> Context:

@@ -31,7 +31,7 @@ def table(context: Context, table_name: str) -> Table:
 
 @pytest.fixture
 def rival(context: Context, table: Table, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Overwrites the partition m=1 when the first statement of Spark is about to publish. Lists that step then."""
+    """Overwrites the partition m=1 when the first statement of Spark is about to publish. Records that step."""
     rivals: list[str] = []
 
     def on_step(name: str) -> None:

@@ -1,4 +1,4 @@
-"""File systems that fail, are slow, or lose files: nothing of such a write is visible, and nothing of it is left."""
+"""File systems that fail, are slow, or lose files: no part of such a write is visible, and no file is left over."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ids(context: Context, table: Table) -> list[int]:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, operation: str, *, half: bool = False) -> None:
-    """The operation fails, from now on; `half`: after the first of what it was to do."""
+    """Lets the operation fail from now on; `half`: after the first of its files."""
     whole: Callable[..., Any] = getattr(Files, operation)
 
     def broken(self: Files, places: Any, *rest: Any) -> Any:
@@ -80,7 +80,7 @@ def test_what_cannot_be_taken_back_is_left_to_cleaning(
     assert unreferenced(context.spark, context.metastore, "default", table.name)
     assert ids(context, table) == [1, 2]
     left = [""]
-    for _ in range(PATIENCE * 20):  # the server's own cleaning may be at it, too
+    for _ in range(PATIENCE * 20):  # the server may clean at the same time
         if context.metastore.clean("default", table.name, grace=0).waiting == 0:
             left = unreferenced(context.spark, context.metastore, "default", table.name)
         if not left:
@@ -91,7 +91,7 @@ def test_what_cannot_be_taken_back_is_left_to_cleaning(
 
 
 def _with_lease(metastore: MetastoreClient, table: Table) -> Table:
-    """The table, whose writers count as dead soon."""
+    """A table whose writers count as dead soon."""
     now = metastore.get_table(table.database, table.name)
     return replace(now, parameters={**now.parameters, "write.lease.seconds": "0.3"})
 
@@ -122,11 +122,11 @@ def test_a_slow_file_system_does_not_make_a_writer_dead(
 
 
 def test_a_staged_file_that_is_lost(context: Context, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all that the writer knows, it was renamed with its directory, so cleaning ends the write."""
+    """The writer cannot know whether it was renamed with its directory, so cleaning ends the write."""
     rename = Files.rename
 
     def losing(self: Files, moves: Any) -> None:
-        if parent(moves[0].source) != parent(moves[0].target):  # not where it only gets its write's name
+        if parent(moves[0].source) != parent(moves[0].target):  # not where it only gets the name of its write
             folder(moves[0].source).unlink()
         rename(self, moves)
 

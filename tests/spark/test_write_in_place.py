@@ -1,4 +1,6 @@
-"""`write.mode` = in-place: overwritten partitions keep their directories, and a crash is undone or finished."""
+"""`write.mode` = in-place: overwritten partitions keep their directories, and an interrupted write is undone or
+finished.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ def test_an_error_puts_everything_back(
 
 
 def rival(context: Context, step: str, action: Callable[[], None]) -> Context:
-    """Somebody else acts at that step of a write."""
+    """Another client acts at that step of a write."""
     acted: list[str] = []
 
     def on_step(name: str) -> None:

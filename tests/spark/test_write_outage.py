@@ -1,4 +1,4 @@
-"""The metastore is killed, or PostgreSQL goes, in the middle of a publication: it happens once, or not at all."""
+"""The metastore is killed, or PostgreSQL stops, during a publication: it happens once, or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' 
 
 @contextmanager
 def publishing(url: str, write: Callable[[], None]) -> Iterator[threading.Thread]:
-    """A write that has got as far as the rows of the partitions, which somebody else has locked."""
+    """A write that waits for the rows of partitions, which another transaction has locked."""
     engine = create_engine(url, poolclass=NullPool)
     with engine.connect() as lock, engine.connect().execution_options(isolation_level="AUTOCOMMIT") as watch:
         lock.execute(text("LOCK TABLE partitions IN EXCLUSIVE MODE"))
@@ -43,7 +43,7 @@ def publishing(url: str, write: Callable[[], None]) -> Iterator[threading.Thread
 
 
 def begun(context: Context, servers: list[Server], name: str) -> tuple[Context, Table, Callable[[], None], list[str]]:
-    """A table in that metastore, with a row, and a write of another that tells its errors."""
+    """A table in that metastore, with a row, and a second write that records its errors."""
     client = MetastoreClient([server.uri for server in servers])
     other = Context(context.spark, client)
     table = make_table(client, name, "id bigint", "m int")

@@ -1,4 +1,4 @@
-"""What one writes of DataFrames: `writeTo`, and INSERT … REPLACE WHERE."""
+"""DataFrame writes: `writeTo`, and INSERT … REPLACE WHERE."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
 
 
 def frame(spark: SparkSession, *given: tuple[Any, ...]) -> DataFrame:
-    """Its columns are in another order than the table's: they go by name."""
+    """Its columns have another order than the table's: they go by name."""
     return spark.createDataFrame([(row[1], row[0]) for row in given], "ds INT, a INT")
 
 

@@ -1,4 +1,4 @@
-"""Files of writes that are not published are hidden by their names, whoever lists the directory they lie in."""
+"""Files of unpublished writes have hidden names, whoever lists the directory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOKEN = "abcdefgh234567ij"
 
 
 def at(context: Context, step: str, action: Callable[[], None]) -> Context:
-    """Does something between two steps of a write."""
+    """Runs a function between two steps of a write."""
     return replace(context, on_step=lambda name: action() if name == step else None)
 
 
@@ -102,7 +102,7 @@ def hides(spark: SparkSession) -> Callable[[VisibleWrites, str], bool]:
 
 
 def is_hidden(writes: VisibleWrites, name: str) -> bool:
-    """The words of thrift_idl/metastore.thrift."""
+    """The text of thrift_idl/metastore.thrift."""
     if writes.token is None or writes.highest is None:
         return False
     numbers = [int(digits) for digits in re.findall(rf"{writes.token}-(?=(\d+))", name)]

@@ -1,4 +1,4 @@
-"""What is asked of both metastores, by noun. Each scenario has a database of its own, with its own name."""
+"""The calls that both metastores get, by noun. Each scenario has its own database, with its own name."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ NEWER = (None, None, None, None)  # the constraints that Hive 2.3 does not know
 
 
 def primary(db: str, name: str = "pk", *names: str, of: str = "parent") -> list[SQLPrimaryKey]:
-    """A key of one or more columns. In Hive, a constraint's name is taken for every table."""
+    """Returns a key of one or more columns. In Hive, a constraint's name is unique among all tables."""
     return [
         SQLPrimaryKey(db, of, column, position, f"{db}_{name}", False, False, True)
         for position, column in enumerate(names or ("a",), 1)

@@ -55,7 +55,7 @@ def databases_are_listed(hive: Recorder, db: str) -> None:
         hive.at(name).create_database(Database(name=name))
 
     def here(found: list[str]) -> list[str]:
-        """What other scenarios made does not count."""
+        """Databases of other scenarios are left out."""
         return [text for text in found if text == "default" or text.startswith("list_")]
 
     hive.at(show=here).get_all_databases()
@@ -109,6 +109,6 @@ def databases_are_dropped(hive: Recorder, db: str) -> None:
 
 @scenario
 def databases_with_a_catalog_before_their_name(hive: Recorder, db: str) -> None:
-    """A Hive 2.3 server takes the mark for a part of the name; ours serves Hive 3 and 4 clients, too."""
+    """A Hive 2.3 server takes the mark for a part of the name; ours serves clients of Hive 3 and 4, too."""
     hive.get_database(f"@hive#{db}")
     hive.get_all_tables(f"@hive#{db}")

@@ -1,4 +1,4 @@
-"""Filters of partitions: Hive's own example table, each type of key, and what is no filter."""
+"""Filters of partitions: Hive's own example table, each type of key, and invalid filters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXAMPLE = "p11 p21 31 p41, p11 p22 32 p42, p12 p21 31 p43, p12 p23 32 p43, p13 p
 
 
 def kept(found: list[Partition]) -> list[str]:
-    """The values of the partitions that a filter keeps."""
+    """Returns the values of the partitions that match a filter."""
     return sorted("/".join(each.values) for each in found)
 
 

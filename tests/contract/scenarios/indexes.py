@@ -29,7 +29,7 @@ def index(db: str, name: str | None = "i", of: str = "t", **fields: Any) -> Inde
 
 
 def holder(db: str, name: str = "i", of: str = "t") -> str:
-    """What Hive calls the table of an index."""
+    """Returns Hive's name for the table of an index."""
     return f"{db}__{of}_{name}__"
 
 

@@ -41,7 +41,7 @@ def request(db: str, name: str | None, kind: int = ALONE, transaction: int | Non
 
 
 def take(hive: Recorder, label: str, db: str, name: str | None, kind: int = ALONE) -> int:
-    """Asks for a lock; its id, or 0."""
+    """Requests a lock. Returns its id, or 0."""
     answer = hive.at(label, show=state).lock(request(db, name, kind))
     return answer.lockid if answer else 0
 
@@ -68,7 +68,7 @@ def locks_are_taken_and_released(hive: Recorder, db: str) -> None:
 
 @scenario
 def locks_of_each_kind(hive: Recorder, db: str) -> None:
-    """Who has to wait for whom."""
+    """Tests which requests wait for which locks."""
     for name in ("t", None):
         for held in (READ, WRITE, ALONE):
             for asked in (READ, WRITE, ALONE):

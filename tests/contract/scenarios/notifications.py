@@ -1,4 +1,4 @@
-"""The notification log. Hive keeps one where its listener is found, a jar that PySpark does not bring."""
+"""The notification log. Hive has one only with its listener, in a jar that PySpark lacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thrift_idl.gen.hive_metastore.ttypes import NotificationEventRequest
 
 @scenario
 def notifications(hive: Recorder, db: str) -> None:
-    """What clients report of inserts is not here: Hive 2.3 numbers those fields otherwise (trap 2)."""
+    """Reports of inserts are left out: Hive 2.3 numbers those fields differently (trap 2)."""
     before = hive.call("get_current_notificationEventId", ()).eventId
     hive.create_table(table(db, "t", [("ds", "string")]))
     hive.add_partition(partition(db, "t", ["1"]))

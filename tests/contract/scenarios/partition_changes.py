@@ -1,4 +1,4 @@
-"""Partitions that change: altered, renamed, exchanged, marked; and specs that many of them share."""
+"""Changes of partitions: altered, renamed, exchanged, marked; and partition specs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(hive: Recorder, db: str, values: list[str], label: str = "") -> Any:
 
 
 def in_order(specs: list[PartitionSpec]) -> list[PartitionSpec]:
-    """Specs whose order, and that of the partitions in them, is nobody's promise."""
+    """Returns specs in a fixed order: neither their order nor that of their partitions is defined."""
     for spec in specs:
         for held in (spec.sharedSDPartitionSpec, spec.partitionList):
             if held:

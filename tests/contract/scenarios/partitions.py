@@ -18,7 +18,7 @@ EXISTS = "Partition already exists"
 
 
 def by_values(found: list[Partition]) -> list[Partition]:
-    """Partitions whose order is nobody's promise."""
+    """Returns partitions in a fixed order, because their order is not defined."""
     return sorted(found, key=lambda each: each.values)
 
 
@@ -77,7 +77,7 @@ def partitions_that_are_refused(hive: Recorder, db: str) -> None:
     hive.at("flat table").append_partition(db, "flat", ["a"])
     hive.at("no table").add_partition(Partition(values=["x", "1"], sd=descriptor(), parameters={}))
     hive.at("other table").add_partitions([partition(db, "t", ["v", "1"]), partition(db, "flat", ["v", "1"])])
-    # Whether Hive leaves a directory behind here is a matter of luck: it makes them in threads.
+    # Hive may or may not leave a directory behind here: it creates them in threads.
     twice = [partition(db, "t", ["w", "1"]), partition(db, "t", ["w", "1"])]
     hive.at("twice").add_partitions(twice)
     hive.at("twice").add_partitions_req(AddPartitionsRequest(db, "t", twice, ifNotExists=True))
@@ -88,7 +88,7 @@ def partitions_that_are_refused(hive: Recorder, db: str) -> None:
 
 @scenario
 def partitions_with_odd_values(hive: Recorder, db: str) -> None:
-    """Trap 11: names are escaped as Hive's FileUtils does."""
+    """Trap 11: names are escaped as by Hive's FileUtils."""
     hive.create_table(table(db, "t", [("ds", "string")]))
     odd = (
         "a b",
@@ -162,7 +162,7 @@ def partitions_are_read(hive: Recorder, db: str) -> None:
 
 @scenario
 def partitions_of_missing_tables(hive: Recorder, db: str) -> None:
-    """Trap 20: names of an unknown table are none."""
+    """Trap 20: an unknown table has no names."""
     hive.create_table(table(db, "flat"))
     for where in ((db, "nope"), ("nowhere", "t"), (db, "flat")):
         label = ".".join(where)

@@ -1,4 +1,4 @@
-"""Statistics of columns: of tables, of partitions, put together."""
+"""Column statistics: of tables, of partitions, aggregated."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def numbers(low: int | None, high: int | None, nulls: int = 1, distinct: int = 5
 
 
 def every_kind() -> list[ColumnStatisticsObj]:
-    """Statistics of each type."""
+    """Returns statistics of each type."""
     small, large = Decimal(unscaled=b"\x01", scale=2), Decimal(unscaled=b"\x7f\xff", scale=2)
     kinds: dict[str, tuple[str, dict[str, Any]]] = {
         "d": ("double", {"doubleStats": DoubleColumnStatsData(lowValue=-1.5, highValue=2.5, numNulls=0, numDVs=3)}),
@@ -64,7 +64,7 @@ def statistics(
 
 
 def by_column(result: Any) -> Any:
-    """An answer whose columns come in any order."""
+    """Returns the answer with its columns in a fixed order."""
     result.statsObj.sort(key=lambda each: each.colName)
     return result
 

@@ -1,4 +1,4 @@
-"""Tables that change: renames, columns, partitions that follow, compare-and-swap; views."""
+"""Changes of tables: renames, columns, partitions that follow, compare-and-swap; views."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = [("ds", "string")]
 
 
 def made(hive: Recorder, db: str, name: str = "t", keys: Any = KEYS, **fields: Any) -> Table:
-    """Makes a table and reads it."""
+    """Creates a table and reads it."""
     hive.create_table(table(db, name, keys, **fields))
     found: Table = hive.get_table(db, name)
     return found
@@ -98,7 +98,7 @@ def tables_are_renamed(hive: Recorder, db: str) -> None:
 
 @scenario
 def tables_that_are_external_are_renamed(hive: Recorder, db: str) -> None:
-    """What is external, or lies elsewhere, stays where it is."""
+    """External data, and data at other locations, stay where they are."""
     for name, fields in (
         ("external", {"parameters": {"EXTERNAL": "TRUE"}, "tableType": "EXTERNAL_TABLE"}),
         ("elsewhere", {"sd": descriptor(f"file:{hive.folder}/{db}_elsewhere")}),

@@ -1,4 +1,4 @@
-"""Tables: made, read, listed, dropped."""
+"""Tables: created, read, listed, dropped."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def tables_get_statistics_from_their_files(hive: Recorder, db: str) -> None:
 
 
 def by_name(found: list[TableMeta]) -> list[TableMeta]:
-    """Tables whose order is nobody's promise."""
+    """Returns tables in a fixed order, because their order is not defined."""
     return sorted(found, key=lambda each: (each.dbName, each.tableName))
 
 
@@ -252,7 +252,7 @@ def tables_are_dropped(hive: Recorder, db: str) -> None:
 
 @scenario
 def tables_that_are_missing(hive: Recorder, db: str) -> None:
-    """Trap 19: which error each method says."""
+    """Trap 19: the error that each method raises."""
     for database in (db, "nowhere"):
         hive.at(database).get_table(database, "nope")
         hive.at(database).get_fields(database, "nope")

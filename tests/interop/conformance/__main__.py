@@ -1,10 +1,10 @@
-"""Hive's own tests of its metastore, against a server of ours: those of its clients, and of a remote server.
+"""Runs Hive's own tests of its metastore against our server: those of its clients, and of a remote server.
 
     python -m tests.interop.conformance [--hive 4.0.1] [CLASS …]
 
-Only the factory of connections is replaced by ours, and the server that some tests start, by a way to the one that
-runs. `expected-<version>.tsv` lists the tests that do not pass, each
-with its reason: known to fail, or not applicable. The status is 1 where another one fails, or a listed failure passes.
+Only the factory of connections is replaced by ours, and the server that some tests start, by an address of the running
+one. `expected-<version>.tsv` lists the tests that do not pass, each with its reason: known to fail, or not applicable.
+The status is 1 if another test fails, or a listed one passes.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ OPENED = tuple(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("j
 
 
 class Expectation(NamedTuple):
-    """What is said of a test that does not pass: "fails" or "not applicable", and why."""
+    """The entry of a test that does not pass: "fails" or "not applicable", and the reason."""
 
     verdict: str
     reason: str
 
 
 class Outcome(NamedTuple):
-    """Of one test: pass, fail or skip, and what was said."""
+    """The result of one test: pass, fail or skip, and its message."""
 
     test: str
     result: str
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the classes, or all; prints a table. Returns the status."""
+    """Runs the classes, or all. Prints a table. Returns the status."""
     parser = argparse.ArgumentParser(prog="python -m tests.interop.conformance")
     parser.add_argument("--hive", choices=sorted(SUITES), default=HIVE_4.version, help="whose tests")
     parser.add_argument("classes", nargs="*", metavar="CLASS", help="one class of tests; without any, all")
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _outcomes(suite: Suite, classes: Sequence[str]) -> Iterator[Outcome]:
-    """Of each class on a server, a database and a virtual machine of its own, as Hive's build has it."""
+    """Runs each class with its own server, database and virtual machine, as Hive's build does."""
     jars = suite.jars
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -89,7 +89,7 @@ def _outcome(line: str) -> Outcome:
 
 @contextmanager
 def _server(template: str, folder: Path) -> Iterator[Server]:
-    """Hive's tests put tables into folders that they make up."""
+    """Hive's tests create tables in folders with arbitrary names."""
     folder.mkdir()
     url = make_url(template)
     database = url.set(database=folder.name.lower())
@@ -103,7 +103,7 @@ def _server(template: str, folder: Path) -> Iterator[Server]:
 
 
 def _compiled(suite: Suite, jars: list[str], folder: Path) -> str:
-    """The folder with the runner, and with the factory of connections that stands before Hive's."""
+    """Prepares the folder with the runner, and with the connection factory that replaces Hive's."""
     javac = shutil.which("javac", path=str(java_home(17, 17) / "bin")) or "javac"
     command = [javac, "-cp", os.pathsep.join(jars), "-d", str(folder / "java"), *map(str, suite.sources)]
     subprocess.run(command, check=True)
@@ -111,7 +111,7 @@ def _compiled(suite: Suite, jars: list[str], folder: Path) -> str:
 
 
 def _run(jars: list[str], name: str, server: Server, folder: Path) -> str:
-    """What the runner prints: a line for each test of the class."""
+    """Parses the runner's output: a line for each test of the class."""
     properties = {
         "conformance.uri": server.uri,
         "conformance.warehouse": server.warehouse,
@@ -136,7 +136,7 @@ def _expected(suite: Suite) -> dict[str, Expectation]:
 
 
 def _report(outcomes: list[Outcome], suite: Suite, *, complete: bool) -> int:
-    """Prints a row for each class, then what was not expected. Returns the status."""
+    """Prints a row for each class, then unexpected results. Returns the status."""
     expected = _expected(suite)
     counts: dict[str, Counter[str]] = {}
     surprises: list[str] = []
@@ -164,7 +164,7 @@ def _table(counts: dict[str, Counter[str]]) -> list[str]:
 
 
 def _reasons(outcomes: list[Outcome], expected: dict[str, Expectation]) -> list[str]:
-    """Why tests are not applicable, each reason with their number."""
+    """Returns the reasons why tests are not applicable, with the number of tests."""
     reasons = Counter(
         expected[outcome.test].reason
         for outcome in outcomes

@@ -1,4 +1,4 @@
-"""The suites that are run: of which version of Hive, out of which jar, with what beside it."""
+"""The test suites: Hive's version, the jar, and what the tests need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.interop.maven import class_path, fetched
 CLIENT = "org/apache/hadoop/hive/metastore/client/"
 PACKAGE = "org.apache.hadoop.hive.metastore."
 FOLDER = Path(__file__).parent
-# An old Hadoop comes with Derby's friends; the one that Hive is built with is in one jar of its own.
+# Derby's dependencies include an old Hadoop; the one that Hive is built with is in a jar of its own.
 UNWANTED = "2.6.0"
 _EMPTYING = (
     "testTxns",
@@ -42,12 +42,12 @@ class Suite:
 
     @property
     def expected(self) -> Path:
-        """Where the tests are listed that do not pass."""
+        """Returns the file that lists the tests that do not pass."""
         return FOLDER / f"expected-{self.version}.tsv"
 
     @property
     def sources(self) -> list[Path]:
-        """Our own classes, which stand before Hive's."""
+        """Returns our own classes, which precede Hive's on the class path."""
         return [path for folder in ("java", *self.folders) for path in (FOLDER / folder).rglob("*.java")]
 
     @cached_property
@@ -56,7 +56,7 @@ class Suite:
 
     @property
     def classes(self) -> dict[str, str]:
-        """The test classes' whole names, by their last word."""
+        """Returns the test classes' full names by their last part."""
         with zipfile.ZipFile(self.tests) as archive:
             names = [name.removesuffix(".class") for name in archive.namelist() if name.startswith(f"{CLIENT}Test")]
         found = sorted(name.replace("/", ".") for name in names if "$" not in name)
@@ -65,13 +65,13 @@ class Suite:
 
     @property
     def jars(self) -> list[str]:
-        """What the tests need, the tests first."""
+        """Returns the class path of the tests, with the tests first."""
         own = [str(self.tests), *(str(fetched(f"{text}:{self.version}", "-tests.jar")) for text in self.also)]
         return [*own, *self.jars_of_server]
 
     @property
     def jars_of_server(self) -> list[str]:
-        """The metastore's own, with all that they need."""
+        """Returns the class path of the metastore itself."""
         return [jar for jar in class_path(*self.libraries).split(os.pathsep) if UNWANTED not in jar]
 
 

@@ -1,4 +1,4 @@
-"""What is asked of partitions: tables of every type of key, and predicates on them, as users write them."""
+"""Predicates on partitions, as users write them, and tables with every type of key."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ ON_TYPES = {
         "s > 'X' AND n IS NOT NULL",
     ),
 }
-# What ALTER TABLE … DROP PARTITION takes: values by operator.
+# Values that ALTER TABLE … DROP PARTITION accepts, by operator.
 DROPS_OF_ONE = tuple(f"k {operator} {{{n}}}" for n in (0, 1) for operator in ("=", "<>", "!=", "<", "<=", ">", ">="))
 DROPS = {
     "strings": ("k = '__HIVE_DEFAULT_PARTITION__'", "k != '__HIVE_DEFAULT_PARTITION__'", "k > 5", "k = 5", "k = 'é'"),
@@ -293,7 +293,7 @@ DROPS = {
 
 
 def selections() -> Iterator[tuple[Table, str]]:
-    """Each table with its predicates."""
+    """Yields each table with its predicates."""
     for table in TABLES:
         for template in ON_ONE if table.literals else ():
             yield table, template.format(*table.literals)
@@ -302,7 +302,7 @@ def selections() -> Iterator[tuple[Table, str]]:
 
 
 def drops() -> Iterator[tuple[Table, str]]:
-    """Each table with its specifications of partitions."""
+    """Yields each table with its partition specifications."""
     for table in TABLES:
         for template in DROPS_OF_ONE if table.literals else ():
             yield table, template.format(*table.literals)

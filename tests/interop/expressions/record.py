@@ -34,7 +34,7 @@ from tests.interop.report import Report
 ARTIFACTS = VERSIONS | {"3.1.3": ("org.apache.hive:hive-exec:3.1.3", f"{HADOOP}:3.1.0")}
 TARGET = Path("tests/fixtures/expressions/recorded")
 SOURCES = Path(__file__).parent / "java"
-# Hive 3.1 wants a class loader that Java had until version 8, and looks for a field that a class had until then.
+# Hive 3.1 needs a class loader of Java 8, and reads a field that its class had until then.
 OF_JAVA_8 = "-Djava.system.class.loader=OldLoader"
 
 
@@ -71,7 +71,7 @@ def _java(version: str, folder: Path) -> tuple[str, tuple[str, ...]]:
     javac = shutil.which("javac") or "javac"
     sources = [str(path) for path in SOURCES.rglob("*.java")]
     subprocess.run([javac, "-cp", os.pathsep.join(found), "-d", str(folder / "java"), *sources], check=True)
-    # Of this class only the nested one is meant to stand before Hive's.
+    # Only the nested class must precede Hive's.
     (folder / "java/org/apache/hadoop/hive/ql/exec/SerializationUtilities.class").unlink()
     return os.pathsep.join([str(folder / "java"), *found]), (OF_JAVA_8,)
 
@@ -110,7 +110,7 @@ def _statements() -> Iterator[tuple[Table, str, str]]:
 
 
 class _Judge:
-    """Hive's own evaluation of an expression on names of partitions: what its metastore does."""
+    """Evaluates an expression on partition names as Hive's metastore does."""
 
     def __init__(self, gateway: Any, version: str) -> None:
         self._gateway = gateway
@@ -119,7 +119,7 @@ class _Judge:
         self._pruner = self._jvm.org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore()
 
     def kept(self, table: Table, expression: bytes) -> dict[str, Any] | None:
-        """Positions of the partitions that are kept, and whether some of them may not satisfy it."""
+        """Returns the positions of the kept partitions, and whether some of them may not match."""
         names = [partition_name([key for key, _ in table.keys], values) for values in table.values]
         left = self._list(names)
         try:

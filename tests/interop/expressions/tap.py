@@ -1,4 +1,4 @@
-"""A listener between a client and a metastore: hands on every message, and keeps the expressions on partitions."""
+"""A proxy between a client and a metastore that forwards every message, and records the expressions on partitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METHODS: dict[str, Callable[[Any], list[bytes]]] = {
 
 
 class Tap:
-    """Listens on a free port of the loopback. `seen` grows: the method, and the bytes of the expression."""
+    """Listens on a free port of the loopback interface. `seen` receives the method and the bytes of each expression."""
 
     def __init__(self, host: str, port: int) -> None:
         self.seen: list[tuple[str, bytes]] = []
@@ -33,11 +33,11 @@ class Tap:
 
     @property
     def uri(self) -> str:
-        """As clients are told."""
+        """The address for clients."""
         return f"thrift://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def close(self) -> None:
-        """Takes no more connections."""
+        """Stops accepting connections."""
         self._listener.close()
 
     def _accept(self) -> None:
@@ -103,7 +103,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 
 @contextmanager
 def tapped(host: str, port: int) -> Iterator[Tap]:
-    """A tap before a metastore."""
+    """Starts the proxy in front of a metastore."""
     tap = Tap(host, port)
     try:
         yield tap

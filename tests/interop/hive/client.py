@@ -1,4 +1,4 @@
-"""Hive's own HiveMetaStoreClient of some version, driven through Py4J; Java's structs made from Python."""
+"""Hive's own HiveMetaStoreClient of one version, driven through Py4J; Java's structs created from Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only
 
 
 class Hive:
-    """A client that is connected, and what its version is made of."""
+    """A connected client, and the classes of its version."""
 
     def __init__(self, gateway: Any, version: str, uri: str, report: Report) -> None:
         self.gateway = gateway
@@ -32,7 +32,7 @@ class Hive:
         return self.version >= (4,)
 
     def connect(self, **settings: str) -> Any:
-        """Another client; `a_b` is the setting metastore.a.b."""
+        """Returns another client; `a_b` is the setting metastore.a.b."""
         configuration = self.metastore.conf.MetastoreConf.newMetastoreConf()
         configuration.set("metastore.thrift.uris", self.uri)
         for key, value in settings.items():
@@ -40,12 +40,12 @@ class Hive:
         return self.metastore.HiveMetaStoreClient(configuration)
 
     def attempt(self, group: str, name: str) -> Any:
-        """The block is one thing that is tried."""
+        """Counts the block as one attempt."""
         return self.report.attempt(group, name)
 
     @contextmanager
     def refused(self, group: str, name: str, exception: str, text: str = "") -> Iterator[None]:
-        """The block must raise this exception of Java's, with this text."""
+        """Expects this Java exception, with this text."""
         with self.attempt(group, f"{name} is refused"):
             try:
                 yield
@@ -58,7 +58,7 @@ class Hive:
                 raise AssertionError("it was not refused")
 
     def make(self, kind: str, **fields: Any) -> Any:
-        """A struct of this name, with these fields."""
+        """Returns a struct of this name, with these fields."""
         struct = getattr(self.api, kind)()
         for name, value in fields.items():
             getattr(struct, f"set{name[0].upper()}{name[1:]}")(value)
@@ -68,7 +68,7 @@ class Hive:
         return [self.make("FieldSchema", name=name, type=kind, comment="") for name, kind in pairs]
 
     def descriptor(self) -> Any:
-        """Parquet, of an int and a string."""
+        """Returns a Parquet descriptor of an int and a string."""
         serde = self.make("SerDeInfo", serializationLib=PARQUET[2], parameters={"serialization.format": "1"})
         return self.make(
             "StorageDescriptor",
@@ -105,7 +105,7 @@ class Hive:
         return self.make("Partition", **given | fields)
 
     def longs(self, *numbers: int) -> Any:
-        """Java's list of Long: Py4J makes Integer of small numbers."""
+        """Returns Java's list of Long: Py4J would make Integer of small numbers."""
         longs = self.gateway.jvm.java.util.ArrayList()
         for number in numbers:
             boxed = self.gateway.jvm.java.util.stream.LongStream.rangeClosed(number, number).boxed()
@@ -113,7 +113,7 @@ class Hive:
         return longs
 
     def long_by_name(self, name: str, number: int) -> Any:
-        """Java's map of one Long, which is small: counted by Java itself."""
+        """Returns Java's map of one small Long, computed by Java itself."""
         util = self.gateway.jvm.java.util
         counted = util.stream.Collectors.groupingBy(
             util.function.Function.identity(), util.stream.Collectors.counting()
@@ -122,19 +122,19 @@ class Hive:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """A database for a group; dropped at the end with all that is in it."""
+        """Creates a database for a group; drops it with its contents at the end."""
         self.client.createDatabase(self.make("Database", name=name))
         yield name
         self.client.dropDatabase(name, True, True, True)
 
 
 def values(partitions: Iterable[Any]) -> list[str]:
-    """The values of partitions, written `a/b`."""
+    """Returns the values of partitions, written `a/b`."""
     return ["/".join(partition.getValues()) for partition in partitions]
 
 
 def equal(actual: Any, expected: Any) -> None:
-    """Says both where they are not the same. Java's lists are taken as lists."""
+    """Fails with both values if they differ. Java's lists are converted."""
     if isinstance(expected, list):
         actual = list(actual)
     if actual != expected:

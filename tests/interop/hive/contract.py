@@ -1,4 +1,4 @@
-"""What Hive's generated Java code knows of the wire, beside what ours knows."""
+"""Compares the wire contract in Hive's generated Java code with ours."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from thrift_idl.gen.hive_metastore import ThriftHiveMetastore, ttypes
 GROUP = "contract"
 PACKAGE = "org/apache/hadoop/hive/metastore/api/"
 ENUMS = 16, -1
-ON_PURPOSE = {("create_ischema_result", -1)}  # a slip in Hive 3.1: the exception has no number
+ON_PURPOSE = {("create_ischema_result", -1)}  # an error in Hive 3.1: the exception has no number
 
 
 def check(hive: Hive, class_path: str) -> None:
-    """Every struct, field and method of theirs is in ours, with the same number and type."""
+    """Every struct, field and method of Hive is in ours, with the same number and type."""
     unknown: list[str] = []
     count = 0
     for struct, fields in _structs(hive, class_path):
@@ -50,12 +50,12 @@ def _structs(hive: Hive, class_path: str) -> Iterator[tuple[str, list[tuple[int,
 
 def _field(entry: Any) -> tuple[int, str, int]:
     kind = int(get_field(get_field(entry.getValue(), "valueMetaData"), "type"))
-    # Java knows enums, which are numbers on the wire.
+    # Java has enums, which are numbers on the wire.
     return entry.getKey().getThriftFieldId(), entry.getKey().getFieldName(), TType.I32 if kind in ENUMS else kind
 
 
 def _classes(class_path: str) -> list[str]:
-    """The names of the classes that may be structs."""
+    """Returns the names of the classes that may be structs."""
     names: list[str] = []
     for jar in class_path.split(":"):
         if re.search(r"/hive-standalone-metastore(-common)?-\d[^/]*$", jar):

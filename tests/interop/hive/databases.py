@@ -9,7 +9,7 @@ from tests.wire.builders import unique
 
 
 def databases(hive: Hive, folder: Path) -> None:
-    """Made, found by patterns, changed, dropped."""
+    """Creates, finds by patterns, changes and drops databases."""
     group, client, name = "databases", hive.client, unique("db")
     with hive.attempt(group, "createDatabase"):
         made = hive.make("Database", name=name.upper(), description="d", ownerName="me", parameters={"k": "v"})
@@ -60,7 +60,7 @@ def databases(hive: Hive, folder: Path) -> None:
 
 
 def _cascade_in_pieces(hive: Hive, name: str) -> None:
-    """A client that is told to drops the tables itself, one by one, before the database."""
+    """With CASCADE, the client drops the tables itself, one by one, before the database."""
     with hive.attempt("databases", "dropDatabase table by table"):
         client = hive.connect(batch_retrieve_max="1", client_drop_database_batch_size="1")
         client.createDatabase(hive.make("Database", name=name))
@@ -72,7 +72,7 @@ def _cascade_in_pieces(hive: Hive, name: str) -> None:
 
 
 def catalogs(hive: Hive, folder: Path) -> None:
-    """Each holds databases of its own."""
+    """Each catalog has its own databases."""
     group, client, name = "catalogs", hive.client, unique("cat")
     with hive.attempt(group, "createCatalog"):
         catalog = hive.make("Catalog", name=name, description="c", locationUri=f"file:{folder}/{name}")

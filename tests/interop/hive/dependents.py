@@ -1,4 +1,4 @@
-"""Dependent tables, as Hive's client sees them: views with partitions that can be waited for; changes are told."""
+"""Dependent tables, as Hive's client reads them: views whose partitions can be waited for; changes are events."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ KEYS = ("ds", "string"), ("hr", "string")
 
 
 def our_client(uri: str) -> AbstractContextManager[Any]:
-    """Our own service's, which makes dependent tables."""
+    """Returns our own service, which creates dependent tables."""
     address = urlsplit(uri)
     server: Any = SimpleNamespace(host=address.hostname, port=address.port)
     return connected(server)
 
 
 def dependents(hive: Hive, _: Path) -> None:
-    """Made by our client, used by Hive's."""
+    """Created by our client, used by Hive's."""
     with our_client(hive.uri) as ours, hive.database(unique("dependents")) as database:
         for name in ("t", "t2"):
             hive.client.createTable(hive.table(database, name, *KEYS))

@@ -1,4 +1,4 @@
-"""What HiveServer2, its compactor and its replication ask."""
+"""The calls of HiveServer2, its compactor and its replication."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.wire.builders import unique
 
 
 def hiveserver(hive: Hive, _: Path) -> None:
-    """Materialized views, reports of writes, compactions that end otherwise, plans that there are not."""
+    """Materialized views, reports of writes, compactions with other results, missing resource plans."""
     with hive.database(unique("hs")) as database:
         hive.client.createTable(hive.table(database, "t", ("ds", "string"), parameters=INSERT_ONLY))
         hive.client.add_partitions([hive.partition(database, "t", text) for text in "xyz"])

@@ -1,4 +1,4 @@
-"""List bucketing by Hive itself: it makes, fills, changes and reads such tables, and reads those of our library."""
+"""List bucketing by Hive itself: it creates, fills, changes and reads such tables, and reads those of our library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS = {
 
 
 def list_bucketing(hive: HiveSession, client: Any, database: str, folder: Path) -> None:
-    """In the session's database."""
+    """Runs in the session's database."""
     for key, value in SETTINGS.items():
         hive.set(key, value)
     _fill(hive, folder)
@@ -76,7 +76,7 @@ def _change(hive: HiveSession, client: Any, database: str) -> None:
         with hive.report.attempt("list bucketing", f"what is kept after {statement}"):
             assert skew() == expected
     if hive.version < "4":
-        # To the metastore it looks like any statement of Spark's, which must not make a table lose its skew.
+        # For the metastore it looks like any statement of Spark, which must not make a table lose its skew.
         hive.report.left_out.append("ALTER TABLE … NOT SKEWED: Hive 2.3 does not say that this is meant")
     else:
         hive.do("ALTER TABLE lb NOT SKEWED")

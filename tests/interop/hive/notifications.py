@@ -12,7 +12,7 @@ GROUP = "notifications"
 
 
 def notifications(hive: Hive, _: Path) -> None:
-    """What happens can be followed, without a gap."""
+    """Events can be read without a gap."""
     client = hive.client
     start = client.getCurrentNotificationEventId().getEventId()
     with hive.database(unique("log")) as database:

@@ -1,4 +1,4 @@
-"""What belongs to tables and databases: functions, column statistics, constraints."""
+"""Functions, column statistics, constraints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BITS = bytes(range(256))
 
 
 def functions(hive: Hive, _: Path) -> None:
-    """Made, found, changed, dropped."""
+    """Creates, finds, changes and drops functions."""
     group, client = "functions", hive.client
     with hive.database(unique("functions")) as database:
         with hive.attempt(group, "createFunction"):
@@ -51,7 +51,7 @@ def functions(hive: Hive, _: Path) -> None:
 
 
 def column_statistics(hive: Hive, _: Path) -> None:
-    """Of a table and of partitions; aggregated, merged, deleted."""
+    """Statistics of a table and of partitions: aggregated, merged, deleted."""
     group, client = "column statistics", hive.client
     engine = ["hive"] if hive.is_4 else []  # since Hive 4, each engine has its own
     with hive.database(unique("stats")) as database:
@@ -113,7 +113,7 @@ def _statistics(hive: Hive, database: str, partition: str | None, low: int, high
 
 
 def constraints(hive: Hive, _: Path) -> None:
-    """Of every kind: made with the table or later, read, dropped."""
+    """All kinds of constraints: created with the table or later, read, dropped."""
     group, client = "constraints", hive.client
     with hive.database(unique("constraints")) as database:
         names = {"catName": "hive", "table_db": database, "table_name": "child"}

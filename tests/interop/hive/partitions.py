@@ -21,7 +21,7 @@ FILTERS = {
 
 
 def partitions(hive: Hive, folder: Path) -> None:
-    """Of one table."""
+    """Creates the partitions of one table."""
     with hive.database(unique("parts")) as database:
         hive.client.createTable(hive.table(database, "t", *KEYS))
         _write(hive, database, folder)
@@ -34,7 +34,7 @@ def partitions(hive: Hive, folder: Path) -> None:
 
 
 def filters(hive: Hive, _: Path) -> None:
-    """Hive's own language, and expressions that only Hive can read."""
+    """Filters in Hive's own language, and expressions that only Hive can read."""
     group, client = "filters", hive.client
     with hive.database(unique("filters")) as database:
         client.createTable(hive.table(database, "t", *KEYS))

@@ -1,4 +1,4 @@
-"""Hive itself in a virtual machine: what HiveServer2 runs statements with, its jobs on Hadoop's local runner."""
+"""Hive itself in a virtual machine: the driver of HiveServer2, with its jobs on Hadoop's local runner."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from tests.interop.maven import UnavailableError, class_path
 from tests.interop.report import Report
 
 HADOOP = "org.apache.hadoop:hadoop-client"
-# Hive 3.1 does not start on Java newer than 8: it takes the system's class loader for one that jars can be added to.
+# Hive 3.1 does not start on Java newer than 8: it expects a system class loader to which jars can be added.
 VERSIONS = {
     "2.3.10": ("org.apache.hive:hive-exec:2.3.10", f"{HADOOP}:3.1.0"),
     "4.1.0": ("org.apache.hive:hive-exec:4.1.0", f"{HADOOP}:3.4.1", "org.apache.hadoop:hadoop-hdfs:3.4.1"),
 }
 UNWANTED = "slf4j-log4j12"  # two bridges call each other
 
-# What Hive's own start script opens, and Hadoop's.
+# The packages that the start scripts of Hive and Hadoop open.
 OPENED = ("java.io", "java.time", "java.util.regex", "sun.nio.ch")
 JAVA = tuple(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED)
 
 
 class HiveError(Exception):
-    """What Hive said of a statement that failed."""
+    """Hive's message for a failed statement."""
 
 
 @contextmanager
 def hive_session(version: str, server: Server, folder: Path, report: Report) -> Iterator[HiveSession]:
-    """That version of Hive on a metastore; where it cannot be had, the report says why and the test is skipped."""
+    """Starts that version of Hive on a metastore. If it cannot be downloaded, the report has the reason and the test is
+    skipped.
+    """
     try:
         found = class_path(*VERSIONS[version]).split(os.pathsep)
         jars = os.pathsep.join(jar for jar in found if UNWANTED not in jar)
@@ -53,11 +55,11 @@ class HiveSession:
     def __init__(self, gateway: Any, version: str, uri: str, warehouse: str, folder: Path, report: Report) -> None:
         self.report = report
         self.version = version
-        self._answers_errors = version < "4"  # later ones raise them
+        self._answers_errors = version < "4"  # later versions raise them
         self._jvm = jvm = gateway.jvm
         thread = jvm.java.lang.Thread.currentThread()
         none = gateway.new_array(jvm.java.net.URL, 0)
-        # Hive wants a class loader that jars can be added to.
+        # Hive needs a class loader to which jars can be added.
         thread.setContextClassLoader(jvm.java.net.URLClassLoader(none, thread.getContextClassLoader()))
         self._configuration = jvm.org.apache.hadoop.hive.conf.HiveConf()
         self._configuration.setClassLoader(thread.getContextClassLoader())
@@ -71,7 +73,7 @@ class HiveSession:
         self._configuration.set(key, value)
 
     def run(self, statement: str) -> list[str]:
-        """The rows, values between tabs. Raises HiveError."""
+        """Returns the rows, values separated by tabs. Raises HiveError."""
         driver = self._jvm.org.apache.hadoop.hive.ql.Driver(self._configuration)
         try:
             answer = driver.run(statement)
@@ -87,20 +89,20 @@ class HiveSession:
             driver.close()
 
     def do(self, *statements: str) -> None:
-        """Statements that must be carried out."""
+        """Runs statements that must succeed."""
         for statement in statements:
             with self.report.attempt("statements", statement):
                 self.run(statement)
 
     def ask(self, statement: str, *expected: str) -> None:
-        """The rows, in any order."""
+        """Expects these rows, in any order."""
         with self.report.attempt("queries", statement):
             rows = sorted(self.run(statement))
             if rows != sorted(expected):
                 raise AssertionError(f"{rows} instead of {list(expected)}")
 
     def refuse(self, statement: str, said: str) -> None:
-        """Must fail, and say this."""
+        """Expects an error with this text."""
         with self.report.attempt("refused", statement):
             try:
                 self.run(statement)
@@ -114,7 +116,7 @@ class HiveSession:
 def _settings(uri: str, warehouse: str, folder: Path) -> dict[str, str]:
     return {
         "hive.metastore.uris": uri,
-        "hive.metastore.warehouse.dir": warehouse,  # Hive 4 says where a database is to lie
+        "hive.metastore.warehouse.dir": warehouse,  # Hive 4 has a setting for the location of databases
         "hive.metastore.warehouse.external.dir": warehouse,
         "hive.metastore.client.capability.check": "false",
         "hive.exec.scratchdir": f"{folder}/scratch",

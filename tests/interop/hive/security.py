@@ -10,7 +10,7 @@ from tests.wire.builders import unique
 
 
 def roles(hive: Hive, _: Path) -> None:
-    """Made, granted, listed, revoked, dropped."""
+    """Creates, grants, lists, revokes and drops roles."""
     group, client, role = "roles", hive.client, unique("role")
     user = hive.api.PrincipalType.USER
     with hive.attempt(group, "create_role"):
@@ -36,7 +36,7 @@ def roles(hive: Hive, _: Path) -> None:
 
 
 def privileges(hive: Hive, _: Path) -> None:
-    """Of users on tables."""
+    """Privileges of users on tables."""
     group, client = "privileges", hive.client
     user = hive.api.PrincipalType.USER
     with hive.database(unique("privileges")) as database:
@@ -74,7 +74,7 @@ def privileges(hive: Hive, _: Path) -> None:
 
 
 def tokens(hive: Hive, _: Path) -> None:
-    """Of the store that servers share."""
+    """Tokens and keys of the store that servers share."""
     group, client, name = "tokens", hive.client, unique("token")
     with hive.attempt(group, "addToken, getToken, getAllTokenIdentifiers, removeToken"):
         equal(client.addToken(name, "secret"), True)
@@ -91,7 +91,7 @@ def tokens(hive: Hive, _: Path) -> None:
 
 
 def configuration(hive: Hive, _: Path) -> None:
-    """What clients ask of the server itself, and types by name."""
+    """Server settings, and types by name."""
     group, client, name = "configuration", hive.client, unique("Type")
     with hive.attempt(group, "setMetaConf, getMetaConf"):
         for key in ("metastore.try.direct.sql", "hive.metastore.try.direct.sql"):

@@ -1,4 +1,4 @@
-"""Hive's own statements on partitions, carried out by Hive: each finds what the one before it left."""
+"""Hive's own statements on partitions, executed by Hive: each depends on the one before it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOURS = tuple(f"ds=2024-01-0{day}/hr={hour}" for day in (1, 2) for hour in (1, 1
 
 
 def statements(hive: HiveSession, folder: Path) -> None:
-    """In a database of their own, which is dropped at the end."""
+    """Runs in a database of its own, which is dropped at the end."""
     database = unique("st")
     hive.do(f"CREATE DATABASE {database}", f"USE {database}")
     _drops(hive)
@@ -98,7 +98,7 @@ def _renames(hive: HiveSession) -> None:
 
 
 def _repairs(hive: HiveSession, folder: Path) -> None:
-    """MSCK finds directories that nobody told it of, and partitions without one."""
+    """MSCK finds unregistered directories, and partitions without one."""
     place = folder / "repaired"
     hive.do(f"CREATE EXTERNAL TABLE e (x INT) PARTITIONED BY (ds STRING) LOCATION 'file:{place}'")
     for day in ("1", "2"):
@@ -117,7 +117,7 @@ def _repairs(hive: HiveSession, folder: Path) -> None:
         hive.ask("SHOW PARTITIONS e", "ds=2", "ds=3")
         (place / "ds=4").mkdir()
         (place / "ds=5").mkdir()
-        # Hive wants to be told what it would take anyway.
+        # Hive needs the default explicitly.
         hive.set(
             "metastore.expression.proxy", "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore"
         )
@@ -129,7 +129,7 @@ def _repairs(hive: HiveSession, folder: Path) -> None:
 
 
 def _writes(hive: HiveSession, folder: Path) -> None:
-    """INSERT into partitions that the rows name, LOAD DATA, and reading with filters."""
+    """INSERT with dynamic partitions, LOAD DATA, and reading with filters."""
     hive.set("hive.exec.dynamic.partition.mode", "nonstrict")
     hive.do(
         "CREATE TABLE source (x INT, ds STRING, hr INT)", "CREATE TABLE w (x INT) PARTITIONED BY (ds STRING, hr INT)"
@@ -173,7 +173,7 @@ def _statistics(hive: HiveSession) -> None:
 
 
 def _materialized_views(hive: HiveSession) -> None:
-    """Without transactions Hive makes and lists them, and rebuilds them whole."""
+    """Without transactions Hive creates, lists and completely rebuilds them."""
     hive.do("CREATE MATERIALIZED VIEW mv DISABLE REWRITE STORED AS ORC AS SELECT ds, count(*) AS n FROM w GROUP BY ds")
     hive.ask("SELECT ds, n FROM mv", "a\t2")
     with hive.report.attempt("queries", "SHOW MATERIALIZED VIEWS"):
@@ -185,7 +185,7 @@ def _materialized_views(hive: HiveSession) -> None:
 
 
 def _indexes(hive: HiveSession, database: str) -> None:
-    """CREATE INDEX, filled by a query of Hive's own, dropped with its table (the last one with its database)."""
+    """CREATE INDEX, filled by a query of Hive, dropped with its table (the last one with its database)."""
     hive.do("CREATE TABLE found (x INT, y STRING) PARTITIONED BY (ds STRING)")
     hive.do("INSERT INTO found PARTITION (ds='1') SELECT 1, 'a'", "INSERT INTO found PARTITION (ds='2') SELECT 2, 'b'")
     compact = "CREATE INDEX {} ON TABLE found (x) AS 'COMPACT' WITH DEFERRED REBUILD"

@@ -11,7 +11,7 @@ GROUP = "tables"
 
 
 def tables(hive: Hive, folder: Path) -> None:
-    """Made, found in every way, changed, dropped."""
+    """Creates, finds in every way, changes and drops tables."""
     with hive.database(unique("tables")) as database:
         _create(hive, database, folder)
         _find(hive, database)

@@ -10,7 +10,7 @@ from tests.wire.builders import unique
 
 
 def locks(hive: Hive, _: Path) -> None:
-    """Two clients want the same table."""
+    """Two clients lock the same table."""
     group, client, database = "locks", hive.client, unique("locks")
     other = hive.connect()
     with hive.attempt(group, "lock"):
@@ -48,7 +48,7 @@ def _request(hive: Hive, database: str, kind: str, transaction: int | None = Non
 
 
 def transactions(hive: Hive, _: Path) -> None:
-    """Opened, listed, written with, ended."""
+    """Transactions: opened, listed, used by writes, ended."""
     with hive.database(unique("txns")) as database:
         hive.client.createTable(hive.table(database, "t", ("ds", "string"), parameters=INSERT_ONLY))
         hive.client.add_partition(hive.partition(database, "t", "x"))
@@ -107,7 +107,7 @@ def _write(hive: Hive, database: str) -> None:
         equal((found.getWriteIdHighWaterMark(), list(found.getInvalidWriteIds())), (3, [2, 3]))
         equal(found.getMinOpenWriteId(), 3)
     if hive.is_4:
-        with hive.attempt(group, "getValidWriteIds of one table"):  # Hive 3.1 forgets a field that it requires
+        with hive.attempt(group, "getValidWriteIds of one table"):  # Hive 3.1 does not set a field that it requires
             found = client.getValidWriteIds(name)
             equal([found.isWriteIdValid(each) for each in (1, 2, 3)], [True, False, False])
             equal(found.isWriteIdAborted(2), True)

@@ -1,1 +1,1 @@
-"""The library on file systems far away: Hadoop's own, and S3."""
+"""The library on remote file systems: Hadoop's own, and S3."""

@@ -1,4 +1,4 @@
-"""Hadoop's own file system in its mini cluster, and the metastore's way to it, its REST interface: without Java."""
+"""Hadoop's own file system in its mini cluster. The metastore uses its REST interface, without Java."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from tests.interop.java import java_home, running_jvm
 from tests.interop.maven import fetched
 
-# What fsspec calls hdfs wants Hadoop's native library; for the server's process, it is WebHDFS.
+# fsspec's `hdfs` needs Hadoop's native library; in the server's process, it is replaced by WebHDFS.
 SITE = """
 import fsspec
 from fsspec.implementations.webhdfs import WebHDFS
@@ -35,7 +35,7 @@ class Cluster(NamedTuple):
 
 @contextmanager
 def mini_cluster(version: str, folder: Path, user: str) -> Iterator[Cluster]:
-    """Raises UnavailableError. Its client is the one that PySpark brings, of the same version."""
+    """Starts a cluster of the version of PySpark's client. Raises UnavailableError."""
     jar = fetched(f"org.apache.hadoop:hadoop-client-minicluster:{version}", ".jar")
     spec = importlib.util.find_spec("pyspark")
     assert spec is not None

@@ -1,4 +1,4 @@
-"""Run by Spark with the jars of a file system: writes of every kind to a location there, and what is left of them."""
+"""A program for Spark with the jars of a file system: all kinds of writes to a location there, and their leftovers."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SETTINGS = {
 
 
 class Interruption(Exception):  # noqa: N818 - stands for any error
-    """What is thrown into a write."""
+    """The error that is raised in a write."""
 
 
 class Tables:
-    """A database at that location, and what is to be seen of its tables."""
+    """A database at that location, and functions that read its tables."""
 
     def __init__(self, spark: Session, location: str) -> None:
         self.spark = spark
@@ -49,7 +49,7 @@ class Tables:
         return sorted(row[0] for row in self.spark.sql(f"SELECT id FROM {name}").collect())
 
     def files(self, name: str) -> list[str]:
-        """All files of a table, relative to its directory."""
+        """Returns all files of a table, relative to its directory."""
         location = self.context.metastore.get_table("far", name).location or ""
         root = location.partition("/_versions/")[0]
         java: Any = self.spark._jvm
@@ -61,7 +61,7 @@ class Tables:
         return sorted(found)
 
     def unreferenced(self, name: str) -> list[str]:
-        """But for the file that warns other readers, in a partition's own directory."""
+        """Without the marker file for other readers in a partition's own directory."""
         read = {url.partition(f"/{name}/")[2] for url in self.spark.table(name).inputFiles()}
         locations = {
             part.location.partition(f"/{name}/")[2] for part in self.context.metastore.get_partitions("far", name)
@@ -135,7 +135,7 @@ def an_error_leaves_nothing(tables: Tables) -> None:
 
 
 def a_dead_writer_is_cleaned_up(tables: Tables) -> None:
-    """It dies between its last file and its publication: nothing of it is taken back, and its heart stops."""
+    """The writer dies between its last file and its publication: nothing is undone, and its heartbeat stops."""
     name = tables.make("dead")
     tables.spark.sql(f"INSERT INTO {name} VALUES (1, 7, 1)")
     tables.spark.conf.set("write.lease.seconds", "1")
@@ -191,7 +191,7 @@ def attempts(tables: Tables) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def main(uri: str, location: str, settings: str) -> None:
-    """Prints what was tried, as JSON."""
+    """Prints the attempts as JSON."""
     report = Report(location)
     spark = spark_client.session(uri, master="local[2]", conf={**SETTINGS, **json.loads(settings)})
     tables = Tables(spark, location)
