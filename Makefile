@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint docs bench bench-zipf crash audit image-steps spark-versions doors interop hive-tests generate clean
+.PHONY: help demo test quick lint docs bench bench-zipf crash audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -48,8 +48,8 @@ image-steps: $(READY)  ## Run the Dockerfile's steps without Docker and start it
 spark-versions: $(READY)  ## Run tests/spark on every supported Spark version: make spark-versions ARGS="--spark 3.5" (an hour or more)
 	@.venv/bin/python -m tests.spark.every_version $(ARGS)
 
-doors: $(READY)  ## Run 200 statements through every Spark server and compare the rows: make doors ARGS="--spark 4.1" (not part of the tests)
-	@.venv/bin/python -W ignore -m tests.spark.doors $(ARGS)
+spark-interfaces: $(READY)  ## Run 200 statements in a session, over Spark Connect and JDBC, and compare the rows: make spark-interfaces ARGS="--spark 4.1" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.spark.every_interface $(ARGS)
 
 interop: $(READY)  ## Run clients from Maven Central against a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop

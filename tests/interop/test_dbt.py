@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from metastore.client import MetastoreClient
-from tests.fixtures.doors import serving
 from tests.fixtures.server import Server
+from tests.fixtures.spark_servers import serving
 from tests.interop.maven import CACHE
 from tests.interop.report import Report
 from tests.wire.builders import unique
@@ -46,8 +46,8 @@ def test_dbt(metastore_server: Server, tmp_path: Path, new_report: Callable[[str
     dbt, schema, project = installed(), unique("dbt"), tmp_path / "project"
     shutil.copytree(PROJECT, project)
     (served := tmp_path / "served").mkdir()
-    with serving(metastore_server.uri, served) as doors, MetastoreClient(metastore_server.uri) as metastore:
-        port = doors.thrift.rpartition(":")[2]
+    with serving(metastore_server.uri, served) as servers, MetastoreClient(metastore_server.uri) as metastore:
+        port = servers.thrift.rpartition(":")[2]
         (project / "profiles.yml").write_text(PROFILE.format(port=port, schema=schema))
         for command in ("seed", "run", "run", "test"):
             arguments = ["--project-dir", str(project), "--profiles-dir", str(project), "--log-format-file", "json"]

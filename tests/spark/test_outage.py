@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.doors import SMALL, connect_settings
 from tests.fixtures.json_program import JsonProgram
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import running
+from tests.fixtures.spark_servers import SMALL, connect_settings
 from tests.fixtures.sparks import python_of_client
 
 ASKED = """
@@ -21,14 +21,14 @@ import json, sys
 import spark_client
 
 conf = {"spark.ui.enabled": False, **dict(pair.split("=") for pair in sys.argv[4:])}
-doors = spark_client.serve(
+servers = spark_client.serve(
     sys.argv[1], connect=int(sys.argv[2]), thrift=int(sys.argv[3]), master="local[1]", conf=conf
 )
-spark, java = doors.session, doors.session._jvm
+spark, java = servers.session, servers.session._jvm
 
 def jdbc(text):
     try:
-        address = f"{doors.thrift}/default"
+        address = f"{servers.thrift}/default"
         connection = java.org.apache.hive.jdbc.HiveDriver().connect(address, java.java.util.Properties())
         rows = connection.createStatement().executeQuery(text)
         found = [rows.getString(1) for _ in iter(rows.next, False)]

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 import spark_client
 from spark_client import Session
 from spark_client.errors import InvalidAddressError, SessionError
-from tests.fixtures.doors import connect_settings
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import Server
+from tests.fixtures.spark_servers import connect_settings
 from tests.fixtures.sparks import python_of_client
 
 ROOT = Path(__file__).parents[2]

@@ -1,9 +1,9 @@
-"""Tells the same statements by a classic session, with parameters, over Spark Connect and JDBC, and compares the rows.
+"""Runs the same statements in a classic session, with parameters, over Spark Connect and JDBC, and compares the rows.
 
-    python -m tests.spark.doors [--spark 3.5]
+    python -m tests.spark.every_interface [--spark 3.5]
 
-Then it counts writes: each must be done once, whatever is asked of its DataFrame, and over a line that is cut.
-What cannot be on a version is listed with its reason. Takes some minutes; the status is 1 where two doors differ.
+Then it counts writes: each must be done once, whatever action its DataFrame gets, also over connections that break.
+Features that a version lacks are listed. Takes some minutes. The status is 1 if two interfaces differ.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ import pyspark  # noqa: E402
 import spark_client  # noqa: E402
 from spark_client.jvm.versions import TESTED  # noqa: E402
 from tests.bench.servers import ours, postgres  # noqa: E402
-from tests.fixtures.doors import connect_settings  # noqa: E402
 from tests.fixtures.real_hive import free_port  # noqa: E402
+from tests.fixtures.spark_servers import connect_settings  # noqa: E402
 from tests.fixtures.sparks import python_of  # noqa: E402
 from tests.interop.maven import UnavailableError  # noqa: E402
-from tests.spark.doors import client  # noqa: E402
-from tests.spark.doors.cutting import cutting  # noqa: E402
-from tests.spark.doors.statements import statements  # noqa: E402
+from tests.spark.every_interface import client  # noqa: E402
+from tests.spark.every_interface.cutting import cutting  # noqa: E402
+from tests.spark.every_interface.statements import statements  # noqa: E402
 from tests.spark.since import is_there  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
@@ -44,7 +44,7 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.scripting.enabled": "true",
 }
-DOORS = ("classic", "parameters", "connect", "jdbc")
+INTERFACES = ("classic", "parameters", "connect", "jdbc")
 
 
 def main() -> int:
@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("--spark", choices=TESTED)
     wanted = parser.parse_args().spark
     if wanted and not pyspark.__version__.startswith(f"{wanted}."):
-        return subprocess.run([python_of(wanted), "-m", "tests.spark.doors"], check=False).returncode
+        return subprocess.run([python_of(wanted), "-m", "tests.spark.every_interface"], check=False).returncode
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -63,26 +63,26 @@ def main() -> int:
 def compare(uri: str, folder: Path) -> int:
     connect, thrift = free_port(), free_port()
     packages, missing = _connect()
-    doors = spark_client.serve(
+    servers = spark_client.serve(
         uri,
         connect=None if missing else connect,
         thrift=thrift,
         warehouse=str(folder / "warehouse"),
         conf={**SETTINGS, **packages},
     )
-    spark = doors.session
+    spark = servers.session
     spark.sparkContext.setLogLevel("OFF")
     every = statements()
     here = [statement for statement in every if is_there(statement.since[0])]
     told = [statement.told() for statement in here]
     marked = {statement.plain() for statement in here if statement.values and is_there(statement.marked_since[0])}
-    for door in DOORS:
-        spark.sql(f"CREATE DATABASE {door} LOCATION '{folder / door}'")
+    for interface in INTERFACES:
+        spark.sql(f"CREATE DATABASE {interface} LOCATION '{folder / interface}'")
     found: dict[str, list[Any]] = {}
-    for door in ("classic", "parameters"):
+    for interface in ("classic", "parameters"):
         session = spark.newSession()
-        session.sql(f"USE {door}")
-        found[door] = client.answers(session, told, parameters=marked if door == "parameters" else set())
+        session.sql(f"USE {interface}")
+        found[interface] = client.answers(session, told, parameters=marked if interface == "parameters" else set())
     counts = {"classic": client.counted(session, changes=True)}
     if not missing:
         with cutting(connect) as cut:
@@ -92,18 +92,18 @@ def compare(uri: str, folder: Path) -> int:
         found["connect"] = remote["answers"]
         counts |= {"connect": remote["counted"], "connect, cut": remote["retried"]}
     found["jdbc"], counts["jdbc"] = _jdbc(spark, thrift, told)
-    doors.stop()
+    servers.stop()
     left_out = Counter(
         missed for statement in every for missed in (statement.since, statement.marked_since) if not is_there(missed[0])
     )
     missing += [f"{what} came with Spark {version} ({n} statements)" for (version, what), n in left_out.items()]
     for line in missing:
-        _write(f"not here: {line}")
-    return _told(told, found, counts)
+        _write(f"not tested: {line}")
+    return _compared(told, found, counts)
 
 
 def _connect() -> tuple[dict[str, str], list[str]]:
-    """What Spark Connect needs; and why it cannot be here, where it cannot."""
+    """Returns the settings for Spark Connect, and the reason if it cannot be tested."""
     try:
         return dict(pair.split("=") for pair in connect_settings()), []
     except UnavailableError as error:
@@ -113,13 +113,13 @@ def _connect() -> tuple[dict[str, str], list[str]]:
 def _remote(address: str, given: dict[str, Any]) -> dict[str, Any]:
     made = [ROOT / "scripts/set-up-spark-client", pyspark.__version__]
     python = subprocess.run(made, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    command = [python, "-P", str(ROOT / "tests/spark/doors/client.py"), address, "connect"]
+    command = [python, "-P", str(ROOT / "tests/spark/every_interface/client.py"), address, "connect"]
     ran = subprocess.run(command, input=json.dumps(given), stdout=subprocess.PIPE, text=True, check=True)
     return dict(json.loads(ran.stdout.splitlines()[-1]))
 
 
 def _jdbc(spark: Any, port: int, told: list[dict[str, Any]]) -> tuple[list[Any], dict[str, int]]:
-    """By Hive's driver, in the driver's own JVM."""
+    """Runs the statements with Hive's JDBC driver, in Spark's JVM. Returns the answers and the counts of writes."""
     java = spark._jvm
     connection = java.org.apache.hive.jdbc.HiveDriver().connect(
         f"jdbc:hive2://127.0.0.1:{port}/jdbc", java.java.util.Properties()
@@ -160,23 +160,23 @@ def _closing(rows: Any) -> Iterator[Any]:
         rows.close()
 
 
-def _told(told: list[dict[str, Any]], found: dict[str, list[Any]], counts: dict[str, dict[str, int]]) -> int:
-    """Prints what differs; returns the status."""
+def _compared(told: list[dict[str, Any]], found: dict[str, list[Any]], counts: dict[str, dict[str, int]]) -> int:
+    """Prints the differences. Returns the status."""
     wrong = 0
     for number, statement in enumerate(told):
         expected = found["classic"][number]
-        others = {door: answers[number] for door, answers in found.items() if answers[number] != expected}
+        others = {interface: answers[number] for interface, answers in found.items() if answers[number] != expected}
         if others or isinstance(expected, str):
             wrong += 1
             _write(f"{statement['plain']}\n  classic: {expected}")
-            for door, answer in others.items():
-                _write(f"  {door}: {answer}")
-    for door, each in counts.items():
+            for interface, answer in others.items():
+                _write(f"  {interface}: {answer}")
+    for interface, each in counts.items():
         twice = {name: count for name, count in each.items() if count != 1}
         wrong += len(twice)
-        _write(f"{door}: {len(each)} writes, {f'not once: {twice}' if twice else 'each once'}")
+        _write(f"{interface}: {len(each)} writes, {f'not once: {twice}' if twice else 'each once'}")
     rows = sum(len(answer) for answer in found["classic"] if not isinstance(answer, str))
-    summary = f"{len(told)} statements with {rows} rows by {len(found)} doors; {wrong or 'none'} differ"
+    summary = f"{len(told)} statements with {rows} rows through {len(found)} interfaces; {wrong or 'none'} differ"
     _write(f"Spark {pyspark.__version__}: {summary}")
     return 1 if wrong else 0
 

@@ -1,4 +1,4 @@
-"""A line to a port of this machine that is cut again and again, wherever what is sent over it has come to."""
+"""A proxy to a local port that breaks its connections repeatedly, at any byte."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _carry(one: socket.socket, other: socket.socket) -> None:
 
 @contextmanager
 def cutting(port: int, every: float = 0.4) -> Iterator[int]:
-    """Gives another port, which leads to this one; connections are cut after so many seconds at most."""
+    """Yields a port that leads to this one. Connections break after this number of seconds at most."""
     line = _Line(port)
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=line.accept, args=(server,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""What a PySpark session is told, classic or of Spark Connect; it needs nothing but PySpark.
+"""Runs statements in a PySpark session, classic or of Spark Connect. Needs nothing but PySpark.
 
 python client.py sc://host:port DATABASE < statements.json     # {"statements": […], "cut": sc://host:port}; prints JSON
 """
@@ -29,7 +29,7 @@ WRITES = {
 
 
 def text(value: object) -> str | None:
-    """As JDBC writes it."""
+    """Returns the text as JDBC writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     return None if value is None else str(value)
@@ -41,7 +41,7 @@ def rows(found: Iterable[Iterable[Any]], columns: list[int] | None) -> list[list
 
 
 def answers(spark: Any, told: list[dict[str, Any]], parameters: Collection[str] = ()) -> list[Any]:
-    """Rows of each statement, or the first line of its error. `parameters`: those that are told with parameters."""
+    """Returns the rows of each statement, or its error's first line. `parameters`: texts to run with parameters."""
     seen: list[Any] = []
     for statement in told:
         try:
@@ -56,7 +56,7 @@ def answers(spark: Any, told: list[dict[str, Any]], parameters: Collection[str] 
 
 
 def counted(spark: Any, changes: bool) -> dict[str, int]:
-    """How often each write was done, of each kind and followed by each action. `changes`: UPDATE and MERGE, too."""
+    """Returns how often each write was done, by kind and the action after it. `changes`: UPDATE and MERGE, too."""
     for table in ("counted", "counted_2", "counted_once"):
         spark.sql(f"CREATE TABLE {table} (name STRING, n INT) STORED AS PARQUET").collect()
     kinds = [kind for kind in WRITES if changes or kind not in ("update", "merge")]
@@ -76,7 +76,7 @@ def totals(spark: Any) -> dict[str, int]:
 
 
 def retried(remote: str, database: str) -> dict[str, int]:
-    """How often each write was done over a line that is cut again and again."""
+    """Returns how often each write was done over connections that break repeatedly."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.remote(remote).create()

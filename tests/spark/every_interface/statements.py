@@ -1,4 +1,4 @@
-"""Some two hundred statements of all kinds, which must answer the same through every door."""
+"""Some two hundred statements of all kinds, which must give the same answer through every interface."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ CONDITIONS = (
 
 @dataclass(frozen=True)
 class Statement:
-    """A text with {markers} of its values. `columns`: of the rows those that are the same each time; None: all.
+    """A text with {markers} of its values. `columns`: the columns of the answer that do not change; None: all.
 
-    `since`: a version of Spark, and what came with it; `marked_since`: the same of its values as parameters.
+    `since`: the first version of Spark that has it, and the feature; `marked_since`: the same for parameters.
     """
 
     text: str
@@ -35,11 +35,11 @@ class Statement:
     marked_since: tuple[str, str] = ("3.5", "")
 
     def plain(self) -> str:
-        """The text with its values as constants."""
+        """Returns the text with its values as constants."""
         return self.text.format(**{name: _literal(value) for name, value in self.values.items()})
 
     def told(self) -> dict[str, Any]:
-        """For a door in another process: both forms."""
+        """Returns both forms, for another process."""
         markers = self.text.format(**{name: f":{name}" for name in self.values})
         return {**asdict(self), "text": markers, "plain": self.plain()}
 
@@ -49,7 +49,7 @@ def _literal(value: object) -> str:
 
 
 def statements() -> list[Statement]:
-    """All of them, in their order."""
+    """Returns all of them, in order."""
     return [
         *_skewed("parquet"),
         *_skewed("orc"),

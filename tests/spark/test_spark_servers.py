@@ -24,8 +24,8 @@ from metastore.client.structs import Rename
 from spark_client.errors import SessionError
 from spark_client.jvm.servers import start_connect, start_thrift
 from spark_client.serve import serve
-from tests.fixtures.doors import IS_SPARK_4, Servers, connect_settings, serving
 from tests.fixtures.server import Server
+from tests.fixtures.spark_servers import IS_SPARK_4, Servers, connect_settings, serving
 from tests.fixtures.sparks import python_of_client
 from tests.spark.since import since
 from tests.wire.builders import unique
@@ -35,13 +35,13 @@ PROMPT = re.compile(r"^(?:0: \S+> )+")
 
 
 @pytest.fixture(scope="module")
-def doors(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with serving(metastore_server.uri, tmp_path_factory.mktemp("doors")) as served:
+def servers(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with serving(metastore_server.uri, tmp_path_factory.mktemp("servers")) as served:
         yield served
 
 
-def test_it_says_where_it_serves(doors: Servers, metastore_server: Server) -> None:
-    assert doors.line == f"spark is ready on {doors.connect}, {doors.thrift}, metastore {metastore_server.uri}\n"
+def test_its_first_line_has_the_addresses(servers: Servers, metastore_server: Server) -> None:
+    assert servers.line == f"spark is ready on {servers.connect}, {servers.thrift}, metastore {metastore_server.uri}\n"
 
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -67,8 +67,8 @@ def test_spark_connect_asks_for_the_token(metastore_server: Server, tmp_path: Pa
     token = tmp_path / "token"
     token.touch(mode=0o600)
     token.write_text(TOKEN + "\n")
-    with serving(metastore_server.uri, tmp_path, options=["--connect-token-file", str(token)]) as doors:
-        address = doors.connect.replace("127.0.0.1", "localhost")
+    with serving(metastore_server.uri, tmp_path, options=["--connect-token-file", str(token)]) as servers:
+        address = servers.connect.replace("127.0.0.1", "localhost")
         environment = {**os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
 
         def answer(remote: str) -> str:
@@ -82,26 +82,26 @@ def test_spark_connect_asks_for_the_token(metastore_server: Server, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_spark_has_a_secret_and_does_not_impersonate(doors: Servers) -> None:
-    rows, said = beeline(doors, "SET spark.authenticate", "SET hive.server2.enable.doAs")
+def test_spark_has_a_secret_and_does_not_impersonate(servers: Servers) -> None:
+    rows, said = beeline(servers, "SET spark.authenticate", "SET hive.server2.enable.doAs")
     assert rows == [["spark.authenticate", "true"], ["hive.server2.enable.doAs", "false"]], said
 
 
-def test_nobody_comes_in_from_another_machine(doors: Servers) -> None:
-    every = psutil.Process(doors.process.pid).children(recursive=True)
+def test_it_listens_on_loopback_only(servers: Servers) -> None:
+    every = psutil.Process(servers.process.pid).children(recursive=True)
     open_ = {
         each.laddr.port: each.laddr.ip for process in every for each in process.net_connections() if not each.raddr
     }
-    ports = {int(address.rpartition(":")[2]) for address in (doors.connect, doors.thrift)}
+    ports = {int(address.rpartition(":")[2]) for address in (servers.connect, servers.thrift)}
     assert ports < open_.keys()  # RPC and block manager listen, too
     assert {address.removeprefix("::ffff:") for address in open_.values()} == {"127.0.0.1"}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_client_of_spark_connect(doors: Servers, tmp_path: Path) -> None:
+def test_a_client_of_spark_connect(servers: Servers, tmp_path: Path) -> None:
     table, script = unique("connect"), ROOT / "tests/spark/connect_client.py"
-    command = [python_of_client(), "-P", str(script), doors.connect, table]
+    command = [python_of_client(), "-P", str(script), servers.connect, table]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     seen = json.loads(ran.stdout.splitlines()[-1])
@@ -128,11 +128,11 @@ def test_without_a_driver_the_import_says_what_can_be_done() -> None:
     assert re.match(r"ImportError: spark_client needs PySpark .*`metastore spark serve", ran.stderr.splitlines()[-1])
 
 
-def beeline(doors: Servers, *statements: str) -> tuple[list[list[str]], str]:
+def beeline(servers: Servers, *statements: str) -> tuple[list[list[str]], str]:
     """Rows of all statements, without their heads, and what it said."""
     jars = Path(pyspark.__file__).parent / "jars" / "*"
     java = str(Path(os.environ["JAVA_HOME"]) / "bin/java") if "JAVA_HOME" in os.environ else "java"
-    command = [java, "-cp", str(jars), "org.apache.hive.beeline.BeeLine", "-u", doors.thrift, "--outputformat=tsv2"]
+    command = [java, "-cp", str(jars), "org.apache.hive.beeline.BeeLine", "-u", servers.thrift, "--outputformat=tsv2"]
     command += [
         "--showHeader=false",
         "--silent=true",
@@ -145,10 +145,10 @@ def beeline(doors: Servers, *statements: str) -> tuple[list[list[str]], str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_client_of_jdbc(doors: Servers) -> None:
+def test_a_client_of_jdbc(servers: Servers) -> None:
     table = unique("jdbc")
     rows, said = beeline(
-        doors,
+        servers,
         f"CREATE TABLE {table} (id INT, x STRING) SKEWED BY (x) ON ('a') STORED AS DIRECTORIES STORED AS ORC",
         f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')",
         f"INSERT INTO {table} VALUES (3, 'a')",
@@ -157,7 +157,7 @@ def test_a_client_of_jdbc(doors: Servers) -> None:
     )
     assert rows[:2] == [["1"], ["3"]], said
     assert ["", "x=a", "2", "1"] in [[*row[:3], row[4]] for row in rows[2:]], rows
-    _, said = beeline(doors, f"ALTER TABLE {table} SKEWED BY (nowhere) ON (1)")
+    _, said = beeline(servers, f"ALTER TABLE {table} SKEWED BY (nowhere) ON (1)")
     assert "[Error 10203]: Invalid skewed column name: nowhere" in said
 
 
@@ -178,11 +178,13 @@ spark.stop()
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_conflict_has_its_condition_and_sqlstate(doors: Servers, metastore: MetastoreClient, tmp_path: Path) -> None:
+def test_a_conflict_has_its_condition_and_sqlstate(
+    servers: Servers, metastore: MetastoreClient, tmp_path: Path
+) -> None:
     """Another write has registered that it renames the partition's directory, and is still open."""
     name = unique("conflict")
     beeline(
-        doors,
+        servers,
         f"CREATE TABLE {name} (id INT) PARTITIONED BY (ds INT) TBLPROPERTIES ('write.mode' = 'in-place')",
         f"INSERT INTO {name} VALUES (1, 1)",
     )
@@ -190,12 +192,12 @@ def test_a_conflict_has_its_condition_and_sqlstate(doors: Servers, metastore: Me
     lease, place = metastore.begin_write("default", name, 600), str(partition.location)
     metastore.renew_write(lease.query_id, renames=[Rename(place, f"{place}_{lease.query_id}")])
     statement = f"INSERT OVERWRITE TABLE {name} PARTITION (ds = 1) SELECT 2"
-    _, said = beeline(doors, statement)
+    _, said = beeline(servers, statement)
     assert "[WRITE_CONFLICT]" in said
     assert "state=40001" in said
     script = tmp_path / "conflict.py"
     script.write_text(CONFLICT)
-    command = [python_of_client(), "-P", str(script), doors.connect, statement]
+    command = [python_of_client(), "-P", str(script), servers.connect, statement]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     assert ran.stdout.startswith("WRITE_CONFLICT "), ran.stdout
@@ -262,9 +264,9 @@ module = import_module("spark_client.serve")
 module._check_free = lambda host, port: None
 uri, connect, thrift, *conf = sys.argv[1:]
 settings = {"spark.ui.enabled": False, **dict(pair.split("=") for pair in conf)}
-for doors in ({"connect": int(connect)}, {"thrift": int(thrift)}):
+for servers in ({"connect": int(connect)}, {"thrift": int(thrift)}):
     try:
-        module.serve(uri, **doors, master="local[1]", conf=settings)
+        module.serve(uri, **servers, master="local[1]", conf=settings)
     except SessionError as error:
         print(error)
 """
@@ -272,9 +274,9 @@ for doors in ({"connect": int(connect)}, {"thrift": int(thrift)}):
 
 @pytest.mark.slow
 def test_of_two_that_serve_on_one_port_the_second_is_told_in_one_line(
-    doors: Servers, metastore_server: Server, tmp_path: Path
+    servers: Servers, metastore_server: Server, tmp_path: Path
 ) -> None:
-    ports = [address.rpartition(":")[2] for address in (doors.connect, doors.thrift)]
+    ports = [address.rpartition(":")[2] for address in (servers.connect, servers.thrift)]
     command = [sys.executable, "-W", "ignore", "-c", SECOND, metastore_server.uri, *ports, *connect_settings()]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]

@@ -1,1 +1,0 @@
-"""The same statements through every door: a script, not part of the tests."""
