@@ -1,6 +1,4 @@
-"""Dependent tables in plain `spark.sql`: the scenarios of the proposal line by line, other statements, and
-rejections.
-"""
+"""Dependent tables in plain `spark.sql`: the proposal's scenarios line by line, other statements, and rejections."""
 
 from __future__ import annotations
 
