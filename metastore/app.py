@@ -250,7 +250,7 @@ class Application:
             timer.stop()
         if self._audit:
             with suppress(UnavailableError):
-                self._audit.write_waiting()
+                self._audit.close()
         if self._server:
             self._server.leave()
         if self._spans:

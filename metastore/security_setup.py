@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metastore.domain.privileges import Admins
+from metastore.errors import ConfigurationError
+from metastore.monitoring.audit_stream import audit_handlers
 from metastore.security.authenticator import make_authenticator
 from metastore.security.digest_md5 import secret_of
 from metastore.security.groups import Groups
+from metastore.security.policy_engine import PolicyEngine
 from metastore.security.proxy_users import ProxyUsers
 from metastore.security.token_key import read_token_key
 from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.policy import PolicyAuthorization
 from metastore.services.entry.audit import AuditService
 from metastore.services.entry.callers import CallerService
 from metastore.services.entry.delegation import DelegationService
@@ -50,12 +54,29 @@ class Security:
             self.audit.login_failed if self.audit else lambda *_: None,
             FailedLoginService(store),
         )
-        self.rights = (
-            Authorization(store, Admins.parsed(settings.admins), roots) if settings.authorization != "off" else None
-        )
+        self.rights = _authorization(settings, store, roots)
 
 
 def _audit(settings: Settings, store: Store) -> AuditService | None:
     if settings.audit == "off":
+        if settings.audit_stream:
+            raise ConfigurationError("audit_stream needs audit=log or audit=table")
         return None
-    return AuditService(store, settings.audit_retention if settings.audit == "table" else 0.0)
+    handlers = audit_handlers(settings.audit_stream)
+    return AuditService(store, settings.audit_retention if settings.audit == "table" else 0.0, handlers)
+
+
+def _authorization(settings: Settings, store: Store, roots: Roots) -> Authorization | None:
+    admins = Admins.parsed(settings.admins)
+    match settings.authorization:
+        case "grants":
+            return Authorization(store, admins, roots)
+        case "opa":
+            engine = PolicyEngine(
+                settings.opa_url,
+                cache_seconds=settings.opa_cache,
+                timeout=settings.opa_timeout,
+                authorities=settings.opa_ca,
+            )
+            return PolicyAuthorization(store, admins, roots, engine)
+    return None

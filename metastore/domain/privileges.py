@@ -107,6 +107,8 @@ class CallerGrants:
         locations: locations below which the caller may register tables; `ANY_LOCATION` contains all.
         administered: roles that the caller may grant.
         version: number of the stored state. It increases with every change.
+        by_policy: a policy engine decides. `Securable.granted` then holds all rights on the object, and neither
+            ownership nor the privileges on objects above it count.
     """
 
     user: str | None
@@ -119,6 +121,7 @@ class CallerGrants:
     locations: frozenset[str] = frozenset()
     administered: frozenset[str] = frozenset()
     version: int = -1
+    by_policy: bool = False
 
     @property
     def grantees(self) -> list[str]:
@@ -180,12 +183,16 @@ def grantable(privileges: Iterable[str]) -> frozenset[str]:
 
 def owns_database(grants: CallerGrants, securable: Securable) -> bool:
     """Returns whether the caller owns the database. A database of the role `public` has no owner (see `rights`)."""
+    if grants.by_policy:
+        return securable.table_id is None and Right.OWNERSHIP in securable.granted
     is_everybodys = securable.database_owner_kind == PrincipalKind.ROLE and securable.database_owner == PUBLIC
     return not is_everybodys and grants.is_principal(securable.database_owner_kind, securable.database_owner)
 
 
 def owns(grants: CallerGrants, securable: Securable) -> bool:
     """Returns whether the caller owns the object or its database."""
+    if grants.by_policy:
+        return Right.OWNERSHIP in securable.granted
     if securable.table_id is not None and grants.is_principal(securable.owner_kind, securable.owner):
         return True
     return owns_database(grants, securable)
@@ -209,6 +216,8 @@ def rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     """Returns the rights of the caller on the object. Without rights, the object is hidden (see `sees`)."""
     if grants.is_admin or owns(grants, securable):
         return _OWNED
+    if grants.by_policy:
+        return _OWNED if Right.OWNERSHIP in securable.granted else expanded(securable.granted)
     held = expanded(stored_privileges(grants, securable))
     if (
         securable.table_id is None
@@ -226,8 +235,9 @@ def sees(grants: CallerGrants, securable: Securable) -> bool:
 
 def sees_all_of(grants: CallerGrants, database: Securable) -> bool:
     """Returns whether the caller sees all tables of a database, including future ones."""
-    held = inherited(stored_privileges(grants, database))
-    return grants.is_admin or owns_database(grants, database) or bool(held)
+    if grants.is_admin or owns_database(grants, database):
+        return True
+    return not grants.by_policy and bool(inherited(stored_privileges(grants, database)))
 
 
 def may_grant(grants: CallerGrants, securable: Securable | None, privileges: Iterable[str]) -> bool:
@@ -237,6 +247,8 @@ def may_grant(grants: CallerGrants, securable: Securable | None, privileges: Ite
     """
     if grants.is_admin:
         return True
+    if grants.by_policy:
+        return False
     wanted = expanded(privilege.upper() for privilege in privileges)
     return securable is not None and (
         owns(grants, securable) or wanted <= grantable(stored_privileges(grants, securable))

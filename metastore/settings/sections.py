@@ -172,9 +172,15 @@ class Authorization(Section):
     authorization: str = text(
         "off",
         "off: every client may do everything. grants: clients have only the privileges that they were "
-        "granted. Other objects are hidden.",
-        choices=("off", "grants"),
+        "granted. opa: a policy engine decides. Other objects are hidden.",
+        choices=("off", "grants", "opa"),
     )
+    opa_url: str = text(
+        "", "URL of the rule that decides, for authorization=opa: http://127.0.0.1:8181/v1/data/metastore/rights"
+    )
+    opa_ca: Path | None = path("PEM file of the CA certificates that sign the policy engine's certificate.")
+    opa_timeout: float = duration(2.0, "Maximum time for the policy engine to answer. Then the call is rejected.")
+    opa_cache: float = duration(5.0, "Time for which decisions of the policy engine are remembered.", low=0)
     admins: str = text(
         "",
         "Users with the role admin, separated by commas. Groups are prefixed with @. Unset: no administrators.",
@@ -186,6 +192,12 @@ class Authorization(Section):
         "Audit trail of changes and denials: off, log (one log line each), or table (log lines and rows in the "
         "database).",
         choices=("off", "log", "table"),
+    )
+    audit_stream: str = text(
+        "",
+        "Where audit lines are sent as JSON, separated by blanks: file:/path?max_size=100MiB&backups=10 "
+        "syslog://host:514 otlp:http://host:4318/v1/logs. Unset: only to the log.",
+        separator=" ",
     )
 
 

@@ -4,8 +4,9 @@ transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Requirement
@@ -16,6 +17,7 @@ from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import GrantsCache, unsettled
 from metastore.services.authorization.permission import Permission
 from metastore.services.rules.lookup import missing_table
+from metastore.storage.queries.visibility import seeing
 from metastore.storage.repositories.access import ReadTable
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
@@ -36,7 +38,29 @@ class Authorization:
     def grants(self) -> CallerGrants:
         """Returns the caller's grants."""
         with self._store.read() as work:
-            return self._cache.current(work)
+            return self.current(work)
+
+    def current(self, work: UnitOfWork) -> CallerGrants:
+        """Returns the caller's grants, in this unit of work."""
+        return self._cache.current(work)
+
+    def cached(self, work: UnitOfWork) -> CallerGrants:
+        """Returns the caller's grants, which may be out of date."""
+        return self._cache.cached(work).grants
+
+    def for_call(self, grants: CallerGrants, _requirements: Iterable[Requirement]) -> CallerGrants:
+        """Returns the grants with which the requirements of a call are checked."""
+        return grants
+
+    def find(
+        self, work: UnitOfWork, grants: CallerGrants, names: Sequence[TableName | DatabaseName]
+    ) -> list[Securable | None]:
+        """Looks up objects with the caller's rights on them, in order. None: the database does not exist."""
+        return work.access.find(names, grants)
+
+    def search_parameters(self) -> Mapping[str, Any]:
+        """Returns the parameters of the conditions that make a search show only visible objects."""
+        return seeing(self.grants(), tables=True)
 
     def check(self, requirements: Iterable[Requirement]) -> CallerGrants:
         """Returns the caller's grants if they meet the requirements.
@@ -44,8 +68,10 @@ class Authorization:
         Raises PermissionDeniedError if they do not, NotFoundError for an object that does not exist or is hidden.
         """
         with self._store.read() as work:
-            grants = self._cache.current(work)
-            Permission(work, grants, self._roots).check(list(requirements))
+            required = list(requirements)
+            grants = self.for_call(self.current(work), required)
+            find = partial(self.find, work, grants)
+            Permission(work, grants, self._roots, find).check(required)
         return grants
 
     def read_table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
@@ -65,7 +91,8 @@ class Authorization:
                     decision = cached.decide(read.securable, granted)
                 if not decision.is_visible:
                     raise HiddenError(str(missing_table(name)))
-                return read.encoded if decision.is_owned else _without_secrets(read.encoded)
+                encoded = work.access.encoded(read)
+                return encoded if decision.is_owned else without_secrets(encoded)
             cached = self._cache.reloaded(work)
         raise unsettled()
 
@@ -95,14 +122,14 @@ class Authorization:
         """
         unique = set(names)
         with self._store.read() as work:
-            grants = self._cache.current(work)
+            grants = self.current(work)
             return unique if grants.sees_everything else set(work.access.seen_tables(unique, grants))
 
     def creation_times(self, names: Iterable[TableName]) -> dict[TableName, int]:
         """Returns the tables that the caller may see, with their creation times in seconds since 1970."""
         unique = set(names)
         with self._store.read() as work:
-            return work.access.seen_tables(unique, self._cache.current(work))
+            return work.access.seen_tables(unique, self.current(work))
 
     def fully_visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns the databases in which the caller may see every table, dropped tables included."""
@@ -113,14 +140,14 @@ class Authorization:
         """Returns the databases that the caller may see."""
         unique = set(names)
         with self._store.read() as work:
-            grants = self._cache.current(work)
+            grants = self.current(work)
             return unique if grants.sees_everything else work.access.seen_databases(unique, grants)
 
     def visible_catalogs(self, names: Iterable[str]) -> set[str]:
         """Returns the catalogs in which the caller may see an object."""
         unique = set(names)
         with self._store.read() as work:
-            grants = self._cache.current(work)
+            grants = self.current(work)
             if grants.sees_everything:
                 return unique
             return unique & (work.access.seen_catalogs(grants) | grants.catalogs.keys())
@@ -145,12 +172,12 @@ class Authorization:
         """Returns the caller's grants, and the objects that exist."""
         unique = list(dict.fromkeys(names))
         with self._store.read() as work:
-            grants = self._cache.current(work)
-            securables = work.access.find(unique, grants)
+            grants = self.current(work)
+            securables = self.find(work, grants, unique)
         return grants, {name: securable for name, securable in zip(unique, securables, strict=True) if securable}
 
 
-def _without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:
+def without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:
     """Returns a table without the values of secrets, as others than its owner see it."""
     if not may_hold_secrets(encoded.data):
         return encoded

@@ -40,7 +40,7 @@ def examine(store: Store, rights: Authorization | None, name: TableName) -> Exam
             table_id, encoded, grants, held = stored.ref.id, stored.encoded, None, frozenset(map(str, Right))
         else:
             read, grants, held = rights.read_table_with_rights(work, name)
-            encoded, table_id = read.encoded, read.securable.table_id or 0
+            encoded, table_id = work.access.encoded(read), read.securable.table_id or 0
     table = encoded.decode()
     redact(table)
     return ExaminedTable(table_id, table, grants, held)

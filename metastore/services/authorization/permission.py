@@ -54,13 +54,16 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 
 _Name: TypeAlias = TableName | DatabaseName
+Find: TypeAlias = Callable[[Sequence[_Name]], list[Securable | None]]
 _NO_TABLE: Final = TableName("", "", "")
 
 
 class Permission:
     """Checks the requirements of one call in order. One statement looks up all objects that they name."""
 
-    def __init__(self, work: UnitOfWork, grants: CallerGrants, roots: Roots) -> None:
+    def __init__(self, work: UnitOfWork, grants: CallerGrants, roots: Roots, find: Find) -> None:
+        """`find`: looks up objects, with the caller's rights on them."""
+        self._find = find
         self._work = work
         self._grants = grants
         self._roots = roots
@@ -78,7 +81,7 @@ class Permission:
         new = [name for name in dict.fromkeys(names) if name not in self._securables]
         if not new:
             return
-        self._securables |= zip(new, self._work.access.find(new, self._grants), strict=True)
+        self._securables |= zip(new, self._find(new), strict=True)
 
     def _is_visible(self, name: TableName) -> bool:
         table = self._securables[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from threading import Lock
 from typing import Final
@@ -21,9 +22,13 @@ _MAX_NAME: Final = 200  # characters
 
 
 class AuditService:
-    """`keep`: seconds that lines stay in the table after they were logged; 0: they are deleted at once."""
+    """Rules of the audit trail."""
 
-    def __init__(self, store: Store, keep: float) -> None:
+    def __init__(self, store: Store, keep: float, streams: Sequence[logging.Handler] = ()) -> None:
+        """`keep`: seconds that lines stay in the table after they were logged; 0: they are deleted at once. `streams`:
+        get each line, in addition to the log.
+        """
+        self._streams = streams
         self._store = store
         self._keep = keep
         self._waiting: deque[AuditNote] = deque()
@@ -68,13 +73,29 @@ class AuditService:
             with self._store.transaction(audited=False) as work:
                 lines = work.audit.untold(_BATCH) if work.try_lock_job("audit") else []
                 for line in lines:
-                    log.info("%s", _Line(_fields(line)))
+                    self._log(line)
                 if lines:
                     work.audit.tell([line.number for line in lines], keep=self._keep > 0)
                 elif self._keep > 0:
                     work.audit.delete_older(self._keep)
             if len(lines) < _BATCH:
                 return
+
+    def _log(self, line: AuditLine) -> None:
+        text = _Line(_fields(line))
+        log.info("%s", text)
+        if self._streams:
+            record = log.makeRecord(log.name, logging.INFO, "", 0, "%s", (text,), None)
+            for stream in self._streams:
+                stream.handle(record)
+
+    def close(self) -> None:
+        """Writes the lines that wait, and closes the streams. Raises UnavailableError."""
+        try:
+            self.write_waiting()
+        finally:
+            for stream in self._streams:
+                stream.close()
 
 
 class _Line(CallLine):

@@ -112,9 +112,13 @@ _VISIBLE_CATALOGS = text(f"""
 
 
 class ReadTable(NamedTuple):
-    """A table and what authorization needs of it, from one snapshot. `version`: of the privileges."""
+    """A table and what authorization needs of it, from one snapshot. `version`: of the privileges.
 
-    encoded: EncodedStruct[Table]
+    The table is completed by `Access.encoded`, after the decision: that may take a statement more.
+    """
+
+    head: bytes
+    descriptor_id: int
     securable: Securable
     version: int
 
@@ -273,8 +277,12 @@ class Access:
         if not rows:
             return None
         descriptor_id, encoded, *securable, version = rows[0]
-        tail = self._descriptors.tails([descriptor_id])[descriptor_id]
-        return ReadTable(whole_table(OpenHead(bytes(encoded)), tail), Securable(*securable), version)
+        return ReadTable(bytes(encoded), descriptor_id, Securable(*securable), version)
+
+    def encoded(self, read: ReadTable) -> EncodedStruct[Table]:
+        """Returns the whole table."""
+        tail = self._descriptors.tails([read.descriptor_id])[read.descriptor_id]
+        return whole_table(OpenHead(read.head), tail)
 
     def granted(self, table_id: int | None, grants: CallerGrants) -> list[str]:
         """Returns the privileges on the table itself; with a trailing "+" if they include the grant option."""

@@ -6,7 +6,7 @@ Times would tell a stranger what exists, even if the answers do not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,12 @@ UNKNOWN = 10**9
 class Client:
     """Calls methods of an application in this process, as a user."""
 
-    def __init__(self, application: Application, user: str) -> None:
-        self._application, self._user = application, user
+    def __init__(self, application: Application, user: str, groups: Sequence[str] = ()) -> None:
+        self._application, self._user, self._groups = application, user, list(groups)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
-            token = caller.set(Caller("10.0.0.1:5", self._user))
+            token = caller.set(Caller("10.0.0.1:5", self._user, self._groups))
             try:
                 return called(self._application, name, *arguments)
             finally:

@@ -1,0 +1,149 @@
+"""Authorization by a policy engine: it decides about rights on objects, instead of the privileges in the database.
+
+Everything else is as with grants: administrators, owners of new objects, locations, locks, writes, hidden objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.permissions import RequiredPrivilege, Requirement
+from metastore.domain.privileges import (
+    Admins,
+    CallerGrants,
+    CatalogName,
+    Right,
+    Securable,
+    WholeMetastore,
+    rights,
+    sees,
+)
+from metastore.encoding.binary import EncodedStruct
+from metastore.errors import HiddenError
+from metastore.security.policy_engine import PolicyEngine, Resource
+from metastore.services.authorization.authorization import Authorization, without_secrets
+from metastore.services.rules.lookup import missing_table
+from metastore.storage.queries.visibility import seeing
+from metastore.storage.repositories.access import ReadTable
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.warehouse.roots import Roots
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+_EVERYTHING: Final = CallerGrants(None, is_admin=True)
+_NOTHING: Final = CallerGrants(None, roles=frozenset())
+
+
+class PolicyAuthorization(Authorization):
+    """Decides with a policy engine. Methods raise UnavailableError if it does not answer: the call is rejected.
+
+    Objects that do not exist are asked about, too, so that a call about a hidden object costs the same.
+    """
+
+    def __init__(self, store: Store, admins: Admins, roots: Roots, engine: PolicyEngine) -> None:
+        super().__init__(store, admins, roots)
+        self._engine = engine
+
+    def current(self, work: UnitOfWork) -> CallerGrants:
+        """Returns the caller without stored privileges, except those on locations."""
+        grants = super().current(work)
+        if grants.is_admin:
+            return grants
+        return CallerGrants(
+            grants.user, grants.groups, by_policy=True, locations=grants.locations, version=grants.version
+        )
+
+    def for_call(self, grants: CallerGrants, requirements: Iterable[Requirement]) -> CallerGrants:
+        """Adds the rights on the catalogs and on everything that the requirements are about."""
+        if grants.is_admin:
+            return grants
+        wanted = [each.securable for each in requirements if isinstance(each, RequiredPrivilege)]
+        above = [name for name in wanted if isinstance(name, CatalogName | WholeMetastore)]
+        if not above:
+            return grants
+        held = dict(zip(above, self._rights(grants, map(_resource_above, above)), strict=True))
+        catalogs = {name.name: granted for name, granted in held.items() if isinstance(name, CatalogName)}
+        everywhere = next((granted for name, granted in held.items() if isinstance(name, WholeMetastore)), frozenset())
+        return replace(grants, catalogs=catalogs, everywhere=everywhere)
+
+    def find(
+        self, work: UnitOfWork, grants: CallerGrants, names: Sequence[TableName | DatabaseName]
+    ) -> list[Securable | None]:
+        """As Authorization; `granted` holds the rights that the engine returns."""
+        found = super().find(work, grants, names)
+        if grants.is_admin or not names:
+            return found
+        resources = [_resource(name, securable) for name, securable in zip(names, found, strict=True)]
+        return [
+            securable and securable._replace(granted=tuple(sorted(held)), within=False)
+            for securable, held in zip(found, self._rights(grants, resources), strict=True)
+        ]
+
+    def read_table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
+        """As Authorization, in one statement."""
+        read, _, held = self.read_table_with_rights(work, name)
+        encoded = work.access.encoded(read)
+        return encoded if Right.OWNERSHIP in held else without_secrets(encoded)
+
+    def read_table_with_rights(
+        self, work: UnitOfWork, name: TableName
+    ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
+        """As Authorization, in one statement."""
+        grants = self.cached(work)
+        read = work.access.read_table(name)
+        if not grants.is_admin:
+            grants = CallerGrants(grants.user, grants.groups, by_policy=True)
+            (granted,) = self._rights(grants, [_resource(name, read.securable if read else None)])
+        if read is None:
+            raise missing_table(name)
+        securable = read.securable if grants.is_admin else read.securable._replace(granted=granted, within=False)
+        held = rights(grants, securable)
+        if not held:
+            raise HiddenError(str(missing_table(name)))
+        return read, grants, held
+
+    def visible_tables(self, names: Iterable[TableName]) -> set[TableName]:
+        grants, securables = self._looked_up(names)
+        return {name for name, table in securables.items() if table.table_id is not None and sees(grants, table)}
+
+    def creation_times(self, names: Iterable[TableName]) -> dict[TableName, int]:
+        visible = self.visible_tables(names)
+        with self._store.read() as work:
+            return work.access.seen_tables(visible, _EVERYTHING)
+
+    def visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
+        grants, securables = self._looked_up(names)
+        return {name for name, database in securables.items() if sees(grants, database)}
+
+    def visible_catalogs(self, names: Iterable[str]) -> set[str]:
+        unique = sorted(set(names))
+        with self._store.read() as work:
+            grants = self.current(work)
+        if grants.is_admin:
+            return set(unique)
+        held = self._rights(grants, [Resource(name) for name in unique])
+        return {name for name, granted in zip(unique, held, strict=True) if granted}
+
+    def search_parameters(self) -> Mapping[str, Any]:
+        """The search is one SQL statement, which cannot ask the engine: only administrators find something."""
+        grants = self.grants()
+        return seeing(grants if grants.is_admin else _NOTHING, tables=True)
+
+    def _rights(self, grants: CallerGrants, resources: Iterable[Resource]) -> list[frozenset[str]]:
+        return self._engine.rights(grants.user, grants.groups, list(resources))
+
+
+def _resource(name: TableName | DatabaseName, found: Securable | None) -> Resource:
+    """Describes an object to the engine, with its owner if it exists."""
+    if isinstance(name, DatabaseName):
+        owner = (found.database_owner, found.database_owner_kind) if found else (None, None)
+        return Resource(name.catalog, name.name, None, *owner)
+    exists = found is not None and found.table_id is not None
+    owner = (found.owner, found.owner_kind) if found is not None and exists else (None, None)
+    return Resource(name.catalog, name.database, name.name, *owner)
+
+
+def _resource_above(name: CatalogName | WholeMetastore) -> Resource:
+    return Resource(name.name) if isinstance(name, CatalogName) else Resource()

@@ -1,0 +1,205 @@
+"""Authorization by a policy engine: a small HTTP server that answers as Open Policy Agent does."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.app import Application, make_application
+from metastore.errors import (
+    ConfigurationError,
+    MetastoreError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnavailableError,
+)
+from metastore.security.policy_engine import PolicyEngine, Resource
+from metastore.settings import Settings
+from tests.fixtures.application import counted
+from tests.wire.authorization.granting import bag, on_table
+from tests.wire.authorization.test_costs import Client
+from tests.wire.builders import table
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+
+class Policy(ThreadingHTTPServer):
+    """Owners own; analysts read `sales.public_*` except `public_salaries`; `engineers` create in `staging`."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[dict[str, Any]] = []
+        self.answer: Any = None  # replaces the answer of the rule
+        self.url = f"http://127.0.0.1:{self.server_port}/v1/data/metastore/rights"
+
+    def rule(self, asked: dict[str, Any]) -> Any:
+        self.asked.append(asked)
+        if self.answer is not None:
+            return self.answer
+        return {"result": [self._rights(asked["identity"], each) for each in asked["resources"]]}
+
+    def _rights(self, identity: dict[str, Any], on: dict[str, Any]) -> list[str]:
+        if on.get("owner") == identity["user"]:
+            return ["OWNERSHIP"]
+        name, home, groups = on.get("table", "public_"), on.get("database"), identity["groups"]
+        if home == "sales" and "analysts" in groups and name.startswith("public_") and name != "public_salaries":
+            return ["select"]
+        return ["CREATE"] if home == "staging" and "table" not in on and "engineers" in groups else []
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Policy
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        data = json.dumps(self.server.rule(body["input"])).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """The test's output stays readable."""
+
+
+@pytest.fixture
+def policy() -> Iterator[Policy]:
+    with Policy() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def application(database_url: str, tmp_path: Path, policy: Policy) -> Iterator[Application]:
+    settings = Settings(
+        warehouse=str(tmp_path / "w"),
+        database_url=database_url,
+        authorization="opa",
+        opa_url=policy.url,
+        admins="root",
+        group_mapping="none",
+    )
+    application = make_application(settings, database_url)
+    root = Client(application, "root")
+    for name in ("sales", "staging"):
+        root.create_database(Database(name=name, ownerName="boss"))
+    for name in ("public_orders", "public_salaries", "private"):
+        root.create_table(table("sales", name, owner="alice"))
+    assert policy.asked == []  # administrators need no policy
+    yield application
+    application.close()
+
+
+def visible(client: Client) -> list[str]:
+    return sorted(client.get_all_tables("sales"))
+
+
+def test_the_engine_decides_by_pattern_and_deny(application: Application) -> None:
+    bob, alice = Client(application, "bob", ["analysts"]), Client(application, "alice")
+    assert visible(bob) == ["public_orders"]
+    assert visible(alice) == ["private", "public_orders", "public_salaries"]
+    assert bob.get_table("sales", "public_orders").decode().tableName == "public_orders"
+    for hidden in ("public_salaries", "private", "missing"):
+        for call in (bob.get_table, bob.get_fields):
+            with pytest.raises(NotFoundError, match=f"sales.{hidden} table not found"):
+                call("sales", hidden)
+    with pytest.raises(PermissionDeniedError, match=r"user \[bob\] does not have \[DROP\] privilege"):
+        bob.drop_table("sales", "public_orders", False)
+    alice.drop_table("sales", "private", False)
+    assert bob.get_all_databases() == ["sales"]
+    assert Client(application, "stranger").get_all_databases() == []
+
+
+def test_creating_needs_the_engines_right_on_the_database(application: Application) -> None:
+    carol, bob = Client(application, "carol", ["engineers"]), Client(application, "bob", ["analysts"])
+    carol.create_table(table("staging", "t"))
+    with pytest.raises(MetastoreError):
+        bob.create_table(table("staging", "u"))
+    with pytest.raises(PermissionDeniedError, match=r"\[CREATE\]"):
+        bob.create_table(table("sales", "u"))
+    with pytest.raises(PermissionDeniedError, match=r"\[CREATE\] privilege on \[hive\]"):
+        carol.create_database(Database(name="own"))
+    assert carol.get_table("staging", "t").decode().owner == "carol"
+
+
+def test_grants_have_no_effect(application: Application) -> None:
+    root, eve, alice = (Client(application, name) for name in ("root", "eve", "alice"))
+    root.grant_privileges(bag(on_table("sales", "private"), "SELECT", "eve"))
+    assert visible(eve) == []
+    with pytest.raises(MetastoreError):
+        eve.get_table("sales", "private")
+    with pytest.raises(PermissionDeniedError, match="WITH GRANT OPTION"):
+        alice.grant_privileges(bag(on_table("sales", "private"), "SELECT", "eve"))
+
+
+def test_decisions_are_remembered_and_asked_in_batches(application: Application, policy: Policy) -> None:
+    bob = Client(application, "bob", ["analysts"])
+    visible(bob)
+    assert max(len(asked["resources"]) for asked in policy.asked) == 3
+    bob.get_table("sales", "public_orders")
+    count = len(policy.asked)
+    with counted(application) as statements:
+        for _ in range(3):
+            bob.get_table("sales", "public_orders")
+            visible(bob)
+    assert len(policy.asked) == count
+    assert len([text for text in statements if "EXECUTE read_table" in text]) == 3
+
+
+def test_a_missing_object_costs_what_a_hidden_one_costs(application: Application, policy: Policy) -> None:
+    eve = Client(application, "eve")
+    eve.get_all_databases()  # reads the caller's grants
+    costs = []
+    for name in ("private", "missing"):
+        policy.asked.clear()
+        with counted(application) as statements:
+            for call in (eve.get_table, eve.get_fields):
+                with pytest.raises(NotFoundError):
+                    call("sales", name)
+        costs.append((statements, len(policy.asked)))
+    assert costs[0] == costs[1]
+    assert costs[0][1] > 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"result": []}, {"result": [["SELECT"], []]}, {"result": ["SELECT"]}, {"result": [[1]]}, {"result": True}, []],
+)
+def test_an_answer_that_is_not_valid_rejects_the_call(application: Application, policy: Policy, answer: Any) -> None:
+    policy.answer = answer
+    with pytest.raises(UnavailableError, match="METASTORE_OPA_URL"):
+        Client(application, "bob", ["analysts"]).get_table("sales", "public_orders")
+
+
+def test_calls_are_rejected_while_the_engine_is_down(policy: Policy) -> None:
+    now = [100.0]
+    engine = PolicyEngine(policy.url, cache_seconds=5, timeout=0.2, clock=lambda: now[0])
+    sales = [Resource("hive", "sales")]
+    assert engine.rights("bob", ["analysts"], sales) == [frozenset(["SELECT"])]
+    policy.answer = {}
+    now[0] += 4
+    assert engine.rights("bob", ["analysts"], sales) == [frozenset(["SELECT"])]  # remembered
+    now[0] += 2
+    for _ in range(3):
+        with pytest.raises(UnavailableError):
+            engine.rights("bob", ["analysts"], sales)
+    assert len(policy.asked) == 2  # it is not asked again at once
+    policy.answer = None
+    now[0] += 2
+    assert engine.rights("bob", ["analysts"], sales) == [frozenset(["SELECT"])]
+
+
+@pytest.mark.parametrize("change", [{"opa_url": ""}, {"opa_url": "ftp://host"}, {"opa_ca": Path("/nowhere/ca.pem")}])
+def test_settings_that_cannot_work_prevent_the_start(
+    database_url: str, tmp_path: Path, policy: Policy, change: dict[str, Any]
+) -> None:
+    values: dict[str, Any] = {"opa_url": policy.url} | change
+    settings = Settings(warehouse=str(tmp_path), database_url=database_url, authorization="opa", **values)
+    with pytest.raises(ConfigurationError, match="opa_"):
+        make_application(settings, database_url)
