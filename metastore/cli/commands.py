@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from metastore.cli.access_commands import check_security, rights, tokens, users
-from metastore.cli.database_commands import db
+from metastore.cli.database_commands import db, export
 from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
 from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, settings_options, uri_option
 from metastore.cli.server_commands import config, doctor, health
@@ -84,6 +84,7 @@ def serve(**options: Any) -> int:
 for administration in (config, doctor, health):
     metastore.add_command(administration)
 metastore.add_command(db)
+metastore.add_command(export)
 
 
 @metastore.command()

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from metastore.cli.options import DATABASE, Group, settings_options
+from metastore.exporting.schemas import VERSIONS
 from metastore.settings import Settings
 
 
@@ -147,3 +148,28 @@ def list_readers(**options: Any) -> None:
     from metastore.cli.readers import show
 
     show(Settings.load(options))
+
+
+@click.command()
+@click.option(
+    "--hive-sql", "file", required=True, metavar="FILE", type=click.Path(path_type=Path), help="New file to write."
+)
+@click.option(
+    "--schema", type=click.Choice(VERSIONS), default="3.1", show_default=True, help="Version of Hive's schema."
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["postgresql", "mysql"]),
+    default="postgresql",
+    show_default=True,
+    help="Database of Hive's metastore. mysql is also for MariaDB.",
+)
+@settings_options(*DATABASE)
+def export(file: Path, schema: str, dialect: str, **options: Any) -> None:
+    """Write the whole catalog as rows for an empty database of Hive's own metastore.
+
+    The rows are a consistent snapshot. Servers can continue to run, but later changes are not part of the file.
+    """
+    from metastore.cli.export import export_hive_sql
+
+    click.echo(export_hive_sql(Settings.load(options), file, schema, dialect))

@@ -21,7 +21,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("services.files",),
         ("services.cascade", "services.authorization"),
         ("services.entry",),
-        ("importing",),
+        ("importing", "exporting"),
         ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other
         ("handlers", "protocol", "background", "web", "security_setup"),
         ("app",),

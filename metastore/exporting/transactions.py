@@ -1,0 +1,43 @@
+"""The tables of transactions. An open transaction is exported as aborted: its client cannot continue it elsewhere."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from metastore.exporting.tables import Exported
+
+_ABORTED: Final = """SELECT 'a' AS "TXN_STATE", v.* FROM hive."TXNS" v"""
+
+
+def _counter(name: str) -> Exported:
+    return Exported(name, f'SELECT v.* FROM hive."{name}" v', seeded=True, transactional=True)
+
+
+def _rows(name: str) -> Exported:
+    query = f'SELECT v.* FROM hive."{name}" v'
+    return Exported(name, query, since="3.1", transactional=True)
+
+
+BEFORE_4: Final = (
+    _counter("NEXT_TXN_ID"),
+    Exported("TXNS", _ABORTED, since="3.1", transactional=True),
+    _rows("TXN_COMPONENTS"),
+    _rows("COMPLETED_TXN_COMPONENTS"),
+    _rows("TXN_TO_WRITE_ID"),
+    _rows("NEXT_WRITE_ID"),
+    _counter("NEXT_LOCK_ID"),
+    _counter("NEXT_COMPACTION_QUEUE_ID"),
+)
+
+SINCE_4: Final = (
+    # The row with the highest id replaces NEXT_TXN_ID: Hive counts on from it.
+    Exported(
+        "TXNS",
+        _ABORTED
+        + """ UNION ALL SELECT 'c', "NTXN_NEXT" - 1, 'c', 0, 0, '', '', NULL, NULL, NULL, NULL FROM hive."NEXT_TXN_ID"
+              WHERE NOT EXISTS (SELECT FROM hive."TXNS" WHERE "TXN_ID" = "NTXN_NEXT" - 1)""",
+        seeded=True,
+        transactional=True,
+    ),
+    *(each for each in BEFORE_4 if each.name not in ("NEXT_TXN_ID", "TXNS")),
+)
