@@ -1,0 +1,127 @@
+"""The queries of public tools, taken out of their released packages and run as they are."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import types
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from tests.interop.maven import CACHE, UnavailableError
+
+PACKAGES = {
+    "amundsen-databuilder": "7.5.1",
+    "acryl-datahub": "1.7.0.17",
+    "openmetadata-ingestion": "2.0.7.0",
+    "apache-airflow-providers-apache-hive": "9.7.1",
+}
+AMUNDSEN = "databuilder/extractor/hive_table_metadata_extractor.py"
+DATAHUB = "datahub/ingestion/source/sql/hive/hive_sql_fetcher.py"
+OPENMETADATA = "metadata/ingestion/source/database/hive/metastore_dialects/postgres/dialect.py"
+AIRFLOW = "airflow/providers/apache/hive/sensors/metastore_partition.py"
+
+
+def source(package: str, path: str) -> str:
+    """The text of a module in a package's wheel. Raises UnavailableError."""
+    folder = CACHE / "wheels"
+    version = PACKAGES[package]
+    pattern = f"{package.replace('-', '_')}-{version}-*.whl"
+    if not list(folder.glob(pattern)):
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "-d",
+            str(folder),
+            f"{package}=={version}",
+        ]
+        if subprocess.run(command, check=False).returncode:
+            raise UnavailableError(f"{package} {version} cannot be downloaded with pip")
+    (wheel,) = folder.glob(pattern)
+    with zipfile.ZipFile(wheel) as files:
+        return files.read(path).decode()
+
+
+def constant(text_of_module: str, name: str) -> str:
+    """The value of a text constant of a module or class."""
+    for node in ast.walk(ast.parse(text_of_module)):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(each, ast.Name) and each.id == name for each in node.targets
+        ):
+            return str(ast.literal_eval(node.value))
+    raise LookupError(name)
+
+
+def queries(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yields the name of each query, and a function that runs it and returns its rows."""
+    amundsen = constant(source("amundsen-databuilder", AMUNDSEN), "DEFAULT_POSTGRES_SQL_STATEMENT")
+    yield "Amundsen: tables and columns", _run(connection, amundsen.format(where_clause_suffix=""))
+    yield from _datahub(connection)
+    yield from _openmetadata(connection)
+    sensor = constant(source("apache-airflow-providers-apache-hive", AIRFLOW), "_METASTORE_PARTITION_SQL")
+    for name in ("ds=2026-01/n=0", "ds=2026-01/n=x"):
+        yield f"Airflow: MetastorePartitionSensor {name}", _sensor(connection, sensor, name)
+
+
+def _run(connection: Connection, query: str, **values: str) -> Callable[[], Any]:
+    return lambda: [tuple(row) for row in connection.execute(text(query), values)]
+
+
+def _sensor(connection: Connection, query: str, name: str) -> Callable[[], Any]:
+    def run() -> Any:
+        values = {"table": "big", "schema": "sales", "partition_name": name}
+        return [tuple(row) for row in connection.exec_driver_sql(query, values)]
+
+    return run
+
+
+def _datahub(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
+    module = types.ModuleType("fetcher")
+    exec(source("acryl-datahub", DATAHUB), module.__dict__)
+    for name in ("tables", "views", "properties", "schemas", "presto_views"):
+        make = getattr(module, f"_get_{name}_query")
+        yield f"DataHub: {name}", _run(connection, make(with_db_filter=False, is_postgresql=True))
+        query = make(with_db_filter=True, is_postgresql=True)
+        yield f"DataHub: {name} of one database", _run(connection, query, db_name="sales")
+
+
+def _openmetadata(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
+    dialect = _dialect()
+    yield "OpenMetadata: schemas", lambda: dialect.get_schema_names(connection)
+    for schema in ("sales", "db2"):
+        names = dialect.get_table_names(connection, schema=schema)
+        yield (
+            f"OpenMetadata: tables of {schema}",
+            lambda schema=schema: dialect.get_table_names(connection, schema=schema),
+        )
+        yield (
+            f"OpenMetadata: views of {schema}",
+            lambda schema=schema: dialect.get_view_names(connection, schema=schema),
+        )
+        for name in names:
+            arguments = (connection, name, schema)
+            yield (
+                f"OpenMetadata: columns of {schema}.{name}",
+                lambda arguments=arguments: [tuple(row) for row in dialect._get_table_columns(*arguments)],
+            )
+
+
+def _dialect() -> Any:
+    """The methods of OpenMetadata's dialect, without what it inherits and imports."""
+    tree = ast.parse(source("openmetadata-ingestion", OPENMETADATA))
+    (made,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    made.bases, made.decorator_list = [], []
+    made.body = [node for node in made.body if isinstance(node, ast.FunctionDef)]
+    for node in made.body:
+        node.decorator_list = []
+    names: dict[str, Any] = {"text": text, "logger": types.SimpleNamespace(debug=lambda *_: None)}
+    exec(compile(ast.Module([made], []), OPENMETADATA, "exec"), names)
+    return names[made.name]()

@@ -1,0 +1,157 @@
+"""Hive's own metastores 2.3.10 and 3.1.3 on a database that exists, and empty databases of Hive's schemas."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+from sqlalchemy.engine import URL
+
+from tests.fixtures.real_hive import RealHive, free_port, running_real_hive
+from tests.interop.maven import CACHE, UnavailableError, fetched
+
+POSTGRES = "org.postgresql:postgresql:42.7.4"
+MARIADB = "org.mariadb.jdbc:mariadb-java-client:2.7.12"
+COLLECTIONS = "commons-collections:commons-collections:3.2.2"
+STANDALONE = {
+    "3.1": "org.apache.hive:hive-standalone-metastore:3.1.3",
+    "4.0": "org.apache.hive:hive-standalone-metastore-server:4.0.1",
+}
+REPLACED = re.compile(r"hive|datanucleus|spark|javax\.jdo|derby|jdo|libthrift|libfb|HikariCP|bonecp")
+"""Jars of PySpark that Hive 3.1 brings in other versions."""
+LOGGING = re.compile(r"log4j|slf4j|disruptor")
+SCRIPTS = {
+    "2.3": [
+        "hive-schema-1.2.0",
+        *(f"upgrade-{old}-to-{new}" for old, new in (("1.2.0", "2.0.0"), ("2.0.0", "2.1.0"), ("2.1.0", "2.2.0"))),
+        "upgrade-2.2.0-to-2.3.0",
+    ],
+    "3.1": ["hive-schema-3.1.0"],
+    "4.0": ["hive-schema-4.0.0"],
+}
+SETTINGS = {
+    "2.3": {"hive.metastore.integral.jdo.pushdown": "true"},
+    "3.1": {
+        "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+        "metastore.storage.schema.reader.impl": "org.apache.hadoop.hive.metastore.DefaultStorageSchemaReader",
+        "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
+        "metastore.task.threads.remote": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
+        "metastore.metastore.event.db.notification.api.auth": "false",
+        "hive.metastore.integral.jdo.pushdown": "true",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Jdbc:
+    """What a server of Hive needs to reach a database."""
+
+    url: str
+    user: str
+    password: str
+
+    @property
+    def driver(self) -> str:
+        return "org.postgresql.Driver" if ":postgresql:" in self.url else "org.mariadb.jdbc.Driver"
+
+
+def standalone(version: str) -> Path:
+    """The folder of Hive's standalone metastore. Raises UnavailableError."""
+    archive = fetched(STANDALONE[version], "-bin.tar.gz")
+    target = CACHE / "standalone" / version
+    if not target.exists():
+        part = target.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(part, filter="data")
+        part.rename(target)
+    (folder,) = target.iterdir()
+    return folder
+
+
+@contextmanager
+def running(version: str, folder: Path, jdbc: Jdbc, **settings: str) -> Iterator[RealHive]:
+    """Starts a metastore of Hive that creates no tables."""
+    folder.mkdir()
+    options = {
+        "hive.in.test": "false",
+        "datanucleus.schema.autoCreateAll": "false",
+        "datanucleus.schema.autoCreateTables": "false",
+        "javax.jdo.option.ConnectionURL": jdbc.url,
+        "javax.jdo.option.ConnectionDriverName": jdbc.driver,
+        "javax.jdo.option.ConnectionUserName": jdbc.user,
+        "javax.jdo.option.ConnectionPassword": jdbc.password,
+        **SETTINGS[version],
+        **settings,
+    }
+    with running_real_hive(folder, settings=options, jars=_jars(version), options=("-Xmx1g",)) as hive:
+        yield hive
+
+
+def _jars(version: str) -> list[str]:
+    drivers = [str(fetched(artifact, ".jar")) for artifact in (POSTGRES, MARIADB)]
+    ours = sorted((Path(pyspark.__path__[0]) / "jars").glob("*.jar"))
+    if version == "2.3":
+        return [*drivers, *map(str, ours)]
+    own = [jar for jar in sorted((standalone(version) / "lib").glob("*.jar")) if not LOGGING.match(jar.name)]
+    shared = [jar for jar in ours if not REPLACED.match(jar.name)]
+    return [*drivers, *map(str, (*own, *shared)), str(fetched(COLLECTIONS, ".jar"))]
+
+
+def scripts(version: str, kind: str) -> list[Path]:
+    """The scripts that create an empty schema. `kind`: postgres or mysql."""
+    folder = standalone("4.0" if version == "4.0" else "3.1") / "scripts" / "metastore" / "upgrade" / kind
+    return [folder / f"{name}.{kind}.sql" for name in SCRIPTS[version]]
+
+
+def psql(url: URL, *arguments: str, folder: Path | None = None) -> None:
+    """Runs psql; an error of a file that sets ON_ERROR_STOP fails."""
+    command = ["psql", "-q", "--no-psqlrc", "-d", url.set(drivername="postgresql").render_as_string(False), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-1000:]
+
+
+@contextmanager
+def mariadb(folder: Path) -> Iterator[tuple[Jdbc, Path]]:
+    """Starts MariaDB with an empty root password on loopback; yields how to reach it, and its socket."""
+    if shutil.which("mariadbd") is None:
+        raise UnavailableError("MariaDB is not installed (Debian: apt-get install mariadb-server)")
+    folder.mkdir()
+    shutil.chown(folder, "mysql")
+    data, port, socket = folder / "data", free_port(), folder / "socket"
+    common = ["--no-defaults", "--user=mysql", f"--datadir={data}"]
+    install = ["mariadb-install-db", *common, "--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run(install, check=True, capture_output=True)
+    command = ["mariadbd", *common, f"--socket={socket}", f"--port={port}", "--bind-address=127.0.0.1"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        _ping(socket)
+        grant = "CREATE USER hive@'%' IDENTIFIED BY 'pw'; GRANT ALL ON *.* TO hive@'%'; "
+        mysql(socket, grant + "DROP USER IF EXISTS ''@localhost")
+        yield Jdbc(f"jdbc:mariadb://127.0.0.1:{port}/", "hive", "pw"), socket
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def _ping(socket: Path) -> None:
+    ping = ["mariadb-admin", "--no-defaults", "-uroot", f"--socket={socket}", "--wait=30", "ping"]
+    for _ in range(30):
+        if subprocess.run(ping, capture_output=True, check=False).returncode == 0:
+            return
+
+
+def mysql(socket: Path, statements: str = "", database: str = "", file: Path | None = None) -> None:
+    """Runs statements or a file; an error fails."""
+    command = ["mariadb", "--no-defaults", "-uroot", f"--socket={socket}", *([database] if database else [])]
+    text = file.read_bytes() if file else statements.encode()
+    done = subprocess.run(command, input=text, cwd=file.parent if file else None, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-1000:]

@@ -1,0 +1,217 @@
+"""Hive's own servers on our views, and on the export of our catalog, answer as this server does.
+
+`METASTORE_INTEROP_TABLES` and `METASTORE_INTEROP_PARTITIONS` set the size of the catalog.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.engine import make_url
+
+from metastore.cli.commands import run
+from migrations import runner
+from tests.fixtures import server
+from tests.fixtures.database import execute
+from tests.fixtures.installed_postgres import installed_postgres
+from tests.interop.hive_schema import public_queries
+from tests.interop.hive_schema.catalog import fill
+from tests.interop.hive_schema.reads import differences, everything
+from tests.interop.hive_schema.servers import Jdbc, mariadb, mysql, psql, running, scripts
+from tests.interop.maven import UnavailableError
+from tests.interop.report import Report
+from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
+
+TABLES = int(os.environ.get("METASTORE_INTEROP_TABLES", "100"))
+PARTITIONS = int(os.environ.get("METASTORE_INTEROP_PARTITIONS", "20000"))
+READER = "tool"
+
+# Fields that a version's own answers do not have, by method and path: Hive leaves them out, we send them.
+ABSENT = {
+    "2.3": r"catName|catalogName|authorizer|id|get_table_meta/#/(ownerType|ownerName)|get_database/createTime",
+    "3.1": r"get_table/id|get_table_meta/#/(catName|ownerType|ownerName)|get_database/createTime",
+}
+# Answers that Hive computes with classes that are not in the database.
+COMPUTED = {
+    "2.3": r"get_(fields|schema)/#/(comment|type)|get_aggr_stats_for",
+    "3.1": r"get_(fields|schema)\(db2, external|get_aggr_stats_for",
+}
+
+
+class Catalog:
+    """Our database, which holds a varied catalog, and this server's answers."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.folder = url, folder
+        runner.upgrade(url)
+        with server.running(url, folder / "ours") as ours, server.connected(ours, ThriftHiveMetastore) as client:
+            fill(client, TABLES, PARTITIONS)
+            self.answers = everything(client)
+
+    def new_database(self, name: str) -> str:
+        execute(self.url, f"DROP DATABASE IF EXISTS {name}")
+        execute(self.url, f"CREATE DATABASE {name}")
+        return make_url(self.url).set(database=name).render_as_string(hide_password=False)
+
+    def export(self, version: str, dialect: str) -> Path:
+        file = self.folder / f"{version}.{dialect}.sql"
+        if not file.exists():
+            options = ["--schema", version, "--dialect", dialect, "--database-url", self.url]
+            assert run(["export", "--hive-sql", str(file), *options]) == 0
+        return file
+
+    def jdbc(self, database: str, user: str | None = None, password: str | None = None) -> Jdbc:
+        url = make_url(self.url)
+        address = f"jdbc:postgresql://{url.host}:{url.port}/{database}"
+        return Jdbc(address, user or str(url.username), password or str(url.password))
+
+
+@pytest.fixture(scope="session")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
+    folder = tmp_path_factory.mktemp("hive_schema")
+    folder.parent.chmod(0o755)
+    folder.parent.parent.chmod(0o755)
+    folder.chmod(0o755)
+    (folder / "postgres").mkdir()
+    (folder / "ours").mkdir()
+    with installed_postgres(folder / "postgres", tls=False) as url:
+        yield Catalog(url, folder)
+
+
+def compare(report: Report, version: str, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Reports each kind of difference that is not explained by `ABSENT` or `COMPUTED`."""
+    found: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for path, one, other in differences(ours, theirs):
+        kind = re.sub(r"/\d+(?=/|$)", "/#", path)
+        if other is None and re.search(rf"(?:^|/)(?:{ABSENT[version]})$", re.sub(r"\([^)]*\)", "", kind)):
+            continue
+        if re.search(COMPUTED[version], re.sub(r"\([^)]*\)", "", kind)) or re.search(COMPUTED[version], path):
+            continue
+        shown = re.sub(r"\([^)]*\)", "", kind)
+        found[shown] += 1
+        examples.setdefault(shown, f"{path}: ours {str(one)[:100]!r}, theirs {str(other)[:100]!r}")
+    for kind, number in found.items():
+        report.add("replies", f"{number} × {kind}", examples[kind])
+    if not found:
+        report.add("replies", f"{len(theirs)} calls, 0 differences")
+
+
+@pytest.mark.parametrize("version", ["2.3", "3.1"])
+def test_hive_on_the_views(version: str, catalog: Catalog, new_report: Callable[[str], Report], tmp_path: Path) -> None:
+    report = new_report(f"Hive {version} on the views")
+    file = tmp_path / "password"
+    file.write_text("the-reader")
+    assert run(["db", "reader", "add", READER, "--password-file", str(file), "--database-url", catalog.url]) == 0
+    jdbc = catalog.jdbc(f"{make_url(catalog.url).database}?currentSchema=hive", READER, "the-reader")
+    with running(version, tmp_path / "hive", jdbc) as hive, server.connected(hive, ThriftHiveMetastore) as client:
+        compare(report, version, catalog.answers, everything(client))
+    assert not report.failures
+
+
+@pytest.mark.parametrize("version", ["2.3", "3.1"])
+def test_hive_on_an_export_to_postgresql(
+    version: str, catalog: Catalog, new_report: Callable[[str], Report], tmp_path: Path
+) -> None:
+    report = new_report(f"Hive {version} on an export to PostgreSQL")
+    name = f"hive_{version.replace('.', '')}"
+    url = catalog.new_database(name)
+    _load_postgresql(url, version, catalog.export(version, "postgresql"))
+    jdbc = catalog.jdbc(name)
+    with running(version, tmp_path / "hive", jdbc) as hive, server.connected(hive, ThriftHiveMetastore) as client:
+        compare(report, version, catalog.answers, everything(client))
+        _write(report, client)
+    assert not report.failures
+
+
+@pytest.mark.parametrize("version", ["2.3", "3.1"])
+def test_hive_on_an_export_to_mysql(
+    version: str, catalog: Catalog, new_report: Callable[[str], Report], tmp_path: Path
+) -> None:
+    report = new_report(f"Hive {version} on an export to MariaDB")
+    name = f"hive_{version.replace('.', '')}"
+    try:
+        with mariadb(catalog.folder / f"mariadb{version}") as (jdbc, socket), ExitStack() as stack:
+            mysql(socket, f"CREATE DATABASE {name} CHARACTER SET latin1 COLLATE latin1_bin")
+            for script in scripts(version, "mysql"):
+                mysql(socket, database=name, file=script)
+            mysql(socket, database=name, file=catalog.export(version, "mysql"))
+            reached = Jdbc(jdbc.url + name, jdbc.user, jdbc.password)
+            hive = stack.enter_context(running(version, tmp_path / "hive", reached))
+            client = stack.enter_context(server.connected(hive, ThriftHiveMetastore))
+            compare(report, version, catalog.answers, everything(client))
+            _write(report, client)
+    except UnavailableError as error:
+        report.missing = str(error)
+        pytest.skip(report.missing)
+    assert not report.failures
+
+
+def test_exports_for_hive_4_are_loaded(catalog: Catalog, new_report: Callable[[str], Report]) -> None:
+    report = new_report("Export for Hive 4.0")
+    with report.attempt("load", "PostgreSQL"):
+        _load_postgresql(catalog.new_database("hive_40"), "4.0", catalog.export("4.0", "postgresql"))
+    with report.attempt("load", "MariaDB"), mariadb(catalog.folder / "mariadb4") as (_, socket):
+        mysql(socket, "CREATE DATABASE hive_40")
+        mysql(socket, database="hive_40", file=scripts("4.0", "mysql")[0])
+        mysql(socket, database="hive_40", file=catalog.export("4.0", "mysql"))
+    assert not report.failures
+
+
+def test_queries_of_public_tools(catalog: Catalog, new_report: Callable[[str], Report]) -> None:
+    report = new_report("Queries of Amundsen, DataHub, OpenMetadata and Airflow")
+    url = catalog.new_database("hive_public")
+    _load_postgresql(url, "3.1", catalog.export("3.1", "postgresql"))
+    views, hive = _rows(catalog.url, "hive"), _rows(url, "public", lower_case=True)
+    assert views.keys() == hive.keys()
+    for name, rows in views.items():
+        with report.attempt("queries", f"{name}: {len(rows)} rows"):
+            assert rows == hive[name]
+    assert not report.failures
+
+
+def _rows(url: str, schema: str, *, lower_case: bool = False) -> dict[str, list[str]]:
+    """The rows of each query, sorted. Hive's own schema has no names in lower case, which Airflow's query needs."""
+    with create_engine(url, poolclass=NullPool).connect() as connection:
+        if lower_case:
+            for name in ("PARTITIONS", "TBLS", "DBS"):
+                columns = connection.execute(
+                    text(f"""
+                    SELECT string_agg(format('%I AS %I', attname, lower(attname)), ', ') FROM pg_attribute
+                    WHERE attrelid = '"{name}"'::regclass AND attnum > 0""")
+                ).scalar()
+                connection.execute(text(f'CREATE VIEW {name.lower()} AS SELECT {columns} FROM "{name}"'))
+        connection.execute(text(f"SET search_path = {schema}"))
+        return {name: sorted(map(str, ask())) for name, ask in public_queries.queries(connection)}
+
+
+def _load_postgresql(url: str, version: str, export: Path) -> None:
+    for script in scripts(version, "postgres"):
+        psql(make_url(url), "-v", "ON_ERROR_STOP=0", "-f", script.name, folder=script.parent)
+    psql(make_url(url), "-f", str(export))
+
+
+def _write(report: Report, client: Any) -> None:
+    """A server on an export also writes: its sequences continue, and a dropped table takes nothing of others."""
+    before = client.get_table("sales", "plain_0")
+    with report.attempt("writes", "a partition, a table, drops"):
+        part = client.get_partition_by_name("sales", "parted_1", "ds=a b/hour=0")
+        part.values = ["new", "9"]
+        part.sd.location = None
+        client.add_partition(part)
+        assert client.get_partition_by_name("sales", "parted_1", "ds=new/hour=9").values == ["new", "9"]
+        created = client.get_table("sales", "plain_0")
+        created.tableName, created.sd.location = "created", None
+        client.create_table(created)
+        client.drop_table("sales", "created", True)
+        client.drop_table("sales", "plain_6", False)
+        client.drop_partition("sales", "parted_1", ["a b", "0"], False)
+        assert client.get_table("sales", "plain_0").sd == before.sd
