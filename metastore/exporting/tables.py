@@ -74,7 +74,7 @@ _NAMED: Final = "row_number() OVER ()"
 
 
 def _view(name: str, **replaced: str) -> str:
-    """Returns the query of a view; `replaced`: expressions for columns."""
+    """Returns the query of a view; `replaced`: expressions for columns, which come first."""
     columns = ", ".join(f'{expression} AS "{column}"' for column, expression in replaced.items())
     return f'SELECT {columns + ", " if columns else ""}v.* FROM hive."{name}" v'
 
@@ -176,10 +176,10 @@ TABLES: Final = (
         "SKEWED_COL_VALUE_LOC_MAP",
         _VALUES + """SELECT sd_id AS "SD_ID", list_id AS "STRING_LIST_ID_KID", location AS "LOCATION" FROM located""",
     ),
-    Exported("TBLS", _view("TBLS", SD_ID='2 * v."TBL_ID" + 1'), "MTable"),
+    Exported("TBLS", _view("TBLS", TBL_ID='v."TBL_ID"', SD_ID='2 * v."TBL_ID" + 1'), "MTable"),
     Exported("TABLE_PARAMS", _view("TABLE_PARAMS")),
     Exported("PARTITION_KEYS", _view("PARTITION_KEYS")),
-    Exported("PARTITIONS", _view("PARTITIONS", SD_ID='2 * v."PART_ID"'), "MPartition"),
+    Exported("PARTITIONS", _view("PARTITIONS", PART_ID='v."PART_ID"', SD_ID='2 * v."PART_ID"'), "MPartition"),
     Exported("PARTITION_PARAMS", _view("PARTITION_PARAMS")),
     Exported("PARTITION_KEY_VALS", _view("PARTITION_KEY_VALS")),
     Exported("TAB_COL_STATS", _view("TAB_COL_STATS", **_STATISTICS), "MTableColumnStatistics"),

@@ -1,0 +1,180 @@
+"""Exports: rows that Hive's tables take, each object with rows of its own, at one moment."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.engine import make_url
+
+from metastore.app import Application
+from metastore.cli.commands import run
+from metastore.exporting.dialects import DIALECTS
+from metastore.exporting.export import Export
+from tests.fixtures.application import called
+from tests.wire.builders import columns, descriptor, partition, skewed, table
+from tests.wire.statistics import longs, of_table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    AddPrimaryKeyRequest,
+    Catalog,
+    CreateCatalogRequest,
+    Database,
+    SetPartitionsStatsRequest,
+    SQLPrimaryKey,
+)
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+MEANINGS = {"n": "\n", "r": "\r", "0": "\0", "Z": "\x1a"}
+Capture = pytest.CaptureFixture[str]
+ODD = "tab\tline\nback\\slash 'quote' \"ü\" \\N \\."
+
+
+@pytest.fixture
+def filled(application: Application) -> Application:
+    """Two tables with equal columns and formats, one of them with partitions, and what belongs to them."""
+    called(application, "create_database", Database("db", ODD, parameters={"p": ODD}))
+    for name in ("t", "u"):
+        sd = descriptor(skewedInfo=skewed(["a"], [["1"], ["2"]]), bucketCols=["a"], numBuckets=2)
+        called(application, "create_table", table("db", name, [("ds", "string")], sd=sd, parameters={"odd": ODD}))
+    for value in ("1", "2", "3"):
+        wider = descriptor(cols=columns(("a", "int"), ("x", "string"), *([("later", "int")] if value == "3" else [])))
+        called(application, "add_partition", partition("db", "t", [value], sd=wider, parameters={"odd": ODD}))
+    statistics = SetPartitionsStatsRequest([of_table("db", "t", longs("a", 1, 2))], engine="hive")
+    called(application, "set_aggr_stats_for", statistics)
+    key = SQLPrimaryKey("db", "t", "a", 1, "key", True, False, True)
+    called(application, "add_primary_key", AddPrimaryKeyRequest([key]))
+    return application
+
+
+@pytest.fixture
+def loaded(filled: Application, database_url: str, empty_database_url: str, tmp_path: Path) -> Iterator[Rows]:
+    """Queries on a database with Hive's tables, which the export was loaded into."""
+    psql = shutil.which("psql") or pytest.skip("psql is not installed")
+    file = tmp_path / "hive.sql"
+    assert run(["export", "--hive-sql", str(file), "--database-url", database_url]) == 0
+    with create_engine(database_url, poolclass=NullPool).connect() as connection:
+        types = connection.execute(text(_TYPES)).all()
+    with create_engine(empty_database_url, poolclass=NullPool).connect() as connection:
+        for name, definition in types:
+            connection.execute(text(f'CREATE TABLE "{name}" ({definition})'))
+        connection.commit()
+        address = make_url(empty_database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        subprocess.run([psql, "-q", "--no-psqlrc", "-f", str(file), address], check=True)
+        yield lambda query: [tuple(row) for row in connection.execute(text(query))]
+
+
+_TYPES = """
+    SELECT table_name, string_agg(format('%I %s', column_name, data_type), ', ' ORDER BY ordinal_position)
+    FROM information_schema.columns
+    WHERE table_schema = 'hive' AND table_name NOT IN ('descriptors', 'string_lists')
+    GROUP BY 1"""
+
+
+def test_no_two_descriptors_share_rows(loaded: Rows) -> None:
+    """Hive deletes the rows of a descriptor with it, whoever else refers to them."""
+    descriptors = loaded('SELECT count(*), count(DISTINCT "SD_ID"), count(DISTINCT "SERDE_ID") FROM "SDS"')
+    assert descriptors == [(5, 5, 5)]
+    owners = '(SELECT "TBL_ID", "SD_ID" FROM "TBLS" UNION ALL SELECT "TBL_ID", "SD_ID" FROM "PARTITIONS")'
+    shared = f'SELECT "CD_ID" FROM "SDS" JOIN {owners} o USING ("SD_ID") GROUP BY 1 HAVING count(DISTINCT "TBL_ID") > 1'
+    assert loaded(shared) == []
+    assert loaded('SELECT count(*), count(DISTINCT "STRING_LIST_ID_EID") FROM "SKEWED_VALUES"') == [(4, 4)]
+
+
+def test_all_references_are_there(loaded: Rows) -> None:
+    for child, column, parent in (
+        ("SDS", "SERDE_ID", "SERDES"),
+        ("SDS", "CD_ID", "CDS"),
+        ("COLUMNS_V2", "CD_ID", "CDS"),
+        ("TBLS", "SD_ID", "SDS"),
+        ("TBLS", "DB_ID", "DBS"),
+        ("PARTITIONS", "SD_ID", "SDS"),
+        ("PARTITIONS", "TBL_ID", "TBLS"),
+        ("PARTITION_PARAMS", "PART_ID", "PARTITIONS"),
+        ("BUCKETING_COLS", "SD_ID", "SDS"),
+        ("SKEWED_STRING_LIST_VALUES", "STRING_LIST_ID", "SKEWED_STRING_LIST"),
+        ("TAB_COL_STATS", "TBL_ID", "TBLS"),
+    ):
+        assert loaded(f'SELECT count(*) > 0 FROM "{child}"') == [(True,)], child
+        assert loaded(f'SELECT * FROM "{child}" LEFT JOIN "{parent}" p USING ("{column}") WHERE p IS NULL') == []
+    key = 'SELECT "COLUMN_NAME" FROM "KEY_CONSTRAINTS" JOIN "COLUMNS_V2" ON "CD_ID" = "PARENT_CD_ID"'
+    assert loaded(f'{key} AND "INTEGER_IDX" = "PARENT_INTEGER_IDX"') == [("a",)]
+
+
+def test_texts_and_ids_arrive(loaded: Rows) -> None:
+    assert loaded('SELECT "DESC", "PARAM_VALUE" FROM "DBS" JOIN "DATABASE_PARAMS" USING ("DB_ID")') == [(ODD, ODD)]
+    assert loaded("""SELECT DISTINCT "PARAM_VALUE" FROM "PARTITION_PARAMS" WHERE "PARAM_KEY" = 'odd'""") == [(ODD,)]
+    sequences = dict(loaded('SELECT "SEQUENCE_NAME", "NEXT_VAL" FROM "SEQUENCE_TABLE"'))
+    for name, column, model in (("SDS", "SD_ID", "MStorageDescriptor"), ("TBLS", "TBL_ID", "MTable")):
+        (highest,) = loaded(f'SELECT max("{column}") FROM "{name}"')[0]
+        assert sequences[f"org.apache.hadoop.hive.metastore.model.{model}"] == highest + 1
+
+
+class Interrupted(io.StringIO):
+    """A file during whose first line a client changes the catalog."""
+
+    def __init__(self, change: Callable[[], None]) -> None:
+        super().__init__()
+        self._change = change
+
+    def write(self, written: str) -> int:
+        if not self.tell():
+            self._change()
+        return super().write(written)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_export_is_a_snapshot(dialect: str, filled: Application, application: Application) -> None:
+    def change() -> None:
+        called(application, "drop_table", "db", "t", True)
+
+    file = Interrupted(change)
+    result = Export(application._store._engine, "3.1", DIALECTS[dialect]).write(file)
+    assert (result.rows["TBLS"], result.rows["PARTITIONS"], result.rows["SDS"]) == (2, 3, 5)
+
+
+def test_values_that_hive_cannot_store_are_reported(application: Application) -> None:
+    long = columns(("a", "int"))
+    long[0].comment = "雪" * 300
+    called(application, "create_table", table("default", "t", sd=descriptor(cols=long)))
+    for version, dialect, warnings in (("3.1", "mysql", 3), ("3.1", "postgresql", 0), ("4.0", "mysql", 2)):
+        result = Export(application._store._engine, version, DIALECTS[dialect]).write(io.StringIO())
+        assert len(result.too_long) + len(result.not_latin1) == warnings
+
+
+def test_schema_2_3_has_no_catalogs(
+    application: Application, database_url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    called(application, "create_catalog", CreateCatalogRequest(Catalog("other", "", "memory://test/other")))
+    called(application, "create_database", Database("db", catalogName="other"))
+    file = tmp_path / "hive.sql"
+    assert run(["export", "--hive-sql", str(file), "--schema", "2.3", "--database-url", database_url]) == 1
+    assert "has no catalogs" in capsys.readouterr().err
+    assert list(tmp_path.glob("hive.sql*")) == []
+    assert run(["export", "--hive-sql", str(file), "--schema", "3.1", "--database-url", database_url]) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    capsys.readouterr()
+    assert run(["export", "--hive-sql", str(file), "--database-url", database_url]) == 1
+    assert "already exists" in capsys.readouterr().err
+
+
+@given(some.text())
+def test_literals_of_mysql_end_where_they_should(value: str) -> None:
+    """A backslash escapes the next character; an unescaped quote ends a literal (MySQL manual, "String Literals")."""
+    (_, line, _) = DIALECTS["mysql"].rows("t", ["c"], [[value]])
+    literal = line.removeprefix(" ('").removesuffix("')\n")
+    read, escaped = [], False
+    for character in literal:
+        assert escaped or character not in "'\n\0"
+        if escaped or character != "\\":
+            read.append(MEANINGS.get(character, character) if escaped else character)
+        escaped = not escaped and character == "\\"
+    assert not escaped
+    assert "".join(read) == value
