@@ -19,6 +19,7 @@ from metastore.storage.postgres.connect import parameters_of
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.repositories.lineage import Lineages
+from metastore.storage.verification.completeness import missing_objects
 from migrations import runner
 
 _OLDEST: Final = 140_000  # server_version_num of PostgreSQL 14
@@ -26,7 +27,6 @@ _CLOCK_SKEW: Final = 5.0  # seconds
 _STATE: Final = text("""
     SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS release,
         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS connections,
-        (SELECT count(DISTINCT server) * :own FROM servers WHERE seen_at > now() - interval '1 minute') AS used,
         current_setting('autovacuum')::bool AS autovacuum, current_setting('fsync')::bool AS fsync,
         (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
         coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS encrypted,
@@ -45,14 +45,19 @@ def check_database(settings: Settings) -> Iterator[Finding]:
         try:
             with engine.connect() as connection:
                 before = time.time()
-                state = connection.execute(_STATE, {"own": settings.workers * settings.pool_size}).one()
+                state = connection.execute(_STATE).one()
                 middle = (before + time.time()) / 2
-                restored = Lineages(connection).read().restored
+                missing = missing_objects(connection)
+                restored = not missing and Lineages(connection).read().restored
         except DBAPIError as error:
             raise UnavailableError(f"{settings.safe_url}: {' '.join(str(error.orig).split())}") from error
         finally:
             engine.dispose()
         yield from _settings_of_postgres(settings, state, state.clock - middle)
+        if missing:
+            names = f"{', '.join(missing[:5])}{' …' if len(missing) > 5 else ''}"
+            fix = "a restore was interrupted: restore into an empty database again"
+            yield Finding(ERROR, f"the schema lacks {len(missing)} tables, indexes or constraints ({names}); {fix}")
         if restored:
             yield Finding(WARNING, "the database was restored: run  metastore db restored  to reconcile the files")
         yield from _client_programs(settings, url)
@@ -65,11 +70,11 @@ def _kind(settings: Settings) -> str:
 def _settings_of_postgres(settings: Settings, state: Any, skew: float) -> Iterator[Finding]:
     if state.version < _OLDEST:
         yield Finding(ERROR, f"PostgreSQL {state.release} is too old: upgrade to 14 or later")
-    needed = max(state.used, settings.workers * settings.pool_size)
+    needed = settings.workers * settings.pool_size
     if settings.database_pooler != TRANSACTION and needed > state.connections:
         yield Finding(
             WARNING,
-            f"the servers may open {needed} connections, PostgreSQL allows {state.connections}: raise its "
+            f"a server may open {needed} connections, PostgreSQL allows {state.connections}: raise its "
             f"max_connections, or lower METASTORE_POOL_SIZE",
         )
     if abs(skew) > _CLOCK_SKEW:

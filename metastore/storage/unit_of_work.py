@@ -41,6 +41,7 @@ from metastore.storage.repositories.issued_tokens import IssuedTokens
 from metastore.storage.repositories.lineage import Lineages
 from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
+from metastore.storage.repositories.lost_writes import LostWrites
 from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import APPEND, Notifications, WriteNotifications, appended
 from metastore.storage.repositories.partition_calendar import PartitionCalendar
@@ -145,6 +146,7 @@ class UnitOfWork:
     sizes = _Repository(Sizes)
     table_overview = _Repository(TableOverview)
     lineage = _Repository(Lineages)
+    lost_writes = _Repository(LostWrites)
     shared_descriptors = _Repository(SharedDescriptors)
 
     def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:

@@ -60,7 +60,7 @@ def test_a_healthy_installation(doctor: Callable[..., tuple[int, str]], database
         (["--max-connections", "2000000000"], "warning  files        ulimit -n allows"),
         (["--host", "0.0.0.0"], "warning  settings     0.0.0.0:9083 can be reached from other hosts without auth"),
         (["--warehouse", "/proc/nowhere"], "error    warehouse    warehouse"),
-        (["--pool-size", "1000", "--workers", "4"], "warning  database     the servers may open 4000 connections"),
+        (["--pool-size", "1000", "--workers", "4"], "warning  database     a server may open 4000 connections"),
     ],
 )
 def test_a_finding_names_the_fix(
@@ -99,6 +99,14 @@ def test_a_role_that_may_not_write(doctor: Callable[..., tuple[int, str]], datab
     status, output = doctor(database_url)
     assert status == 1
     assert "division by zero" in output
+
+
+def test_a_half_restored_database(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
+    execute(database_url, "DROP TABLE compactions CASCADE")
+    execute(database_url, "DROP INDEX write_ids_table_idx")
+    status, output = doctor(database_url)
+    assert status == 1
+    assert re.search(r"lacks \d+ tables, indexes or constraints \(compactions.*restore into an empty database", output)
 
 
 def test_a_restored_database(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:

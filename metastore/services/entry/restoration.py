@@ -7,7 +7,9 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from metastore.domain import events
+from metastore.domain.acid_directories import last_write_id
 from metastore.domain.names import DatabaseName
+from metastore.domain.transactions import Operation
 from metastore.errors import InvalidOperationError
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.lineage import difference
@@ -17,15 +19,17 @@ from metastore.services.rules.events import database_text
 from metastore.services.rules.tables import is_view
 from metastore.storage.repositories.file_operations import NewOperation
 from metastore.storage.repositories.lineage import Lineage
+from metastore.storage.repositories.lost_writes import CountedTable
 from metastore.warehouse import paths
 
-PUT_BACK, DISPLACED, KEPT, GONE, CANCELLED, HIDDEN = (
+PUT_BACK, DISPLACED, KEPT, GONE, CANCELLED, HIDDEN, ABORTED = (
     "put back from the trash",
     "moved to the trash: written after the restored moment",
     "kept in the trash: unknown to the catalog",
     "missing: restore it from a copy of the storage, or drop the table or partition",
     "kept: its removal was planned before the restored moment and is cancelled",
     "kept: files of an open write, hidden until its writer publishes it or ends it",
+    "kept: rows of transactions after the restored moment, hidden as aborted",
 )
 
 
@@ -67,15 +71,30 @@ class RestorationService(FileService):
                 findings += [Finding(location, CANCELLED) for location, _ in work.lineage.pending_removals()]
                 findings += [Finding(query_id, HIDDEN) for query_id in work.lineage.open_writes()]
         event = now.event
+        lost = self._lost_writes() if problem else []
+        findings += [Finding(f"{table.database}.{table.table_name}", ABORTED) for table, _ in lost]
         if (problem or put_back) and not dry_run:
-            event = self._restart(witness)
+            event = self._restart(witness, lost)
         return Report(problem, findings, event)
 
-    def _restart(self, witness: Lineage | None) -> int:
+    def _lost_writes(self) -> list[tuple[CountedTable, int]]:
+        """Returns the tables with files of write ids that the database does not know, each with the largest one."""
+        with self._store.read() as work:
+            tables = work.lost_writes.tables()
+        lost = []
+        for table in tables:
+            locations = self._warehouse.roots.within(self._locations(table.table_id))
+            names = [paths.name(text) for location in locations for text in self._warehouse.children(location)[1]]
+            if (used := last_write_id(names)) > table.last:
+                lost.append((table, used))
+        return lost
+
+    def _restart(self, witness: Lineage | None, lost: list[tuple[CountedTable, int]]) -> int:
         """Begins the incarnation, with an event after a gap, so that readers of the log notice it."""
         with self._store.transaction(audited=False) as work:
             work.catalogs.identity()  # created on first use
             restarted = work.lineage.restart(work.lineage.read(), witness)
+            work.lost_writes.abort(lost, Operation.UPDATE)
             stored = work.databases.find(DatabaseName("hive", "default"))
             if stored:
                 default = database_text(stored.encoded.decode())

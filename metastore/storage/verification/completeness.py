@@ -1,0 +1,24 @@
+"""Whether a database has all tables, indexes and constraints: an interrupted restore leaves some out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import Connection, PrimaryKeyConstraint, text
+
+from metastore.storage.schema import metadata
+
+_EXISTING: Final = text("""
+    SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)
+    UNION SELECT conname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid WHERE pg_table_is_visible(conrelid)
+""")
+
+
+def missing_objects(connection: Connection) -> list[str]:
+    """Returns the names of tables, indexes and constraints that the database lacks. Raises DBAPIError."""
+    expected = set(metadata.tables)
+    for table in metadata.tables.values():
+        expected |= {str(index.name) for index in table.indexes}
+        named = (each for each in table.constraints if isinstance(each.name, str))
+        expected |= {str(each.name) for each in named if not isinstance(each, PrimaryKeyConstraint) or each.columns}
+    return sorted(expected - set(connection.execute(_EXISTING).scalars()))
