@@ -91,7 +91,12 @@ def restore(settings: Settings, file: Path) -> str:
         backup.restore(_direct_url(settings, url), file)
         revision = runner.current(url)
         _mark_restored(settings, url)
-        rest = "" if revision == runner.head() else f" This version needs {runner.head()}. Run: metastore db upgrade."
+        rest = ""
+        if revision != runner.head():
+            fix = "Run: metastore db upgrade."
+            if (revision or "") > runner.head():
+                fix = "Install the version of metastore that wrote the backup, or a later one."
+            rest = f" This version needs {runner.head()}. {fix}"
         rest += " Then reconcile it with the files: metastore db restored"
         return f"{settings.safe_url} restored from {file}: revision {revision}.{rest}"
 

@@ -134,3 +134,14 @@ def test_restore_reports_the_error_of_psql(
     message = fails("restore", file, empty_database_url)
     assert 'relation "tables" already exists' in message
     assert "status" not in message
+
+
+def test_a_backup_of_a_newer_version_says_what_to_install(
+    database_url: str, empty_database_url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    execute(database_url, "UPDATE alembic_version SET version_num = '9999'")
+    assert db("backup", tmp_path / "backup", database_url) == 0
+    assert db("restore", tmp_path / "backup", empty_database_url) == 0
+    assert "Install the version of metastore that wrote the backup, or a later one" in capsys.readouterr().out
+    assert run(["db", "upgrade", "--database-url", empty_database_url]) == 1
+    assert "has the schema of revision 9999, which this version does not know" in capsys.readouterr().err
