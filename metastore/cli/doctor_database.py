@@ -16,6 +16,7 @@ from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres.client_programs import client_program, need_of
 from metastore.storage.postgres.connect import parameters_of
+from metastore.storage.postgres.embedded import is_made
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.repositories.lineage import Lineages
@@ -37,6 +38,9 @@ _STATE: Final = text("""
 
 def check_database(settings: Settings) -> Iterator[Finding]:
     """Yields the findings. Raises UnavailableError, ConfigurationError if the server could not start."""
+    if settings.embedded and not is_made(settings.data_dir):
+        yield Finding(OK, f"{settings.safe_url} does not exist yet: metastore serve creates it")
+        return
     with database(settings) as url:
         runner.check(url, read_only=settings.read_only)
         check_pooler(settings, url)

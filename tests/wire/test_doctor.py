@@ -101,6 +101,12 @@ def test_a_role_that_may_not_write(doctor: Callable[..., tuple[int, str]], datab
     assert "division by zero" in output
 
 
+def test_nothing_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--data-dir", str(tmp_path / "new")]) == 0
+    assert "does not exist yet: metastore serve creates it" in capsys.readouterr().out
+    assert run(["doctor", "--data-dir", "/proc/nowhere"]) == 1
+
+
 def test_a_half_restored_database(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
     execute(database_url, "DROP TABLE compactions CASCADE")
     execute(database_url, "DROP INDEX write_ids_table_idx")

@@ -39,6 +39,11 @@ _SPARE_CONNECTIONS: Final = 20
 _LONGEST_LOG: Final = 2**24  # bytes; of a longer log, the second half is kept
 
 
+def is_made(data_dir: Path) -> bool:
+    """Tells whether a data directory has an embedded database."""
+    return os.path.exists(data_dir / "postgres" / "PG_VERSION")  # noqa: PTH110 - Path's raises for a bad directory
+
+
 class EmbeddedPostgres:
     """A running PostgreSQL in `data_dir`/postgres. `url` is the SQLAlchemy URL of its database `metastore`.
 
@@ -56,7 +61,7 @@ class EmbeddedPostgres:
 
         Raises ConfigurationError, in one line, if the directory cannot be used or PostgreSQL does not start.
         """
-        if not make and not os.path.exists(data_dir / "postgres" / "PG_VERSION"):  # noqa: PTH110 - Path's raises
+        if not make and not is_made(data_dir):
             raise ConfigurationError(
                 f"no database in {data_dir}: name its folder with --data-dir or METASTORE_DATA_DIR, or set "
                 f"--database-url; metastore serve  and  metastore db upgrade  create new databases"
