@@ -17,6 +17,7 @@ import click
 from metastore.cli.access_commands import check_security, rights, tokens, users
 from metastore.cli.database_commands import db, export
 from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
+from metastore.cli.import_commands import import_
 from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, settings_options, uri_option
 from metastore.cli.server_commands import config, doctor, health
 from metastore.errors import MetastoreError
@@ -315,5 +316,18 @@ def audit(name: str | None, since: str | None, user: str | None, limit: int, **o
     click.echo(show_audit(Settings.load(options), name, since, user, limit), err=True)
 
 
-for command in (users, tokens, rights, check_security, protect, unprotect, dropped, undrop, history, check, clean):
+for command in (
+    import_,
+    users,
+    tokens,
+    rights,
+    check_security,
+    protect,
+    unprotect,
+    dropped,
+    undrop,
+    history,
+    check,
+    clean,
+):
     metastore.add_command(command)

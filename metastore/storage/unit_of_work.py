@@ -24,6 +24,8 @@ from metastore.storage.postgres.sessions import begin_of, reading
 from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.access import VERSION, Access
 from metastore.storage.repositories.audit import WRITE, Audit, written
+from metastore.storage.repositories.bulk_load import BulkLoad
+from metastore.storage.repositories.bulk_objects import BulkObjects
 from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.compactions import Compactions
@@ -109,6 +111,7 @@ class UnitOfWork:
     """The repositories of one connection, in a transaction (`Store.transaction`) or in autocommit mode."""
 
     audit = _Repository(Audit)
+    bulk_objects = _Repository(BulkObjects)
     catalogs = _Repository(Catalogs)
     databases = _Repository(Databases)
     dependencies = _Repository(Dependencies)
@@ -165,6 +168,11 @@ class UnitOfWork:
     @_Lazy
     def _descriptors(self) -> Descriptors:
         return Descriptors(self._connection, self._tails)
+
+    @_Lazy
+    def bulk_load(self) -> BulkLoad:
+        """Loading of many objects without the rules of the services."""
+        return BulkLoad(self._connection, self._descriptors, self._listed)
 
     @_Lazy
     def access(self) -> Access:

@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from metastore.domain.names import TableName
-from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Stage
+from metastore.domain.names import DatabaseName, TableName
+from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage, Trouble
+from metastore.storage.repositories.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, Table
 
 
@@ -21,6 +22,24 @@ class LogState:
     last: int
     first: int | None
     first_time: int | None = None  # seconds since 1970
+
+
+@dataclass(frozen=True)
+class Root:
+    """A scheme and authority of locations. `objects`: databases, tables and partitions there."""
+
+    location: str
+    objects: int
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a source contains. `counts`: objects by kind; `left_out`: objects that an import does not copy."""
+
+    counts: dict[str, int]
+    roots: Sequence[Root]
+    left_out: dict[str, int]
+    troubles: Sequence[Trouble]
 
 
 class Source(Protocol):
@@ -44,6 +63,9 @@ class Source(Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """Opens a snapshot: until its end, all methods see the source as it is now, if the source supports that."""
 
+    def survey(self) -> Survey:
+        """Counts the objects of the source, and looks for what an import changes, leaves out or finds wrong."""
+
     def log(self) -> LogState | None:
         """Returns the state of the notification log; None if the source has none."""
 
@@ -58,6 +80,18 @@ class Source(Protocol):
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
         """Yields the named partitions of a table that exist, or all of them."""
+
+    def table_names(self, database: DatabaseName) -> list[str]:
+        """Lists the tables of a database, ascending."""
+
+    def partition_names(self, name: TableName) -> list[str]:
+        """Lists the partitions of a table, ascending."""
+
+    def statistics(self, name: TableName) -> Iterator[SourceStatistics]:
+        """Yields the column statistics of a table and of its partitions. A time of analysis of 0 is not known."""
+
+    def totals(self, selection: Selection) -> dict[TableName, Totals]:
+        """Returns sums over the partitions of each table that has some, to notice changes since an earlier snapshot."""
 
     def close(self) -> None:
         """Closes all connections."""

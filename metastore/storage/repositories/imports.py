@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Text, cast, delete, func, insert, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
@@ -147,6 +148,24 @@ class Imports:
         }
         return bool(run(self._connection, _ADVANCE, **added))
 
+    def begin_again(self, number: int, runner: UUID, options: Mapping[str, Any]) -> None:
+        """Begins to copy more databases of a source whose import was finished."""
+        values = {
+            "state": COPYING,
+            "runner": runner,
+            "stage": "",
+            "cursor": "",
+            "snapshots": 1,
+            "options": dict(options),
+            "seen_at": now(),
+        }
+        self._connection.execute(update(imports).where(imports.c.id == number).values(values))
+
+    def forget_counts(self, number: int, stages: Sequence[str]) -> None:
+        """Deletes the counts of stages that are copied again."""
+        less = imports.c.counts.op("-")(cast(array_literal(stages), ARRAY(Text)))
+        self._connection.execute(update(imports).where(imports.c.id == number).values(counts=less))
+
     def set_state(self, number: int, state: str, position: int | None = None) -> None:
         """Changes the state, and the position in the source's log if one is given."""
         values: dict[str, Any] = {"state": state, "seen_at": now()}
@@ -163,6 +182,10 @@ class Imports:
     def try_lock(self) -> bool:
         """Locks imports for this session, until its connection ends; False if another session has the lock."""
         return bool(run(self._connection, f"SELECT pg_try_advisory_lock({_LOCK})")[0][0])
+
+    def unlock(self) -> None:
+        """Releases the lock of `try_lock`."""
+        run(self._connection, f"SELECT pg_advisory_unlock({_LOCK})")
 
     def databases(self, number: int | None = None) -> dict[DatabaseName, str]:
         """Returns the states of the databases of an import, or of all imports."""

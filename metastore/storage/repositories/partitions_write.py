@@ -25,6 +25,7 @@ from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.queries.table_keys import owner
 from metastore.storage.references import StoredPartition, TableRef
 from metastore.storage.schema import partitions
+from metastore.storage.schema.partitions import VERSION_BITS
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 # Each column is one value, which PostgreSQL parses several times as fast as an expression of as many constants: array
@@ -84,10 +85,6 @@ _PUT_ASIDE = Prepared(
 """),  # noqa: S608 - only constants of this module
 )
 
-# The versions of a partition start at its id, shifted by this many bits: a partition that is dropped and created again
-# never gets a version that the old one had.
-_VERSION_BITS: Final = 24
-
 _INSERT = f"""
     WITH owner AS MATERIALIZED ({owner("%(table_id)s")}), stored AS (
         INSERT INTO partitions
@@ -95,7 +92,7 @@ _INSERT = f"""
              version, encoded)
         OVERRIDING SYSTEM VALUE
         SELECT own_id, table_id, new.name, new."values"::text[], new.keys::text[], new.location, new.create_time,
-               new.last_access_time, new.parameters, new.descriptor_id, own_id << {_VERSION_BITS}, {_ENCODED}
+               new.last_access_time, new.parameters, new.descriptor_id, own_id << {VERSION_BITS}, {_ENCODED}
         FROM owner, (SELECT nextval('partitions_id_seq') AS own_id, new.* FROM {_NEW}) AS new
         RETURNING id, name
     )
@@ -115,7 +112,7 @@ _UPDATE = f"""
 
 def first_version(partition_id: int) -> int:
     """Returns the version of a partition that was never changed."""
-    return partition_id << _VERSION_BITS
+    return partition_id << VERSION_BITS
 
 
 class NamedPartition(NamedTuple):

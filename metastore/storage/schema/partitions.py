@@ -39,6 +39,10 @@ partitions = Table(
     postgresql_with={"fillfactor": 85},
 )
 
+# The versions of a partition start at its id, shifted by this many bits: a partition that is dropped and created again
+# never gets a version that the old one had.
+VERSION_BITS = 24
+
 # Equality and range conditions on one of the first keys use these indexes, whatever the key's type. Tables with fewer
 # keys have no entries in the others.
 INDEXED_KEYS = 3

@@ -1,0 +1,93 @@
+"""The commands `metastore import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from metastore.cli.options import Group, settings_options, uri_option
+from metastore.settings import Settings
+
+_source = click.argument("source")
+_databases = click.option(
+    "--databases", metavar="A,B", help="Databases to import. Default: all. `catalog.database` for another catalog."
+)
+
+_rewrites = click.option(
+    "--rewrite-location",
+    "rewrites",
+    multiple=True,
+    metavar="FROM=TO",
+    help="Replace the beginning of locations, for example hdfs://old=hdfs://new. Repeat the option for several.",
+)
+
+
+@click.group("import", cls=Group)
+def import_() -> None:
+    """Move in from another metastore.
+
+    SOURCE is thrift://host:9083, or the URL of the source's database: postgresql://user:password@host/database or
+    mysql://user:password@host/database (needs 'metastore[mysql]'). SELECT is enough. Nothing is changed at the source.
+    """
+
+
+@import_.command()
+@_source
+@_databases
+@settings_options("database_url", "data_dir", "warehouse", "allowed_locations")
+def plan(source: str, databases: str | None, **options: Any) -> None:
+    """Show what an import would copy, what would stay behind, and what is wrong in the source.
+
+    Reads the source and changes nothing.
+    """
+    from metastore.cli.importing import show_plan
+
+    show_plan(Settings.from_environment(options), source, databases)
+
+
+@import_.command()
+@_source
+@_databases
+@_rewrites
+@click.option("--report", type=click.Path(path_type=Path), help="File that receives the report (JSON).")
+@settings_options("database_url", "data_dir")
+def run(source: str, databases: str | None, rewrites: tuple[str, ...], report: Path | None, **options: Any) -> None:
+    """Copy databases from SOURCE, as they are. A run that was interrupted continues.
+
+    Makes no directory, opens no file system and records no event. The files belong to the source until the databases
+    are switched.
+    """
+    from metastore.cli.importing import run_import
+
+    run_import(Settings.from_environment(options), source, databases, rewrites, report)
+
+
+@import_.command()
+@click.option("--findings", default=20, show_default=True, help="Maximum number of findings to show.")
+@settings_options("database_url", "data_dir")
+def status(findings: int, **options: Any) -> None:
+    """Show the imports of this database, with their progress and findings."""
+    from metastore.cli.importing import show_status
+
+    show_status(Settings.from_environment(options), findings)
+
+
+@import_.command()
+@_source
+@_databases
+@_rewrites
+@click.option("--show", default=50, show_default=True, help="Maximum number of differences to show.")
+@click.option("--report", type=click.Path(path_type=Path), help="File that receives the report (JSON).")
+@uri_option
+def verify(
+    source: str, databases: str | None, rewrites: tuple[str, ...], show: int, report: Path | None, uri: str
+) -> int:
+    """Compare the objects of SOURCE with those of this server, field by field.
+
+    This server is asked through Thrift. The exit status is 1 if something differs.
+    """
+    from metastore.cli.verifying import show_verified
+
+    return show_verified(source, uri, databases, rewrites, show, report)

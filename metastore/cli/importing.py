@@ -1,0 +1,176 @@
+"""`metastore import`: opens source and database, and shows plan, progress and state."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from metastore.cli.database import database
+from metastore.cli.printing import print_table, printable
+from metastore.importing.copying import Copier, Request, name_of
+from metastore.importing.planning import make_plan
+from metastore.importing.sources.objects import Selection
+from metastore.importing.sources.opening import open_source
+from metastore.importing.sources.source import Source
+from metastore.settings import Settings
+from metastore.storage.postgres.engine import make_engine
+from metastore.storage.repositories.imports import Finding, ImportState
+from metastore.storage.unit_of_work import Store
+from metastore.warehouse.roots import Roots
+from migrations import runner
+
+_STATEMENT_TIMEOUT = 3600.0  # seconds: a batch may wait for a busy server
+
+
+@contextmanager
+def opened_store(settings: Settings) -> Iterator[Store]:
+    """Yields the database of this server. Raises ConfigurationError if the schema does not fit."""
+    with database(settings, make=True) as url:
+        if settings.embedded:
+            runner.upgrade(url)
+        runner.check(url)
+        engine = make_engine(
+            settings, url, statement_timeout=_STATEMENT_TIMEOUT, application="metastore import", size=4
+        )
+        store = Store(engine, settings)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+@contextmanager
+def opened_source(address: str) -> Iterator[Source]:
+    """Yields a connected source."""
+    source = open_source(address)
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+def names_of(databases: str | None) -> tuple[str, ...]:
+    """Returns the names of `--databases`."""
+    return tuple(name.strip() for name in (databases or "").split(",") if name.strip())
+
+
+def show_plan(settings: Settings, address: str, databases: str | None) -> None:
+    """Prints what an import would copy, leave behind and find wrong."""
+    selection = Selection(frozenset(map(name_of, names_of(databases))) or None)
+    with opened_source(address) as source, opened_store(settings) as store, store.read() as work:
+        plan = make_plan(source, work, Roots(settings.warehouse, settings.roots), selection)
+    print_table("Objects", ["kind", "number"], [[kind, str(number)] for kind, number in plan.survey.counts.items()])
+    print_table("Locations", ["root", "objects", "access"], [[root, str(n), text] for root, n, text in plan.roots])
+    left_out = plan.survey.left_out.items()
+    print_table("What stays behind", ["kind", "number"], [[kind, str(number)] for kind, number in left_out])
+    rows = [list(trouble) for trouble in plan.survey.troubles]
+    print_table("What to know", ["class", "object", "what happens"], rows)
+    if plan.collisions:
+        text = ", ".join(map(str, plan.collisions))
+        click.echo(f"metastore: these databases exist on this server already: {text}", err=True)
+    click.echo(
+        f"{plan.address}: schema {plan.version}. Notification log: {plan.log}. An import takes about "
+        f"{plan.seconds:.0f} s. Nothing was changed.",
+        err=True,
+    )
+
+
+def run_import(
+    settings: Settings, address: str, databases: str | None, rewrites: tuple[str, ...], report: Path | None
+) -> None:
+    """Copies, shows the progress, and prints a summary."""
+    begun = time.monotonic()
+    with opened_source(address) as source, opened_store(settings) as store, progress() as advance:
+        copier = Copier(source, store, Request(names_of(databases), rewrites), advance)
+        state = copier.run()
+        with store.read() as work:
+            findings = work.imports.findings(state.id)
+    seconds = time.monotonic() - begun
+    print_table("Imported", ["objects", "number"], [[kind, f"{number}"] for kind, number in state.counts.items()])
+    _print_findings(findings, 20)
+    if report:
+        write_report(report, {"import": as_json(state), "seconds": round(seconds, 1), "findings": _counted(findings)})
+    rest = f" It had {state.snapshots} runs." if state.snapshots > 1 else ""
+    click.echo(
+        f"{state.source}: copied in {seconds:.1f} s.{rest} Next: metastore import verify {state.source}", err=True
+    )
+
+
+def show_status(settings: Settings, most: int) -> None:
+    """Prints the imports, their databases and findings."""
+    with opened_store(settings) as store, store.read() as work:
+        states = work.imports.all()
+        rows = [
+            [
+                state.source,
+                state.source_version,
+                state.state,
+                state.stage,
+                str(sum(state.counts.values())),
+                "" if state.position is None else str(state.position),
+                f"{state.seen_at:%Y-%m-%d %H:%M:%S}",
+            ]
+            for state in states
+        ]
+        names = work.imports.databases()
+        findings = [finding for state in states for finding in work.imports.findings(state.id)]
+    header = ["source", "version", "state", "stage", "objects", "event", "last seen"]
+    print_table("Imports", header, rows)
+    print_table(
+        "Databases", ["database", "state"], [[f"{name.catalog}.{name.name}", state] for name, state in names.items()]
+    )
+    _print_findings(findings, most)
+
+
+def write_report(file: Path, content: dict[str, Any]) -> None:
+    """Writes a report as JSON."""
+    file.write_text(json.dumps(content, indent=2, default=str) + "\n")
+
+
+def as_json(state: ImportState) -> dict[str, Any]:
+    """Returns an import for a report."""
+    return {name: value for name, value in state._asdict().items() if name not in ("runner", "cursor")}
+
+
+def _counted(findings: list[Finding]) -> list[dict[str, str]]:
+    return [finding._asdict() for finding in findings]
+
+
+def _print_findings(findings: list[Finding], most: int) -> None:
+    kinds = Counter(finding.kind for finding in findings)
+    for kind, number in kinds.items():
+        click.echo(printable(f"metastore: {kind}: {number}"), err=True)
+    for finding in findings[:most]:
+        click.echo(printable(f"metastore: {finding.kind}: {finding.object}: {finding.detail}"), err=True)
+
+
+@contextmanager
+def progress() -> Iterator[Any]:
+    """Yields the function that receives kinds of objects and numbers. Shows them if standard error is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    counts: Counter[str] = Counter()
+    begun = time.monotonic()
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("connecting", total=None)
+
+        def advance(kind: str, number: int) -> None:
+            counts.update({kind: number})
+            rate = counts[kind] / max(0.1, time.monotonic() - begun)
+            bar.update(task, description=f"{kind}: {counts[kind]:,} ({rate:,.0f}/s)")
+
+        yield advance

@@ -1,0 +1,59 @@
+"""`metastore import verify`: shows the differences between a source and this server."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from metastore.cli.importing import names_of, opened_source, progress, write_report
+from metastore.cli.printing import print_table
+from metastore.importing.copying import name_of
+from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.objects import Selection
+from metastore.importing.verifying import Outcome, Verifier
+
+
+def show_verified(
+    address: str, uri: str, databases: str | None, rewrites: tuple[str, ...], most: int, report: Path | None
+) -> int:
+    """Prints counts and differences. Returns the exit status: 1 if something differs."""
+    begun = time.monotonic()
+    wanted = frozenset(map(name_of, names_of(databases))) or None
+    with opened_source(address) as source, opened_source(uri) as ours, progress() as advance:
+        outcome = Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
+    seconds = time.monotonic() - begun
+    by_kind = Counter(difference.kind for difference in outcome.differences)
+    rows = [[kind, str(number), str(by_kind[kind])] for kind, number in outcome.compared.items()]
+    print_table("Compared", ["kind", "objects", "differences"], rows)
+    if outcome.differences:
+        shown = [
+            [one.kind, one.object, one.field, _text(one.source), _text(one.ours)] for one in outcome.differences[:most]
+        ]
+        print_table("Differences", ["kind", "object", "field", "source", "this server"], shown)
+    if report:
+        write_report(report, _report(address, uri, outcome, seconds))
+    total = sum(outcome.compared.values())
+    click.echo(
+        f"{total} objects compared in {seconds:.1f} s, {len(outcome.differences)} differences. Digest of the source: "
+        f"{outcome.digest}",
+        err=True,
+    )
+    return 1 if outcome.differences else 0
+
+
+def _report(address: str, uri: str, outcome: Outcome, seconds: float) -> dict[str, object]:
+    return {
+        "source": address,
+        "server": uri,
+        "compared": outcome.compared,
+        "differences": [difference._asdict() for difference in outcome.differences],
+        "digest": outcome.digest,
+        "seconds": round(seconds, 1),
+    }
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

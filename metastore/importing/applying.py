@@ -1,0 +1,118 @@
+"""Stores batches of a source's objects, as they are, within transactions of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from metastore.domain.names import DatabaseName, TableName, is_object_name
+from metastore.domain.partition_names import value_path
+from metastore.importing import applying_objects as objects
+from metastore.importing.sources.objects import SourcePartition, Stage
+from metastore.importing.target import Locations, Target
+from metastore.storage.repositories.bulk_load import NewPartition
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, Table
+
+ODD: Final = "object that this server's rules reject"
+
+
+def apply(work: UnitOfWork, target: Target, stage: Stage, batch: Sequence[Any]) -> int:
+    """Stores objects of one stage, and returns their number. What is reported is in `target.troubles`."""
+    target.troubles = []
+    if stage in (Stage.ROLES, Stage.ROLE_GRANTS, Stage.PRIVILEGES):
+        work.change_privileges()
+    return _APPLY[stage](work, target, batch)
+
+
+def replace_table(work: UnitOfWork, target: Target, table: Table) -> None:
+    """Replaces a table that has changed at the source, and deletes its partitions: they are stored again."""
+    drop_table(work, target, TableName(table.catName, table.dbName, table.tableName))
+    _tables(work, target, [table])
+
+
+def drop_table(work: UnitOfWork, target: Target, name: TableName) -> None:
+    """Deletes a table of the import from the catalog. Its files stay, and stay borrowed."""
+    if stored := target.tables.pop(name, None):
+        work.bulk_load.delete_tables([stored.id])
+
+
+def _catalogs(work: UnitOfWork, target: Target, catalogs: Sequence[Catalog]) -> int:
+    for catalog in catalogs:
+        work.catalogs.insert(target.rewriting.rewrite(catalog), if_not_exists=True)
+    return len(catalogs)
+
+
+def _databases(work: UnitOfWork, target: Target, databases: Sequence[Database]) -> int:
+    databases = [target.rewriting.rewrite(database) for database in databases]
+    names = [DatabaseName(database.catalogName, database.name) for database in databases]
+    for database in databases:  # sources before Hive 3 have no catalogs, and a new server has none before its start
+        home = Catalog(database.catalogName, "Default catalog for Hive", database.locationUri, 0, {})
+        work.catalogs.insert(home, if_not_exists=True)
+    work.bulk_load.insert_databases(databases)
+    work.imports.add_databases(target.import_id, names)
+    target.load(work, [*target.databases, *names])
+    return len(databases)
+
+
+def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
+    new = []
+    locations: Locations = []
+    for table in map(target.rewriting.rewrite, tables):
+        name = DatabaseName(table.catName, table.dbName)
+        if name not in target.databases:
+            target.report(objects.SKIPPED, f"{table.dbName}.{table.tableName}", "its database does not exist here")
+            continue
+        if not is_object_name(table.tableName):
+            target.report(ODD, f"{table.dbName}.{table.tableName}", "the name cannot be created here; it is kept")
+        new.append((target.databases[name].id, table))
+        texts = [table.sd.location, *table.sd.skewedInfo.skewedColValueLocationMaps.values()]
+        locations += [(name, text) for text in texts if text]
+    target.tables |= work.bulk_load.insert_tables(new)
+    target.borrow(work, locations)
+    return len(new)
+
+
+def _partitions(work: UnitOfWork, target: Target, partitions: Sequence[SourcePartition]) -> int:
+    alive = target.alive(work, {partition.table for partition in partitions})
+    new = []
+    locations: Locations = []
+    for one in map(target.rewriting.rewrite, partitions):
+        table = target.tables.get(one.table)
+        if table is None or table.id not in alive:
+            continue
+        struct, location = one.partition, one.partition.sd.location
+        new.append(NewPartition(table, one.name, struct, one.shape.descriptor))
+        if len(struct.values) != len(table.keys) or value_path(table.keys, struct.values) != one.name:
+            detail = f"the values {struct.values} give another name; both are kept"
+            target.report(ODD, f"{one.table}/{one.name}", detail)
+        if location and not (table.location and location.startswith(f"{table.location}/")):
+            locations.append((DatabaseName(one.table.catalog, one.table.database), location))
+        if skewed := struct.sd.skewedInfo.skewedColValueLocationMaps:
+            name = DatabaseName(one.table.catalog, one.table.database)
+            locations += [(name, text) for text in skewed.values()]
+    if skipped := len(partitions) - len(new):
+        target.report(objects.SKIPPED, f"{skipped} partitions", "their table does not exist here any more")
+    work.bulk_load.insert_partitions(new)
+    target.borrow(work, locations)
+    return len(new)
+
+
+_APPLY: Final[Mapping[Stage, Callable[[UnitOfWork, Target, Sequence[Any]], int]]] = {
+    Stage.CATALOGS: _catalogs,
+    Stage.DATABASES: _databases,
+    Stage.TABLES: _tables,
+    Stage.PARTITIONS: _partitions,
+    Stage.TABLE_STATISTICS: objects.statistics,
+    Stage.PARTITION_STATISTICS: objects.statistics,
+    Stage.FUNCTIONS: objects.functions,
+    Stage.CONSTRAINTS: objects.constraints,
+    Stage.INDEXES: objects.indexes,
+    Stage.ROLES: objects.roles,
+    Stage.ROLE_GRANTS: objects.role_grants,
+    Stage.PRIVILEGES: objects.privileges,
+    Stage.MASTER_KEYS: objects.master_keys,
+    Stage.TOKENS: objects.tokens,
+    Stage.TRANSACTIONS: objects.transactions,
+    Stage.EVENTS: objects.events,
+}

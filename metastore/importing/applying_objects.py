@@ -1,0 +1,182 @@
+"""Stores what belongs to databases and tables, and roles, tokens, transactions and events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.partition_names import value_path
+from metastore.domain.transactions import ABORTED
+from metastore.importing.sources.objects import (
+    MasterKey,
+    SourceConstraint,
+    SourceStatistics,
+    Token,
+    TransactionState,
+)
+from metastore.importing.target import Target
+from metastore.storage.mapping.constraints import NamedConstraint
+from metastore.storage.mapping.descriptors import complete
+from metastore.storage.repositories.bulk_objects import NewStatistics, NewTransaction
+from metastore.storage.schema import TABLE_ITSELF
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Function,
+    HiveObjectPrivilege,
+    Index,
+    NotificationEvent,
+    Role,
+    RolePrincipalGrant,
+)
+
+SKIPPED: Final = "owner that is not on this server"
+EVENT_FORMAT: Final = "event in another format"
+_FORMATS: Final = (None, "", "json-0.2")
+
+
+def statistics(work: UnitOfWork, target: Target, found: Sequence[SourceStatistics]) -> int:
+    """Stores column statistics. Of two rows for one column, the later one counts."""
+    alive = target.alive(work, {one.table for one in found})
+    known = [one for one in found if (table := target.tables.get(one.table)) and table.id in alive]
+    names = [(target.tables[one.table].id, one.partition) for one in known if one.partition is not None]
+    ids = work.bulk_load.partition_ids(names)
+    new = []
+    for one in known:
+        table_id = target.tables[one.table].id
+        owner = TABLE_ITSELF if one.partition is None else ids.get((table_id, one.partition))
+        if owner is not None:
+            columns = {column.colName: column for column in one.columns}
+            new.append(NewStatistics(table_id, owner, one.engine, one.analyzed_at, list(columns.values())))
+    work.bulk_objects.insert_statistics(new)
+    return sum(len(one.columns) for one in new)
+
+
+def functions(work: UnitOfWork, target: Target, found: Sequence[Function]) -> int:
+    """Stores functions."""
+    new = []
+    for function in found:
+        database = target.databases.get(DatabaseName(function.catName, function.dbName))
+        if database is None:
+            target.report(SKIPPED, f"{function.dbName}.{function.functionName}", "a function")
+            continue
+        new.append((database.id, target.rewriting.rewrite(function)))
+    work.bulk_objects.insert_functions(new)
+    return len(new)
+
+
+def constraints(work: UnitOfWork, target: Target, found: Sequence[SourceConstraint]) -> int:
+    """Stores constraints whose tables are here."""
+    new = []
+    for one in found:
+        table, parent = target.tables.get(one.table), target.tables.get(one.parent) if one.parent else None
+        if table is None or (one.parent and parent is None):
+            target.report(SKIPPED, one.table, f"a constraint that refers to {one.parent or one.table}")
+            continue
+        new.append((table.id, NamedConstraint(one.constraint, one.position, parent.id if parent else None)))
+    work.bulk_objects.insert_constraints(new)
+    return len(new)
+
+
+def indexes(work: UnitOfWork, target: Target, found: Sequence[Index]) -> int:
+    """Stores indexes whose tables are here."""
+    new = []
+    for index in found:
+        database = DatabaseName(target.catalog_of(index.dbName), index.dbName)
+        names = (index.origTableName, index.indexTableName)
+        table, holder = (target.tables.get(database.table(name or "")) for name in names)
+        if table is None or holder is None:
+            target.report(SKIPPED, f"{index.dbName}.{index.indexName}", "an index, or the table that stores it")
+            continue
+        index.sd = complete(index.sd)
+        new.append((table.id, holder.id, index))
+    work.bulk_objects.insert_indexes(new)
+    return len(new)
+
+
+def roles(work: UnitOfWork, target: Target, found: Sequence[Role]) -> int:  # noqa: ARG001 - the same signature for all
+    """Stores roles. Those that exist stay."""
+    work.bulk_objects.insert_roles(found)
+    return len(found)
+
+
+def role_grants(work: UnitOfWork, target: Target, found: Sequence[RolePrincipalGrant]) -> int:  # noqa: ARG001 - as above
+    """Stores members of roles."""
+    work.bulk_objects.insert_role_grants(found)
+    return len(found)
+
+
+def privileges(work: UnitOfWork, target: Target, found: Sequence[HiveObjectPrivilege]) -> int:
+    """Stores privileges, with their grantors and times."""
+    rows: list[dict[str, Any]] = []
+    partitions: list[tuple[int, str] | None] = []
+    for one in found:
+        ref = one.hiveObject
+        name = TableName(ref.catName or "", ref.dbName or "", ref.objectName or "")
+        database = target.databases.get(DatabaseName(name.catalog, name.database)) if ref.dbName else None
+        table = target.tables.get(name) if ref.objectName else None
+        if (ref.dbName and database is None) or (ref.objectName and table is None):
+            target.report(SKIPPED, name if ref.objectName else name.database, f"a privilege of {one.principalName}")
+            continue
+        owners = {
+            "table_id": table.id if table else None,
+            "database_id": database.id if database and not table else None,
+        }
+        rows.append(_row(one) | owners)
+        of_partition = table and ref.partValues and len(ref.partValues) == len(table.keys)
+        partitions.append((table.id, value_path(table.keys, ref.partValues)) if table and of_partition else None)
+    ids = work.bulk_load.partition_ids([partition for partition in partitions if partition])
+    known = [
+        row | {"partition_id": ids[partition] if partition else None}
+        for row, partition in zip(rows, partitions, strict=True)
+        if partition is None or partition in ids
+    ]
+    work.bulk_objects.insert_privileges(known)
+    return len(known)
+
+
+def _row(privilege: HiveObjectPrivilege) -> dict[str, Any]:
+    grant = privilege.grantInfo
+    return {
+        "object_type": privilege.hiveObject.objectType,
+        "column_name": privilege.hiveObject.columnName,
+        "principal_type": privilege.principalType,
+        "principal": privilege.principalName,
+        "privilege": grant.privilege,
+        "grantor": grant.grantor,
+        "grantor_type": grant.grantorType,
+        "grant_option": bool(grant.grantOption),
+        "authorizer": privilege.authorizer,
+        "create_time": grant.createTime or 0,
+    }
+
+
+def master_keys(work: UnitOfWork, target: Target, found: Sequence[MasterKey]) -> int:  # noqa: ARG001 - as above
+    """Stores the keys of delegation tokens, with their numbers."""
+    work.bulk_objects.insert_master_keys(found)
+    return len(found)
+
+
+def tokens(work: UnitOfWork, target: Target, found: Sequence[Token]) -> int:  # noqa: ARG001 - as above
+    """Stores delegation tokens."""
+    work.bulk_objects.insert_tokens(found)
+    return len(found)
+
+
+def transactions(work: UnitOfWork, target: Target, found: Sequence[TransactionState]) -> int:  # noqa: ARG001 - as above
+    """Raises the high-water marks, and stores unfinished transactions as aborted: readers skip what they wrote."""
+    for state in found:
+        work.bulk_objects.raise_transaction_marks(state.last, state.write_ids)
+        work.bulk_objects.insert_transactions(
+            [NewTransaction(one.id, ABORTED, one.type, one.user, one.host, one.write_ids) for one in state.unfinished]
+        )
+    return sum(len(state.write_ids) for state in found)
+
+
+def events(work: UnitOfWork, target: Target, found: Sequence[NotificationEvent]) -> int:
+    """Stores events with their numbers, if this server had given out none."""
+    kept = [event for event in found if event.messageFormat in _FORMATS] if target.keeps_events else []
+    if target.keeps_events and len(kept) < len(found):
+        target.report(EVENT_FORMAT, f"{len(found) - len(kept)} events", "only events in the format json-0.2 are kept")
+    work.bulk_objects.insert_events(kept)
+    return len(kept)

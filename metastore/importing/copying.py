@@ -1,0 +1,220 @@
+"""Copies a source into this server: stage by stage, batch by batch, each with its cursor in one transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, fold
+from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError
+from metastore.importing.applying import apply
+from metastore.importing.prefetching import prefetched
+from metastore.importing.rewriting import Rewriting
+from metastore.importing.settling import LAST, settle
+from metastore.importing.sources.objects import Batch, Selection, Stage, Trouble
+from metastore.importing.sources.source import Source
+from metastore.importing.target import Target
+from metastore.storage.repositories.imports import COPIED, COPYING, Finding, ImportState
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+DEFAULT_DATABASE: Final = DatabaseName(DEFAULT_CATALOG, "default")
+_SHOWN: Final = 1_000
+"""Findings of one kind that are stored. All are counted."""
+
+Progress = Callable[[str, int], object]
+"""Receives the kind and the number of objects that a batch has stored."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to copy. `databases`: names, with a catalog as `catalog.database`; empty for all."""
+
+    databases: tuple[str, ...] = ()
+    rewrites: tuple[str, ...] = ()
+
+
+class Copier:
+    """One run of an import. A run that dies is continued by the next one."""
+
+    def __init__(self, source: Source, store: Store, request: Request, on_progress: Progress = lambda *_: None) -> None:
+        self._source = source
+        self._store = store
+        self._request = request
+        self._on_progress = on_progress
+        self._runner = uuid4()
+        self._found: Counter[str] = Counter()
+
+    def run(self) -> ImportState:
+        """Copies what is not copied yet, and returns the import.
+
+        Raises:
+            ConflictError: another import runs, or an unfinished one has other options.
+            AlreadyExistsError: a database exists on this server, and does not come from the source.
+            NotFoundError: the source has no database of a given name.
+            UnavailableError: the source or the database does not answer. The next run continues.
+        """
+        with self._alone(), self._source.snapshot():
+            log = self._source.log()
+            databases = [one for batch in self._source.read(Stage.DATABASES, "", Selection()) for one in batch.objects]
+            state = self._begin_or_resume(databases, log.last if log else None)
+            selection = _selection(state.options["databases"])
+            target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=state.options["events"])
+            with self._store.read() as work:
+                self._found.update(finding.kind for finding in work.imports.findings(state.id))
+                target.load(work, selection.databases or ())
+            self._copy_all(state, target, selection)
+            with self._store.transaction(audited=False) as work:
+                self._advance(work, state.id)
+                work.imports.set_state(state.id, COPIED)
+        with self._store.read() as work:
+            return _found(work, state.source)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Holds the lock of imports. Raises ConflictError if another import runs."""
+        with self._store.read() as work:
+            if not work.imports.try_lock():
+                raise ConflictError("Another metastore import runs on this database. Wait until it ends")
+            try:
+                yield
+            finally:
+                work.imports.unlock()
+
+    def _begin_or_resume(self, databases: Sequence[Database], last_event: int | None) -> ImportState:
+        """Returns the import of this run, which no other run can continue any more."""
+        available = {DatabaseName(database.catalogName, database.name) for database in databases}
+        wanted = self._wanted(available)
+        rewrites = list(self._request.rewrites)
+        with self._store.transaction(audited=False) as work:
+            state = work.imports.find(self._source.address)
+            if state is None:
+                check_free(work, wanted)
+                keeps_events = work.bulk_objects.last_event() == 0
+                options = {"databases": _texts(wanted), "rewrites": rewrites, "events": keeps_events}
+                number = work.imports.begin(
+                    self._source.address, self._source.version, self._runner, options, last_event
+                )
+                work.bulk_objects.raise_last_event(last_event or 0)
+                Target(number, Rewriting(rewrites), keeps_events=False).borrow_databases(work, databases)
+            else:
+                self._resume(work, state, wanted)
+            return _found(work, self._source.address)
+
+    def _resume(self, work: UnitOfWork, state: ImportState, wanted: set[DatabaseName]) -> None:
+        if state.state == COPYING:
+            same = set(state.options["databases"]) == set(_texts(wanted)) or not self._request.databases
+            if not same or (self._request.rewrites and state.options["rewrites"] != list(self._request.rewrites)):
+                raise ConflictError(
+                    f"An import of {', '.join(state.options['databases'])} from {state.source} is unfinished. "
+                    f"Finish it first: run the command again without --databases and --rewrite-location"
+                )
+            work.imports.resume(state.id, self._runner)
+            return
+        new = wanted - work.imports.databases(state.id).keys()
+        check_free(work, new)
+        rewrites = list(self._request.rewrites) or state.options["rewrites"]
+        options = state.options | {"databases": _texts(new), "rewrites": rewrites}
+        work.imports.begin_again(state.id, self._runner, options)
+
+    def _wanted(self, available: set[DatabaseName]) -> set[DatabaseName]:
+        wanted = set(map(name_of, self._request.databases)) or available
+        if missing := wanted - available:
+            text = ", ".join(sorted(map(str, missing)))
+            raise NotFoundError(f"{self._source.address} has no database {text}")
+        return wanted
+
+    def _copy_all(self, state: ImportState, target: Target, selection: Selection) -> None:
+        """Copies the stages that are not finished. What came from an earlier snapshot is compared with this one."""
+        if not state.options["databases"]:
+            return
+        stages = list(self._source.stages)
+        names = [stage.value for stage in stages]
+        start = names.index(state.stage) if state.stage in names else 0
+        settled = stages.index(Stage.PARTITIONS) + 1
+        cursors = {stages[start]: state.cursor}
+        for stage in stages[start:settled]:
+            self._copy(state.id, target, stage, cursors.get(stage, ""), selection)
+        if state.snapshots > 1 and self._settle(state.id, target, selection):
+            start, cursors = settled, {}  # tables that were replaced have lost what belongs to them
+            with self._store.transaction(audited=False) as work:
+                work.imports.forget_counts(state.id, names[settled:])
+        for stage in stages[max(start, settled) :]:
+            self._copy(state.id, target, stage, cursors.get(stage, ""), selection)
+
+    def _settle(self, import_id: int, target: Target, selection: Selection) -> bool:
+        def step(action: Callable[[UnitOfWork], object]) -> None:
+            with self._store.transaction(audited=False) as work:
+                action(work)
+                self._advance(work, import_id, Stage.PARTITIONS, Batch([], LAST), 0)
+
+        return settle(self._source, target, selection, step)
+
+    def _copy(self, import_id: int, target: Target, stage: Stage, cursor: str, selection: Selection) -> None:
+        with prefetched(self._source.read(stage, cursor, selection)) as batches:
+            for batch in batches:
+                with self._store.transaction(audited=False) as work:
+                    stored = apply(work, target, stage, batch.objects)
+                    self._record(work, import_id, [*batch.troubles, *target.troubles])
+                    self._advance(work, import_id, stage, batch, stored)
+                self._on_progress(stage.value, stored)
+
+    def _advance(
+        self, work: UnitOfWork, number: int, stage: Stage | None = None, batch: Batch | None = None, stored: int = 0
+    ) -> None:
+        """Records the progress with the transaction. Raises ConflictError if another run has taken over."""
+        counts = {stage.value: stored} if stage and stored else {}
+        if not work.imports.advance(
+            number, self._runner, stage.value if stage else "", batch.cursor if batch else "", counts
+        ):
+            raise ConflictError("Another run has taken over this import. This one has stored nothing since")
+
+    def _record(self, work: UnitOfWork, import_id: int, troubles: Sequence[Trouble]) -> None:
+        """Stores findings: the first ones of each kind, and the number of all."""
+        kept = []
+        for trouble in troubles:
+            self._found[trouble.kind] += 1
+            if self._found[trouble.kind] <= _SHOWN:
+                kept.append(Finding(*trouble))
+        work.imports.report(import_id, kept)
+
+
+def check_free(work: UnitOfWork, names: set[DatabaseName]) -> None:
+    """Raises AlreadyExistsError if one of the databases exists here. An empty `default` is replaced."""
+    existing = set(work.bulk_load.database_ids(names))
+    if DEFAULT_DATABASE in existing and DEFAULT_DATABASE not in work.bulk_load.occupied([DEFAULT_DATABASE]):
+        existing.discard(DEFAULT_DATABASE)
+    if existing:
+        text = ", ".join(sorted(map(str, existing)))
+        plural = "s" if len(existing) > 1 else ""
+        raise AlreadyExistsError(
+            f"Database{plural} {text} exist{'' if plural else 's'} on this server. Nothing was imported. Drop "
+            f"{'them' if plural else 'it'} here, or choose others with --databases"
+        )
+
+
+def _selection(names: Sequence[str]) -> Selection:
+    return Selection(frozenset(map(name_of, names)))
+
+
+def name_of(text: str) -> DatabaseName:
+    """Returns the name of `database` or `catalog.database`. Raises InvalidInputError."""
+    *catalog, name = fold(text).split(".")
+    if len(catalog) > 1 or not name:
+        raise InvalidInputError(f"--databases {text!r} is not the name of a database")
+    return DatabaseName(catalog[0] if catalog else DEFAULT_CATALOG, name)
+
+
+def _texts(names: set[DatabaseName]) -> list[str]:
+    return sorted(f"{name.catalog}.{name.name}" for name in names)
+
+
+def _found(work: UnitOfWork, source: str) -> ImportState:
+    state = work.imports.find(source)
+    if state is None:
+        raise NotFoundError(f"There is no import from {source}")
+    return state

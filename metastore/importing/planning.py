@@ -1,0 +1,108 @@
+"""The plan of an import: what would come along, and what an administrator should know before it. Reads only."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from metastore.domain.names import DatabaseName
+from metastore.importing.copying import DEFAULT_DATABASE
+from metastore.importing.sources.objects import Selection, Stage
+from metastore.importing.sources.source import LogState, Source, Survey
+from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse.roots import SERVED, Roots
+
+_LIBRARIES: Final = {
+    "s3": ("s3fs", "s3"),
+    "gs": ("gcsfs", "gcs"),
+    "abfs": ("adlfs", "azure"),
+    "hdfs": ("pyarrow", "hdfs"),
+}
+_SYNONYMS: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs", "": "file"}
+_SAMPLE: Final = 20_000  # partitions that are read to estimate the time
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an import would do. `roots`: of locations, with objects and access. `seconds`: the estimated time."""
+
+    address: str
+    version: str
+    survey: Survey
+    roots: Sequence[tuple[str, int, str]]
+    log: str
+    collisions: Sequence[DatabaseName]
+    seconds: float
+
+
+def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: Selection) -> Plan:
+    """Returns the plan. `work`: the database of this server, if it exists already."""
+    with source.snapshot():
+        survey = source.survey()
+        names = {
+            DatabaseName(one.catalogName, one.name)
+            for batch in source.read(Stage.DATABASES, "", selection)
+            for one in batch.objects
+        }
+        log, rate = source.log(), _rate(source, selection)
+    found = [(root.location, root.objects, access(root.location, roots)) for root in survey.roots]
+    objects = survey.counts.get("partitions", 0) + 10 * survey.counts.get("tables", 0)
+    return Plan(
+        source.address,
+        source.version,
+        survey,
+        found,
+        describe_log(log),
+        collisions(work, names) if work else [],
+        objects / rate,
+    )
+
+
+def access(location: str, roots: Roots) -> str:
+    """Returns how this server reaches a root of locations after the switch. The import itself accesses no file."""
+    scheme = location.partition(":")[0].lower() if ":" in location else ""
+    scheme = _SYNONYMS.get(scheme, scheme)
+    if scheme not in SERVED:
+        return "registered without being touched: this server has no library for the scheme"
+    library, extra = _LIBRARIES.get(scheme, ("", ""))
+    if library and importlib.util.find_spec(library) is None:
+        return f"registered without being touched; managed tables need: pip install 'metastore[{extra}]'"
+    if location in roots.all or roots.within([f"{location.rstrip('/')}/x"]):
+        return "below a root of this server"
+    return f"registered without being touched; managed tables need METASTORE_ALLOWED_LOCATIONS={location}"
+
+
+def describe_log(log: LogState | None) -> str:
+    """Returns whether changes during the import can be followed."""
+    if log is None:
+        return (
+            "off, or not readable: changes during the import are not noticed. "
+            "Set hive.metastore.transactional.event.listeners=org.apache.hive.hcatalog.listener.DbNotificationListener"
+        )
+    if log.first is None:
+        return f"on, at event {log.last}, and empty"
+    since = f"{datetime.fromtimestamp(log.first_time, UTC):%Y-%m-%d %H:%M} UTC" if log.first_time else "an unknown time"
+    return f"on, at event {log.last}, back to event {log.first} of {since}"
+
+
+def collisions(work: UnitOfWork, names: set[DatabaseName]) -> list[DatabaseName]:
+    """Returns the databases that exist on this server and do not come from an import."""
+    existing = set(work.bulk_load.database_ids(names)) - work.imports.databases().keys()
+    if DEFAULT_DATABASE in existing and not work.bulk_load.occupied([DEFAULT_DATABASE]):
+        existing.discard(DEFAULT_DATABASE)
+    return sorted(existing, key=str)
+
+
+def _rate(source: Source, selection: Selection) -> float:
+    """Returns objects per second, from reading some partitions. Storing them takes about as long again."""
+    begun, read = time.monotonic(), 0
+    for batch in source.read(Stage.PARTITIONS, "", selection):
+        read += len(batch.objects)
+        if read >= _SAMPLE:
+            break
+    seconds = time.monotonic() - begun
+    return read / max(seconds, 0.001) / 2 if read > 1_000 else 10_000.0

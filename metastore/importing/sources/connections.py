@@ -1,0 +1,284 @@
+"""Read-only connections to the database of a source: PostgreSQL and MySQL."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from metastore.errors import ConfigurationError, UnavailableError
+from metastore.importing.sources.hive_schema import HiveSchema, hive_schema
+from metastore.settings import safe_url
+
+Row = tuple[Any, ...]
+_CONNECT_TIMEOUT: Final = 10  # seconds
+_SILENCE: Final = 600  # seconds without a reply before the source counts as lost
+
+
+class SourceConnection(ABC):
+    """A connection to a source's database, with what differs between the two systems."""
+
+    def __init__(self, url: str) -> None:
+        """Connects. Raises UnavailableError with one line if that fails."""
+        self.address = safe_url(url)
+        self._url = url
+        self._link = self._opened()
+        self.schema = self._read_schema()
+
+    def rows(self, statement: str, *values: Any) -> list[Row]:
+        """Runs a query with `%s` for each value, and returns its rows. A tuple stands for a list of an IN.
+
+        Raises UnavailableError if the source stops answering.
+        """
+        with self._cursor() as cursor:
+            cursor.execute(self.schema.sql(statement), values)
+            return list(cursor.fetchall())
+
+    def exists(self, table: str) -> bool:
+        """Tells whether the table exists and has rows."""
+        return self.schema.has(table) and bool(self.rows(f'SELECT 1 FROM "{table}" LIMIT 1'))  # noqa: S608 - a constant
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Opens a read-only transaction: all queries inside see the same state."""
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+
+    def close(self) -> None:
+        self._link.close()
+
+    @abstractmethod
+    def map_of(self, key: str, value: str) -> str:
+        """Returns the SQL of an aggregate: a JSON object, as text."""
+
+    @abstractmethod
+    def number_or_null(self, text: str) -> str:
+        """Returns the SQL of a text as a number; null if it is none."""
+
+    @abstractmethod
+    def prefix_of(self, location: str) -> str:
+        """Returns the SQL of a location's scheme and authority."""
+
+    def texts(self, table: str, column: str) -> Callable[[str], str]:
+        """Returns the function that decodes texts of a column, which may contain another encoding than it declares."""
+        return _same if (table, column) not in self.schema.latin1 else undo_latin1
+
+    @staticmethod
+    def flag(value: Any) -> bool:
+        """Returns a boolean of any database: true, 1, b'\\x01' or 'Y'."""
+        return value in (True, 1, b"\x01", "1", "Y", "y", "t", "true", "TRUE")
+
+    @abstractmethod
+    def _opened(self) -> Any: ...
+
+    @abstractmethod
+    def _read_schema(self) -> HiveSchema: ...
+
+    @abstractmethod
+    def _begin(self) -> None: ...
+
+    @abstractmethod
+    def _end(self) -> None: ...
+
+    @abstractmethod
+    def _cursor(self) -> Any: ...
+
+
+class PostgresConnection(SourceConnection):
+    """A source on PostgreSQL. Transactions are REPEATABLE READ READ ONLY."""
+
+    def map_of(self, key: str, value: str) -> str:
+        return f"json_object_agg({key}, {value} ORDER BY {key})::text"
+
+    def number_or_null(self, text: str) -> str:
+        return f"CASE WHEN {text} ~ '^[0-9]{{1,18}}$' THEN {text}::bigint END"
+
+    def prefix_of(self, location: str) -> str:
+        return f"coalesce(substring({location} from '^[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?'), '')"
+
+    def _opened(self) -> Any:
+        import psycopg2  # type: ignore[import-untyped] # it has no types
+
+        try:
+            link = psycopg2.connect(
+                self._url,
+                connect_timeout=_CONNECT_TIMEOUT,
+                application_name="metastore import",
+                keepalives_idle=10,
+                keepalives_interval=5,
+                keepalives_count=3,
+            )
+        except (psycopg2.Error, UnicodeDecodeError) as error:
+            raise UnavailableError(f"{self.address} cannot be read: {_line(error)}") from None
+        link.set_session(readonly=True, isolation_level="REPEATABLE READ", autocommit=True)
+        return link
+
+    def _read_schema(self) -> HiveSchema:
+        columns: dict[str, list[str]] = {}
+        with self._cursor() as cursor:
+            cursor.execute("""
+                SELECT table_name, column_name FROM information_schema.columns
+                WHERE table_schema = ANY (current_schemas(false))
+            """)
+            for table, column in cursor.fetchall():
+                columns.setdefault(table, []).append(column)
+        return hive_schema(columns, self.address)
+
+    def _begin(self) -> None:
+        with self._cursor() as cursor:
+            cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def _end(self) -> None:
+        if not self._link.closed:
+            with self._cursor() as cursor:
+                cursor.execute("ROLLBACK")
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        import psycopg2
+
+        try:
+            with self._link.cursor() as cursor:
+                yield cursor
+        except psycopg2.Error as error:
+            raise UnavailableError(f"{self.address} does not answer: {_line(error)}") from None
+
+
+class MySqlConnection(SourceConnection):
+    """A source on MySQL or MariaDB. Transactions are REPEATABLE READ READ ONLY, with a consistent snapshot."""
+
+    def map_of(self, key: str, value: str) -> str:
+        return f"JSON_OBJECTAGG({key}, {value})"
+
+    def number_or_null(self, text: str) -> str:
+        return f"CASE WHEN {text} REGEXP '^[0-9]{{1,18}}$' THEN CAST({text} AS SIGNED) END"
+
+    def prefix_of(self, location: str) -> str:
+        return f"COALESCE(REGEXP_SUBSTR({location}, '^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?'), '')"
+
+    def _opened(self) -> Any:
+        try:
+            import pymysql
+        except ModuleNotFoundError:
+            raise ConfigurationError(
+                "A MySQL source needs the Python package PyMySQL: pip install 'metastore[mysql]'"
+            ) from None
+        parts = urlsplit(re.sub(r"^(mysql|mariadb)\+\w+:", r"\1:", self._url))
+        try:
+            tls: dict[str, Any] = {"ssl": {}} if "ssl" in parse_qs(parts.query) else {}
+            link = pymysql.connect(
+                host=parts.hostname or "127.0.0.1",
+                port=parts.port or 3306,
+                user=unquote(parts.username or ""),
+                password=unquote(parts.password or ""),
+                database=unquote(parts.path.lstrip("/")) or None,
+                charset="utf8mb4",
+                connect_timeout=_CONNECT_TIMEOUT,
+                read_timeout=_SILENCE,
+                autocommit=True,
+                init_command="SET SESSION sql_mode = 'ANSI_QUOTES', group_concat_max_len = 1073741824",
+                **tls,
+            )
+        except (pymysql.Error, OSError, ValueError) as error:
+            raise UnavailableError(f"{self.address} cannot be read: {_line(error)}") from None
+        return link
+
+    def _read_schema(self) -> HiveSchema:
+        columns: dict[str, list[str]] = {}
+        latin1 = set()
+        with self._cursor() as cursor:
+            cursor.execute("""
+                SELECT TABLE_NAME, COLUMN_NAME, CHARACTER_SET_NAME FROM information_schema.COLUMNS
+                WHERE TABLE_SCHEMA = DATABASE()
+            """)
+            for table, column, charset in cursor.fetchall():
+                columns.setdefault(table, []).append(column)
+                if charset == "latin1":
+                    latin1.add((table.upper(), column.upper()))
+        return hive_schema(columns, self.address, frozenset(latin1))
+
+    def _begin(self) -> None:
+        with self._cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+
+    def _end(self) -> None:
+        if self._link.open:
+            with self._cursor() as cursor:
+                cursor.execute("ROLLBACK")
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        import pymysql
+
+        try:
+            with self._link.cursor() as cursor:
+                yield cursor
+        except (pymysql.Error, OSError) as error:
+            raise UnavailableError(f"{self.address} does not answer: {_line(error)}") from None
+
+
+def connect(url: str) -> SourceConnection:
+    """Connects to the database of a source. Raises ConfigurationError, UnavailableError."""
+    scheme = url.partition(":")[0].partition("+")[0]
+    kinds: Mapping[str, type[SourceConnection]] = {
+        "postgresql": PostgresConnection,
+        "postgres": PostgresConnection,
+        "mysql": MySqlConnection,
+        "mariadb": MySqlConnection,
+    }
+    plain = re.sub(r"^(postgres|postgresql)\+\w+:", r"\1:", url)
+    return kinds[scheme](plain)
+
+
+# cp1252 leaves five bytes undefined; MySQL's latin1 maps those to the C1 control characters with the same numbers.
+_LATIN1: Final = {bytes((code,)).decode("cp1252", "replace"): code for code in range(0x80, 0xA0)} | {
+    chr(code): code for code in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+}
+
+
+def undo_latin1(text: str) -> str:
+    """Returns the UTF-8 text that a client stored in a latin1 column, byte by byte; else the text unchanged."""
+    if text.isascii():
+        return text
+    try:
+        return bytes(_LATIN1.get(char, ord(char)) for char in text).decode()
+    except ValueError:  # a real latin1 text: no valid UTF-8, or characters that latin1 does not have
+        return text
+
+
+def as_map(aggregate: str | None, value: Callable[[str], str]) -> dict[str, str]:
+    """Returns the JSON object of `map_of`, in the order of keys, without nulls: Hive leaves those out."""
+    if not aggregate:
+        return {}
+    pairs: dict[str, str | None] = json.loads(aggregate)
+    if value is _same and None not in pairs.values():
+        return pairs  # type: ignore[return-value] # none is None
+    return {key: value(text) for key, text in sorted(pairs.items()) if text is not None}
+
+
+def as_list(aggregate: str | None, value: Callable[[str], str]) -> list[str]:
+    """Returns the values of a JSON object of `map_of` whose keys are positions."""
+    pairs: dict[str, str | None] = json.loads(aggregate) if aggregate else {}
+    return [value(pairs[key] or "") for key in sorted(pairs, key=int)]
+
+
+def in_list(ids: Sequence[int]) -> tuple[int, ...]:
+    """Returns the value of `IN %s`, which must not be empty."""
+    return tuple(ids) or (-1,)
+
+
+def _same(text: str) -> str:
+    return text
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error.args[-1] if error.args else error).split())
+    return text or error.__class__.__name__

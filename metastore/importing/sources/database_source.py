@@ -1,0 +1,121 @@
+"""A source that is read from its database: PostgreSQL or MySQL, the schemas of Hive 2.3 to 4.2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.importing.sources.connections import SourceConnection
+from metastore.importing.sources.database_access import AccessReader, TransactionReader
+from metastore.importing.sources.database_objects import ObjectReader
+from metastore.importing.sources.database_statistics import StatisticsReader
+from metastore.importing.sources.database_survey import survey
+from metastore.importing.sources.database_tables import PartitionReader, TableReader
+from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
+from metastore.importing.sources.shapes import ShapeReader
+from metastore.importing.sources.source import LogState, Survey
+from metastore.storage.repositories.bulk_load import Totals
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, Table
+
+Reader = Callable[[str, Selection], Iterator[Batch]]
+_DONE: Final = "all"
+"""The cursor of a stage that is one batch."""
+
+
+class DatabaseSource:
+    """The objects of a metastore, in sets. Every query is a SELECT, and the transaction is read-only."""
+
+    def __init__(self, connection: SourceConnection) -> None:
+        self.connection = connection
+        self._open()
+
+    def _open(self) -> None:
+        connection = self.connection
+        shapes = ShapeReader(connection)
+        self._tables = TableReader(connection, shapes)
+        self._partitions = PartitionReader(connection, shapes, self._tables)
+        self._transactions = TransactionReader(connection, self._tables)
+        statistics = self._statistics = StatisticsReader(connection, self._tables)
+        objects = ObjectReader(connection, shapes, self._tables)
+        access = AccessReader(connection, self._tables)
+        self._readers: dict[Stage, Reader] = {
+            Stage.CATALOGS: _once(self._tables.catalogs),
+            Stage.DATABASES: _once(self._tables.databases),
+            Stage.TABLES: self._tables.tables,
+            Stage.PARTITIONS: self._partitions.partitions,
+            Stage.TABLE_STATISTICS: statistics.of_tables,
+            Stage.PARTITION_STATISTICS: statistics.of_partitions,
+            Stage.FUNCTIONS: _once(objects.functions),
+            Stage.CONSTRAINTS: _once(objects.constraints),
+            Stage.INDEXES: _once(objects.indexes),
+            Stage.ROLES: _once(lambda _: access.roles()),
+            Stage.ROLE_GRANTS: _once(lambda _: access.role_grants()),
+            Stage.PRIVILEGES: access.privileges,
+            Stage.MASTER_KEYS: _once(lambda _: access.master_keys()),
+            Stage.TOKENS: _once(lambda _: access.tokens()),
+            Stage.TRANSACTIONS: _once(self._transactions.state),
+            Stage.EVENTS: lambda after, _: self._transactions.all_events(after),
+        }
+
+    @property
+    def address(self) -> str:
+        return self.connection.address
+
+    @property
+    def version(self) -> str:
+        return self.connection.schema.version
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        return list(Stage)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Opens a read-only transaction with one snapshot."""
+        with self.connection.snapshot():
+            self._open()  # what was cached may have changed
+            yield
+
+    def survey(self) -> Survey:
+        return survey(self.connection)
+
+    def log(self) -> LogState | None:
+        return self._transactions.log()
+
+    def events(self, after: int, limit: int) -> list[NotificationEvent]:
+        return self._transactions.events(after, limit)
+
+    def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
+        return self._readers[stage](after, selection)
+
+    def table(self, name: TableName) -> Table | None:
+        found = self._tables.table(name)
+        return found[1] if found else None
+
+    def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
+        found = self._tables.table(name)
+        if found:
+            self._tables.forget()  # it may be new
+            yield from self._partitions.of_table(found[0], names)
+
+    def table_names(self, database: DatabaseName) -> list[str]:
+        return self._tables.names(database)
+
+    def partition_names(self, name: TableName) -> list[str]:
+        return sorted(self._partitions.names(name))
+
+    def statistics(self, name: TableName) -> Iterator[SourceStatistics]:
+        yield from self._statistics.of(name)
+
+    def totals(self, selection: Selection) -> dict[TableName, Totals]:
+        return self._partitions.totals(selection)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _once(read: Callable[[Selection], Iterator[Batch]]) -> Reader:
+    """Returns the reader of a stage that is one batch."""
+    return lambda after, selection: iter(()) if after == _DONE else read(selection)

@@ -1,0 +1,358 @@
+"""Catalogs, databases, tables and partitions from a source's database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.importing.sources.connections import SourceConnection, as_list, as_map, in_list
+from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Trouble
+from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
+from metastore.storage.repositories.bulk_load import Totals
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, FieldSchema, Partition, PrincipalType, Table
+
+_TABLES: Final = 500
+_PARTITIONS: Final = 5_000
+ORPHAN: Final = "orphan"
+DUPLICATE: Final = "names that differ in case only"
+
+
+class SourceTable(NamedTuple):
+    """The identity of a table in the source. `columns_id`: of its list of columns, for constraints."""
+
+    id: int
+    name: TableName
+    columns_id: int | None
+
+
+def principal_type(text: str | None) -> int | None:
+    """Returns Hive's PrincipalType for its name."""
+    return PrincipalType._NAMES_TO_VALUES.get((text or "").upper())  # noqa: SLF001 - generated
+
+
+def int32(number: int | None) -> int:
+    """Returns the number as Hive's server sends it: cut to 32 bits, and 0 for null."""
+    return 0 if number is None else number if -(2**31) <= number < 2**31 else (number + 2**31) % 2**32 - 2**31
+
+
+class TableReader:
+    """Reads databases and tables, and knows the tables by their ids."""
+
+    def __init__(self, connection: SourceConnection, shapes: ShapeReader) -> None:
+        self._connection = connection
+        self._shapes = shapes
+        self._catalog = 'd."CTLG_NAME"' if connection.schema.has("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
+        self._known: dict[int, SourceTable] | None = None
+        self._first: dict[TableName, int] = {}
+
+    @property
+    def known(self) -> dict[int, SourceTable]:
+        """All tables whose database exists, by id."""
+        if self._known is None:
+            rows = self._connection.rows(f"""
+                SELECT t."TBL_ID", {self._catalog}, d."NAME", t."TBL_NAME", s."CD_ID"
+                FROM "TBLS" t JOIN "DBS" d ON d."DB_ID" = t."DB_ID" LEFT JOIN "SDS" s ON s."SD_ID" = t."SD_ID"
+            """)  # noqa: S608 - constants
+            self._known = {
+                number: SourceTable(number, _table_name(catalog, database, name), columns)
+                for number, catalog, database, name, columns in rows
+            }
+            self._first = {}
+            for table in self._known.values():
+                self._first[table.name] = min(table.id, self._first.get(table.name, table.id))
+        return self._known
+
+    def is_reachable(self, table_id: int) -> bool:
+        """Tells whether the table exists and is the oldest of its name."""
+        table = self.known.get(table_id)
+        return table is not None and self._first[table.name] == table_id
+
+    def forget(self) -> None:
+        """Forgets the tables: a new snapshot has others."""
+        self._known = None
+
+    def id_of(self, name: TableName) -> int | None:
+        """Returns the id of the table that clients reach by this name."""
+        return self._first.get(name) if self.known else None
+
+    def names(self, database: DatabaseName) -> list[str]:
+        """Lists the tables of a database, ascending."""
+        return sorted({table.name.name for table in self.known.values() if _database(table.name) == database})
+
+    def catalogs(self, selection: Selection) -> Iterator[Batch]:
+        """Yields the catalogs with databases of the selection."""
+        has = self._connection.schema.has
+        if not has("CTLGS"):
+            return
+        created = '"CREATE_TIME"' if has("CTLGS", "CREATE_TIME") else "0"
+        query = f'SELECT "NAME", "DESC", "LOCATION_URI", {created} FROM "CTLGS" ORDER BY "NAME"'  # noqa: S608 - constants
+        wanted = None if selection.databases is None else {name.catalog for name in selection.databases}
+        catalogs = [
+            Catalog(name.lower(), description, location, int32(created_at), {})
+            for name, description, location, created_at in self._connection.rows(query)
+            if wanted is None or name.lower() in wanted
+        ]
+        yield Batch(catalogs, "all")
+
+    def databases(self, selection: Selection) -> Iterator[Batch]:
+        """Yields the selected databases."""
+        has = self._connection.schema.has
+        created = 'd."CREATE_TIME"' if has("DBS", "CREATE_TIME") else "NULL"
+        managed = 'd."DB_MANAGED_LOCATION_URI"' if has("DBS", "DB_MANAGED_LOCATION_URI") else "NULL"
+        kind = 'd."TYPE"' if has("DBS", "TYPE") else "'NATIVE'"
+        rows = self._connection.rows(f"""
+            SELECT d."DB_ID", {self._catalog}, d."NAME", d."DESC", d."DB_LOCATION_URI", d."OWNER_NAME", d."OWNER_TYPE",
+                {created}, {managed}, {kind}
+            FROM "DBS" d ORDER BY d."DB_ID"
+        """)  # noqa: S608 - constants
+        parameters = self._parameters("DATABASE_PARAMS", "DB_ID", [row[0] for row in rows])
+        databases, troubles, seen = [], [], set[DatabaseName]()
+        for number, catalog, name, description, location, owner, owner_type, created_at, managed_at, kind_of in rows:
+            identity = DatabaseName(catalog.lower(), name.lower())
+            if not selection.has(identity):
+                continue
+            if identity in seen:
+                troubles.append(Trouble(DUPLICATE, name, f"the database {name} is not imported"))
+                continue
+            seen.add(identity)
+            if kind_of == "REMOTE":
+                troubles.append(Trouble("remote database", name, "its data connector is not imported"))
+            databases.append(
+                Database(
+                    name=identity.name,
+                    description=description,
+                    locationUri=location,
+                    parameters=parameters.get(number, {}),
+                    ownerName=owner,
+                    ownerType=principal_type(owner_type),
+                    catalogName=identity.catalog,
+                    createTime=created_at,
+                    managedLocationUri=managed_at,
+                )
+            )
+        yield Batch(databases, "all", troubles)
+
+    def tables(self, after: str, selection: Selection) -> Iterator[Batch]:
+        """Yields the tables of the selection by their ids. The cursor is the last id."""
+        last = int(after or -1)
+        while rows := self._rows('t."TBL_ID" > %s ORDER BY t."TBL_ID" LIMIT %s', last, _TABLES):
+            last = rows[-1][0]
+            batch = Batch([], str(last))
+            wanted = [row for row in rows if self._is_wanted(row, selection, batch.troubles)]
+            batch.objects = self._structs(wanted)
+            yield batch
+
+    def table(self, name: TableName) -> tuple[int, Table] | None:
+        """Returns one table and its id, or None."""
+        condition = f'LOWER(t."TBL_NAME") = %s AND LOWER(d."NAME") = %s AND {self._catalog} = %s'
+        rows = self._rows(condition, name.name, name.database, name.catalog)
+        return (rows[0][0], self._structs(rows[:1])[0]) if rows else None
+
+    def _rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:
+        has = self._connection.schema.has
+        owner_type = 't."OWNER_TYPE"' if has("TBLS", "OWNER_TYPE") else "NULL"
+        write_id = 't."WRITE_ID"' if has("TBLS", "WRITE_ID") else "NULL"
+        rewrite = 't."IS_REWRITE_ENABLED"' if has("TBLS", "IS_REWRITE_ENABLED") else "NULL"
+        return self._connection.rows(
+            f"""
+            SELECT t."TBL_ID", {self._catalog}, d."NAME", t."TBL_NAME", t."TBL_TYPE", t."OWNER", {owner_type},
+                t."CREATE_TIME", t."LAST_ACCESS_TIME", t."RETENTION", t."VIEW_ORIGINAL_TEXT", t."VIEW_EXPANDED_TEXT",
+                {rewrite}, {write_id}, {SD_COLUMNS}
+            FROM "TBLS" t LEFT JOIN "DBS" d ON d."DB_ID" = t."DB_ID" {SD_JOIN.format(owner="t")} WHERE {condition}
+            """,  # noqa: S608 - constants
+            *values,
+        )
+
+    def _is_wanted(self, row: Sequence[Any], selection: Selection, troubles: list[Trouble]) -> bool:
+        number, catalog, database, name = row[:4]
+        if database is None:
+            troubles.append(Trouble(ORPHAN, name, f"table {number} has no database and is not imported"))
+            return False
+        if not selection.has(DatabaseName(catalog.lower(), database.lower())):
+            return False
+        if not self.is_reachable(number):
+            text = f"{database}.{name}"
+            troubles.append(Trouble(DUPLICATE, text, "the name is taken by an older table; it is not imported"))
+            return False
+        return True
+
+    def _structs(self, rows: Sequence[tuple[Any, ...]]) -> list[Table]:
+        ids = [row[0] for row in rows]
+        parameters = self._parameters("TABLE_PARAMS", "TBL_ID", ids)
+        keys = self._keys(ids)
+        described = self._shapes.read([row[14:] for row in rows])
+        return [
+            self._struct(row, one.whole(), parameters.get(row[0], {}), keys.get(row[0], []))
+            for row, one in zip(rows, described, strict=True)
+        ]
+
+    def _struct(self, row: tuple[Any, ...], sd: Any, parameters: dict[str, str], keys: list[FieldSchema]) -> Table:
+        _, catalog, database, name, kind, owner, owner_type, created, accessed, retention, original, expanded = row[:12]
+        rewrite, write_id = row[12:14]
+        names = _table_name(catalog, database, name)
+        return Table(
+            tableName=names.name,
+            dbName=names.database,
+            catName=names.catalog,
+            owner=owner,
+            ownerType=principal_type(owner_type),
+            createTime=int32(created),
+            lastAccessTime=int32(accessed),
+            retention=int32(retention),
+            sd=sd,
+            partitionKeys=keys,
+            parameters=parameters,
+            viewOriginalText=original,
+            viewExpandedText=expanded,
+            tableType=kind or _type_of(parameters, original),
+            rewriteEnabled=None if rewrite is None else self._connection.flag(rewrite),
+            temporary=None,
+            writeId=write_id,
+        )
+
+    def _keys(self, ids: Sequence[int]) -> dict[int, list[FieldSchema]]:
+        comment = self._connection.texts("PARTITION_KEYS", "PKEY_COMMENT")
+        keys: dict[int, list[FieldSchema]] = {}
+        query = """
+            SELECT "TBL_ID", "PKEY_NAME", "PKEY_TYPE", "PKEY_COMMENT" FROM "PARTITION_KEYS" WHERE "TBL_ID" IN %s
+            ORDER BY "TBL_ID", "INTEGER_IDX"
+        """
+        for number, name, kind, text in self._connection.rows(query, in_list(ids)):
+            keys.setdefault(number, []).append(FieldSchema(name, kind, text if text is None else comment(text)))
+        return keys
+
+    def _parameters(self, table: str, owner: str, ids: Sequence[int]) -> dict[int, dict[str, str]]:
+        value = self._connection.texts(table, "PARAM_VALUE")
+        pairs = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
+        query = f'SELECT "{owner}", {pairs} FROM "{table}" WHERE "{owner}" IN %s GROUP BY "{owner}"'  # noqa: S608 - constants
+        return {number: as_map(text, value) for number, text in self._connection.rows(query, in_list(ids))}
+
+
+class PartitionReader:
+    """Reads partitions in the order of their ids, which are the primary key: no sorting, no skipping."""
+
+    def __init__(self, connection: SourceConnection, shapes: ShapeReader, tables: TableReader) -> None:
+        self._connection = connection
+        self._shapes = shapes
+        self._tables = tables
+        self._write_id = 'p."WRITE_ID"' if connection.schema.has("PARTITIONS", "WRITE_ID") else "NULL"
+        self._value = connection.texts("PARTITION_KEY_VALS", "PART_KEY_VAL")
+        self._parameter = connection.texts("PARTITION_PARAMS", "PARAM_VALUE")
+        self._name = connection.texts("PARTITIONS", "PART_NAME")
+
+    def partitions(self, after: str, selection: Selection) -> Iterator[Batch]:
+        """Yields partitions of the selection. The cursor is the last id."""
+        last = int(after or -1)
+        condition, only = 'p."PART_ID" > %s', tuple[Any, ...]()
+        if selection.databases is not None:
+            wanted = [table.id for table in self._tables.known.values() if selection.has(_database(table.name))]
+            if not wanted:
+                return
+            condition, only = f'{condition} AND p."TBL_ID" IN %s', (tuple(wanted),)
+        while rows := self._rows(f'{condition} ORDER BY p."PART_ID" LIMIT %s', last, *only, _PARTITIONS):
+            first, last = rows[0][0], rows[-1][0]
+            batch = Batch([], str(last))
+            batch.objects = self._structs(rows, '"PART_ID" BETWEEN %s AND %s', (first, last), batch.troubles)
+            yield batch
+
+    def of_table(self, table_id: int, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
+        """Yields the named partitions of a table, or all of them."""
+        condition, values, last = 'p."TBL_ID" = %s', (table_id,), -1
+        if names is not None:
+            for start in range(0, len(names), _PARTITIONS):
+                some = tuple(names[start : start + _PARTITIONS])
+                rows = self._rows(f'{condition} AND p."PART_NAME" IN %s ORDER BY p."PART_ID"', *values, some)
+                if rows:
+                    yield self._structs(rows, '"PART_ID" IN %s', (in_list([row[0] for row in rows]),), [])
+            return
+        while rows := self._rows(
+            f'{condition} AND p."PART_ID" > %s ORDER BY p."PART_ID" LIMIT %s', *values, last, _PARTITIONS
+        ):
+            last = rows[-1][0]
+            yield self._structs(rows, '"PART_ID" IN %s', (in_list([row[0] for row in rows]),), [])
+
+    def names(self, name: TableName) -> list[str]:
+        """Returns the names of a table's partitions that have a storage descriptor."""
+        query = """
+            SELECT p."PART_NAME" FROM "PARTITIONS" p JOIN "SDS" s ON s."SD_ID" = p."SD_ID" WHERE p."TBL_ID" = %s
+        """
+        table_id = self._tables.id_of(name)
+        return [self._name(text) for (text,) in self._connection.rows(query, table_id)] if table_id is not None else []
+
+    def totals(self, selection: Selection) -> dict[TableName, Totals]:
+        """Returns sums over the partitions of each table."""
+        ddl_time = self._connection.number_or_null('x."PARAM_VALUE"')
+        rows = self._connection.rows(
+            f"""
+            SELECT p."TBL_ID", COUNT(*), SUM(p."CREATE_TIME"), SUM({ddl_time}) FROM "PARTITIONS" p
+            JOIN "SDS" s ON s."SD_ID" = p."SD_ID"
+            LEFT JOIN "PARTITION_PARAMS" x ON x."PART_ID" = p."PART_ID" AND x."PARAM_KEY" = %s
+            GROUP BY p."TBL_ID"
+            """,  # noqa: S608 - constants
+            "transient_lastDdlTime",
+        )
+        known = self._tables.known
+        return {
+            known[number].name: Totals(count, int(created or 0), int(ddl or 0))
+            for number, count, created, ddl in rows
+            if self._tables.is_reachable(number) and selection.has(_database(known[number].name))
+        }
+
+    def _rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self._connection.rows(
+            f"""
+            SELECT p."PART_ID", p."TBL_ID", p."PART_NAME", p."CREATE_TIME", p."LAST_ACCESS_TIME", {self._write_id},
+                {SD_COLUMNS}
+            FROM "PARTITIONS" p {SD_JOIN.format(owner="p")} WHERE {condition}
+            """,  # noqa: S608 - constants
+            *values,
+        )
+
+    def _structs(
+        self, rows: Sequence[tuple[Any, ...]], condition: str, values: tuple[Any, ...], troubles: list[Trouble]
+    ) -> list[SourcePartition]:
+        texts = self._aggregates("PARTITION_KEY_VALS", '"INTEGER_IDX"', '"PART_KEY_VAL"', condition, values)
+        parameters = self._aggregates("PARTITION_PARAMS", '"PARAM_KEY"', '"PARAM_VALUE"', condition, values)
+        known = self._tables.known
+        partitions = []
+        described = self._shapes.read([row[6:] for row in rows])
+        for row, one in zip(rows, described, strict=True):
+            number, table_id, name, created, accessed, write_id, sd_id = row[:7]
+            table = known.get(table_id)
+            if table is None or sd_id is None or not self._tables.is_reachable(table_id):
+                lacks = "storage descriptor" if sd_id is None else "table"
+                troubles.append(Trouble(ORPHAN, name, f"partition {number} has no {lacks} and is not imported"))
+                continue
+            struct = Partition(
+                values=as_list(texts.get(number), self._value),
+                createTime=int32(created),
+                lastAccessTime=int32(accessed),
+                sd=one.bare(),
+                parameters=as_map(parameters.get(number), self._parameter),
+                writeId=write_id if write_id else None,
+            )
+            partitions.append(SourcePartition(table.name, self._name(name), struct, one.shape))
+        return partitions
+
+    def _aggregates(
+        self, table: str, key: str, value: str, condition: str, values: tuple[Any, ...]
+    ) -> Mapping[int, str]:
+        pairs = self._connection.map_of(key, value)
+        query = f'SELECT "PART_ID", {pairs} FROM "{table}" WHERE {condition} GROUP BY "PART_ID"'  # noqa: S608 - constants
+        return dict(self._connection.rows(query, *values))
+
+
+def _table_name(catalog: str, database: str, name: str) -> TableName:
+    return TableName(catalog.lower(), database.lower(), name.lower())
+
+
+def _database(name: TableName) -> DatabaseName:
+    return DatabaseName(name.catalog, name.database)
+
+
+def _type_of(parameters: Mapping[str, str], view_text: str | None) -> str:
+    """Returns the type of a table that old versions stored without one (Hive's ObjectStore)."""
+    if view_text is not None:
+        return "VIRTUAL_VIEW"
+    return "EXTERNAL_TABLE" if parameters.get("EXTERNAL", "").upper() == "TRUE" else "MANAGED_TABLE"

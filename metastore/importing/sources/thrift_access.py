@@ -1,0 +1,139 @@
+"""Roles, privileges and transactions through Thrift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.importing.sources.objects import Batch, Selection, TransactionState, Trouble
+from metastore.importing.sources.thrift_calls import in_catalog
+from metastore.importing.sources.thrift_listing import ThriftListing
+from thrift_idl.gen.hive_metastore.ttypes import (
+    GetPrincipalsInRoleRequest,
+    GetValidWriteIdsRequest,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    PrincipalType,
+    Role,
+    RolePrincipalGrant,
+    Table,
+)
+
+INVALID_WRITES: Final = "aborted writes that Thrift does not name"
+
+
+class AccessReader:
+    """Reads roles, privileges and high-water marks."""
+
+    def __init__(self, listing: ThriftListing) -> None:
+        self._listing = listing
+        self._calls = listing.calls
+
+    def roles(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        """Yields the roles. The owner and the time are known only of roles with members."""
+        roles: list[Role] = []
+        for name in sorted(self._calls.optional("get_role_names") or ()):
+            member = next(iter(self._members(name)), None)
+            granted = self._calls.optional("list_roles", member.principalName, member.principalType) if member else ()
+            roles.append(next((role for role in granted or () if role.roleName == name), Role(name, 0, None)))
+        yield Batch(roles, "all")
+
+    def role_grants(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        """Yields the members of roles."""
+        names = self._calls.optional("get_role_names") or ()
+        yield Batch([grant for name in sorted(names) for grant in self._members(name)], "all")
+
+    def privileges(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        """Yields the privileges: those on databases and tables, then all others of every principal that is known.
+
+        Only a call for one column or partition lists its privileges for all principals, so these are found by
+        principal.
+        """
+        found: dict[Any, HiveObjectPrivilege] = {}
+        self._add(found, self._on(HiveObjectRef(HiveObjectType.GLOBAL)), selection)
+        principals: set[tuple[str, int]] = set()
+        for database in self._listing.databases(selection):
+            name = in_catalog(database.catalog, database.name)
+            raw = self._calls.optional("get_database", name)
+            if raw and raw.ownerName:
+                principals.add((raw.ownerName, raw.ownerType or PrincipalType.USER))
+            self._add(found, self._on(HiveObjectRef(HiveObjectType.DATABASE, name)), selection, database)
+            for table in self._listing.table_names(database):
+                self._add(found, self._on(HiveObjectRef(HiveObjectType.TABLE, name, table)), selection, database)
+        principals |= {(one.principalName, one.principalType) for one in found.values()}
+        for grant in next(self.role_grants("", selection)).objects:
+            principals |= {(grant.roleName, PrincipalType.ROLE), (grant.principalName, grant.principalType)}
+        principals |= {(name, PrincipalType.ROLE) for name in self._calls.optional("get_role_names") or ()}
+        for principal, kind in sorted(principals):
+            arguments = (principal, kind, HiveObjectRef(None))
+            self._add(found, self._calls.optional("list_privileges", *arguments) or (), selection)
+        yield Batch(list(found.values()), "all")
+
+    def transactions(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        """Yields the high-water marks."""
+        reply = self._calls.optional("get_open_txns")
+        if reply is None:
+            return
+        marks: dict[TableName, int] = {}
+        troubles: list[Trouble] = []
+        if reply.open_txns:
+            detail = "open or aborted; writes of theirs that end later do not come along"
+            troubles.append(Trouble(INVALID_WRITES, f"{len(reply.open_txns)} transactions", detail))
+        for _, tables, _ in self._listing.tables("", selection):
+            for table in filter(_is_transactional, tables):
+                name = TableName(table.catName, table.dbName, table.tableName)
+                request = GetValidWriteIdsRequest([f"{table.dbName}.{table.tableName}"])
+                valid = self._calls.optional("get_valid_write_ids", request)
+                marks[name] = reply.txn_high_water_mark
+                for ids in (valid and valid.tblValidWriteIds) or ():
+                    marks[name] = ids.writeIdHighWaterMark
+                    if ids.invalidWriteIds:
+                        detail = f"write ids {ids.invalidWriteIds[:20]}: import from the source's database"
+                        troubles.append(Trouble(INVALID_WRITES, str(name), detail))
+        yield Batch([TransactionState(reply.txn_high_water_mark, marks)], "all", troubles)
+
+    def _members(self, role: str) -> list[RolePrincipalGrant]:
+        reply = self._calls.optional("get_principals_in_role", GetPrincipalsInRoleRequest(role))
+        return list(reply.principalGrants) if reply else []
+
+    def _on(self, target: HiveObjectRef) -> Iterable[HiveObjectPrivilege]:
+        return self._calls.optional("list_privileges", None, None, target) or ()
+
+    def _add(
+        self,
+        found: dict[Any, HiveObjectPrivilege],
+        privileges: Iterable[HiveObjectPrivilege],
+        selection: Selection,
+        database: DatabaseName | None = None,
+    ) -> None:
+        for one in privileges:
+            target = one.hiveObject
+            if target.dbName:
+                target.catName = target.catName or (database.catalog if database else self._catalog_of(target.dbName))
+                if not selection.has(DatabaseName(target.catName, target.dbName)):
+                    continue
+            info = one.grantInfo
+            identity = (
+                target.objectType,
+                target.catName,
+                target.dbName,
+                target.objectName,
+                tuple(target.partValues or ()),
+                target.columnName,
+                one.principalName,
+                one.principalType,
+                info.privilege,
+                info.grantor,
+                one.authorizer,
+            )
+            found[identity] = one
+
+    def _catalog_of(self, database: str) -> str:
+        names = self._listing.databases(Selection())
+        return next((name.catalog for name in names if name.name == database), "hive")
+
+
+def _is_transactional(table: Table) -> bool:
+    return (table.parameters or {}).get("transactional", "").lower() == "true"

@@ -1,0 +1,70 @@
+"""Calls to a metastore of any version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from metastore.client.client import MetastoreClient, connect
+from metastore.client.errors import (
+    ClientError,
+    InvalidAddressError,
+    MetastoreRefusedError,
+    MetastoreUnavailableError,
+    NoSuchObjectError,
+)
+from metastore.domain.names import DEFAULT_CATALOG
+from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError, UnavailableError
+
+_TIMEOUT: Final = 600.0  # seconds for a reply: old servers list many partitions slowly
+
+
+class UnsupportedCallError(Exception):
+    """The server does not have the method, or does not allow it. The text is the server's."""
+
+
+class ThriftCalls:
+    """The methods of a metastore. Changes nothing: callers use only methods that read."""
+
+    def __init__(self, address: str) -> None:
+        """Connects. Raises InvalidInputError, UnavailableError."""
+        self.address = address
+        with self._translated():
+            self._client: MetastoreClient = connect(address, timeout=_TIMEOUT)
+            self._client.check_reachable()
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Calls a method. Raises NotFoundError, UnsupportedCallError (every other error), UnavailableError."""
+        with self._translated():
+            return getattr(self._client.methods, method)(*arguments)
+
+    def optional(self, method: str, *arguments: Any) -> Any | None:
+        """Calls a method that the server may lack. Returns None if it does, or if the object does not exist."""
+        try:
+            return self.call(method, *arguments)
+        except (UnsupportedCallError, NotFoundError):
+            return None
+
+    def close(self) -> None:
+        self._client.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except InvalidAddressError as error:
+            raise InvalidInputError(str(error)) from None
+        except NoSuchObjectError as error:
+            raise NotFoundError(str(error)) from None
+        except MetastoreUnavailableError as error:
+            raise UnavailableError(f"{self.address} does not answer: {error}") from None
+        except MetastoreRefusedError as error:
+            raise UnsupportedCallError(str(error)) from None
+        except ClientError as error:
+            raise ConfigurationError(str(error)) from None
+
+
+def in_catalog(catalog: str, name: str) -> str:
+    """Returns a database name with its catalog, as Hive's clients write it (MetaStoreUtils)."""
+    return name if catalog == DEFAULT_CATALOG else f"@{catalog}#{name}"

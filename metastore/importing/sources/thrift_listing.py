@@ -1,0 +1,97 @@
+"""Lists databases and tables through Thrift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName
+from metastore.errors import NotFoundError
+from metastore.importing.sources.objects import Selection, Trouble
+from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
+from metastore.storage.mapping.descriptors import complete
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+TABLES: Final = 100
+UNREADABLE: Final = "object that the source cannot read"
+
+
+class ThriftListing:
+    """Databases and tables in the order of their names. Cursors compare as the tables are ordered."""
+
+    def __init__(self, calls: ThriftCalls) -> None:
+        self.calls = calls
+        self._databases: list[DatabaseName] | None = None
+
+    def forget(self) -> None:
+        """Forgets the databases, so that new ones are found."""
+        self._databases = None
+
+    def databases(self, selection: Selection) -> list[DatabaseName]:
+        """Lists the selected databases."""
+        if self._databases is None:
+            reply = self.calls.optional("get_catalogs")
+            self._databases = []
+            for catalog in sorted(reply.names if reply else [DEFAULT_CATALOG]):
+                if catalog == DEFAULT_CATALOG:
+                    names = self.calls.call("get_all_databases")
+                else:
+                    names = self.calls.call("get_databases", f"@{catalog}#*")
+                self._databases += [DatabaseName(catalog, name) for name in sorted(names)]
+        return [name for name in self._databases if selection.has(name)]
+
+    def table_names(self, database: DatabaseName) -> list[str]:
+        """Lists the tables of a database, ascending. Empty if it is gone."""
+        names = self.calls.optional("get_all_tables", in_catalog(database.catalog, database.name))
+        return sorted(names or ())
+
+    def tables(
+        self, after: str, selection: Selection, *, inclusive: bool = False
+    ) -> Iterator[tuple[str, list[Table], list[Trouble]]]:
+        """Yields some tables at a time: the cursor after them, the tables, and those that cannot be read.
+
+        `inclusive`: begins with the table of the cursor instead of the one after it.
+        """
+        for database in self.databases(selection):
+            names = [
+                name
+                for name in self.table_names(database)
+                if (at := cursor(database, name)) > after or (inclusive and at == after)
+            ]
+            for start in range(0, len(names), TABLES):
+                some = names[start : start + TABLES]
+                troubles: list[Trouble] = []
+                yield cursor(database, some[-1]), self.read(database, some, troubles), troubles
+
+    def read(self, database: DatabaseName, names: Sequence[str], troubles: list[Trouble]) -> list[Table]:
+        """Returns the tables that exist. One that the server cannot read is reported, and does not spoil the others."""
+        try:
+            name = in_catalog(database.catalog, database.name)
+            tables = self.calls.call("get_table_objects_by_name", name, list(names))
+        except NotFoundError:
+            return []
+        except UnsupportedCallError as error:
+            if len(names) > 1:
+                return [table for one in names for table in self.read(database, [one], troubles)]
+            troubles.append(Trouble(UNREADABLE, f"{database}.{names[0]}", str(error)))
+            return []
+        return sorted((_completed(table, database) for table in tables), key=lambda table: str(table.tableName))
+
+
+def cursor(database: DatabaseName, table: str) -> str:
+    """Returns the cursor of a table."""
+    return f"{database.catalog}\t{database.name}\t{table}"
+
+
+def cursor_of(table: Table) -> str:
+    """Returns the cursor of a table."""
+    return cursor(DatabaseName(table.catName, table.dbName), table.tableName)
+
+
+def _completed(table: Table, database: DatabaseName) -> Table:
+    table.catName, table.dbName, table.tableName = database.catalog, database.name, table.tableName.lower()
+    table.sd = complete(table.sd)
+    table.parameters, table.partitionKeys = table.parameters or {}, table.partitionKeys or []
+    table.privileges = table.temporary = None
+    table.createTime = table.createTime or 0
+    return table

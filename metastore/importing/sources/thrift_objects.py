@@ -1,0 +1,160 @@
+"""Statistics, functions, constraints and indexes through Thrift, table by table. The cursor is the last table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.importing.sources.objects import Batch, Selection, SourceConstraint, SourceStatistics
+from metastore.importing.sources.thrift_calls import in_catalog
+from metastore.importing.sources.thrift_listing import ThriftListing, cursor_of
+from thrift_idl.gen.hive_metastore.ttypes import (
+    CheckConstraintsRequest,
+    ColumnStatistics,
+    DefaultConstraintsRequest,
+    ForeignKeysRequest,
+    Function,
+    NotNullConstraintsRequest,
+    PartitionsStatsRequest,
+    PrimaryKeysRequest,
+    Table,
+    TableStatsRequest,
+    UniqueConstraintsRequest,
+)
+
+_PARTITIONS: Final = 500
+_ENGINE: Final = "hive"
+
+
+class ObjectReader:
+    """Reads what belongs to databases and tables."""
+
+    def __init__(self, listing: ThriftListing) -> None:
+        self._listing = listing
+        self._calls = listing.calls
+
+    def table_statistics(self, after: str, selection: Selection) -> Iterator[Batch]:
+        """Yields the column statistics of tables."""
+        for at, tables, _ in self._listing.tables(after, selection):
+            yield Batch([one for table in tables for one in self._of_table(table)], at)
+
+    def partition_statistics(self, after: str, selection: Selection) -> Iterator[Batch]:
+        """Yields the column statistics of partitions."""
+        for _, tables, _ in self._listing.tables(after, selection):
+            for table in tables:
+                found = list(self._of_partitions(table)) if table.partitionKeys else []
+                yield Batch(found, cursor_of(table))
+
+    def statistics(self, table: Table) -> Iterator[SourceStatistics]:
+        """Yields the statistics of a table and of its partitions, those without the times of analysis."""
+        yield from self._of_table(table)
+        if table.partitionKeys:
+            yield from self._of_partitions(table, times=False)
+
+    def functions(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        """Yields the functions."""
+        reply = self._calls.optional("get_all_functions")
+        functions: list[Function] = []
+        for function in (reply and reply.functions) or ():
+            function.catName = function.catName or DEFAULT_CATALOG
+            function.resourceUris = function.resourceUris or []
+            if selection.has(DatabaseName(function.catName, function.dbName)):
+                functions.append(function)
+        yield Batch(functions, "all")
+
+    def constraints(self, after: str, selection: Selection) -> Iterator[Batch]:
+        """Yields the constraints. Servers of Hive 2 know only primary and foreign keys."""
+        for at, tables, _ in self._listing.tables(after, selection):
+            yield Batch([one for table in tables for one in self._constraints(table)], at)
+
+    def indexes(self, after: str, selection: Selection) -> Iterator[Batch]:
+        """Yields the indexes of Hive 2."""
+        for at, tables, _ in self._listing.tables(after, selection):
+            indexes = []
+            for table in tables:
+                database = in_catalog(table.catName, table.dbName)
+                for index in self._calls.optional("get_indexes", database, table.tableName, -1) or ():
+                    index.dbName = table.dbName
+                    indexes.append(index)
+            yield Batch(indexes, at)
+
+    def _of_table(self, table: Table) -> Iterator[SourceStatistics]:
+        columns = [column.name for column in table.sd.cols]
+        if not columns:
+            return
+        request = TableStatsRequest(
+            dbName=table.dbName, tblName=table.tableName, colNames=columns, catName=table.catName, engine=_ENGINE
+        )
+        reply = self._calls.optional("get_table_statistics_req", request)
+        if reply and reply.tableStats:
+            first = reply.tableStats[0].colName
+            database = in_catalog(table.catName, table.dbName)
+            one = self._calls.optional("get_table_column_statistics", database, table.tableName, first)
+            name = TableName(table.catName, table.dbName, table.tableName)
+            yield SourceStatistics(name, None, _ENGINE, _analyzed(one), list(reply.tableStats))
+
+    def _of_partitions(self, table: Table, *, times: bool = True) -> Iterator[SourceStatistics]:
+        columns = [column.name for column in table.sd.cols]
+        database = in_catalog(table.catName, table.dbName)
+        names = self._calls.optional("get_partition_names", database, table.tableName, -1) or []
+        for start in range(0, len(names) if columns else 0, _PARTITIONS):
+            request = PartitionsStatsRequest(
+                dbName=table.dbName,
+                tblName=table.tableName,
+                colNames=columns,
+                partNames=names[start : start + _PARTITIONS],
+                catName=table.catName,
+                engine=_ENGINE,
+            )
+            reply = self._calls.optional("get_partitions_statistics_req", request)
+            for partition, found in ((reply and reply.partStats) or {}).items():
+                if not found:
+                    continue
+                arguments = (database, table.tableName, partition, found[0].colName)
+                # Only this call returns the time, and only of one partition.
+                one = self._calls.optional("get_partition_column_statistics", *arguments) if times else None
+                name = TableName(table.catName, table.dbName, table.tableName)
+                yield SourceStatistics(name, partition, _ENGINE, _analyzed(one), list(found))
+
+    def _constraints(self, table: Table) -> Iterator[SourceConstraint]:
+        names = (table.catName, table.dbName, table.tableName)
+        of_others = (
+            ("get_unique_constraints", UniqueConstraintsRequest(*names), "uniqueConstraints"),
+            ("get_not_null_constraints", NotNullConstraintsRequest(*names), "notNullConstraints"),
+            ("get_default_constraints", DefaultConstraintsRequest(*names), "defaultConstraints"),
+            ("get_check_constraints", CheckConstraintsRequest(*names), "checkConstraints"),
+        )
+        primary = PrimaryKeysRequest(db_name=table.dbName, tbl_name=table.tableName, catName=table.catName)
+        foreign = ForeignKeysRequest(
+            foreign_db_name=table.dbName, foreign_tbl_name=table.tableName, catName=table.catName
+        )
+        calls: list[tuple[str, Any, str]] = [
+            ("get_primary_keys", primary, "primaryKeys"),
+            ("get_foreign_keys", foreign, "foreignKeys"),
+            *of_others,
+        ]
+        for method, request, field in calls:
+            reply = self._calls.optional(method, request)
+            yield from self._numbered(table, (reply and getattr(reply, field)) or ())
+
+    def _numbered(self, table: Table, found: Sequence[Any]) -> Iterator[SourceConstraint]:
+        """Yields constraints with the positions of their columns."""
+        name = TableName(table.catName, table.dbName, table.tableName)
+        positions: dict[str, int] = {}
+        for one in sorted(found, key=lambda one: getattr(one, "key_seq", 0) or 0):
+            one.catName = one.catName or table.catName
+            constraint = next(str(getattr(one, field)) for field in CONSTRAINT_NAMES if getattr(one, field, None))
+            position = positions[constraint] = positions.get(constraint, 0) + 1
+            parent = None
+            if hasattr(one, "pktable_name"):
+                parent = TableName(table.catName, one.pktable_db, one.pktable_name)
+            yield SourceConstraint(name, position, one, parent)
+
+
+CONSTRAINT_NAMES: Final = ("fk_name", "pk_name", "uk_name", "nn_name", "dc_name")
+"""Fields with the name of a constraint. A foreign key also has the name of the primary key, so its own comes first."""
+
+
+def _analyzed(statistics: ColumnStatistics | None) -> int:
+    return int(statistics.statsDesc.lastAnalyzed or 0) if statistics else 0

@@ -1,0 +1,239 @@
+"""A source that is read through Thrift: Hive's own server of any version, or another one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.partition_names import value_path
+from metastore.encoding.binary import fields_of
+from metastore.errors import NotFoundError
+from metastore.importing.sources.objects import (
+    Batch,
+    Selection,
+    Shape,
+    SourcePartition,
+    SourceStatistics,
+    Stage,
+    Trouble,
+)
+from metastore.importing.sources.source import LogState, Survey
+from metastore.importing.sources.thrift_access import AccessReader
+from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
+from metastore.importing.sources.thrift_listing import UNREADABLE, ThriftListing, cursor_of
+from metastore.importing.sources.thrift_objects import ObjectReader
+from metastore.importing.sources.thrift_survey import survey
+from metastore.storage.mapping.descriptors import complete, format_and_skew, without_locations
+from metastore.storage.mapping.layout import some_fields
+from metastore.storage.repositories.bulk_load import Totals
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Catalog,
+    Database,
+    GetCatalogRequest,
+    NotificationEvent,
+    NotificationEventRequest,
+    Partition,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+)
+
+_PARTITIONS: Final = 1_000
+_SHAPES: Final = 2_000
+_DONE: Final = "all"
+_COLUMNS: Final = fields_of(StorageDescriptor, "cols")
+
+Reader = Callable[[str, Selection], Iterator[Batch]]
+
+
+class ThriftSource:
+    """The objects of a metastore, in the order of their names. There is no snapshot: the log must fill in."""
+
+    def __init__(self, address: str) -> None:
+        """Connects. Raises InvalidInputError, UnavailableError."""
+        self._calls = ThriftCalls(address)
+        self._listing = ThriftListing(self._calls)
+        self._shapes: dict[tuple[bytes, bytes], Shape] = {}
+        objects, access = ObjectReader(self._listing), AccessReader(self._listing)
+        self._objects = objects
+        self._readers: dict[Stage, Reader] = {
+            Stage.CATALOGS: self._catalogs,
+            Stage.DATABASES: self._databases,
+            Stage.TABLES: self._tables,
+            Stage.PARTITIONS: self._partitions,
+            Stage.TABLE_STATISTICS: objects.table_statistics,
+            Stage.PARTITION_STATISTICS: objects.partition_statistics,
+            Stage.FUNCTIONS: objects.functions,
+            Stage.CONSTRAINTS: objects.constraints,
+            Stage.INDEXES: objects.indexes,
+            Stage.ROLES: access.roles,
+            Stage.ROLE_GRANTS: access.role_grants,
+            Stage.PRIVILEGES: access.privileges,
+            Stage.TRANSACTIONS: access.transactions,
+            Stage.EVENTS: self._events,
+        }
+
+    @property
+    def address(self) -> str:
+        return self._calls.address
+
+    @property
+    def version(self) -> str:
+        """The oldest version that has the methods which the server has."""
+        return "3.0 or later" if self._calls.optional("get_catalogs") else "2"
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """Thrift does not return the numbers of master keys, so keys and tokens are left out."""
+        return [stage for stage in Stage if stage in self._readers]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Forgets the list of databases. Thrift knows no snapshots."""
+        self._listing.forget()
+        yield
+
+    def survey(self) -> Survey:
+        return survey(self._listing)
+
+    def log(self) -> LogState | None:
+        current = self._calls.optional("get_current_notificationEventId")
+        if current is None or not current.eventId:
+            return None
+        first = next(iter(self.events(0, 1)), None)
+        return LogState(current.eventId, first.eventId if first else None, first.eventTime if first else None)
+
+    def events(self, after: int, limit: int) -> list[NotificationEvent]:
+        reply = self._calls.optional("get_next_notification", NotificationEventRequest(after, limit))
+        return list(reply.events) if reply else []
+
+    def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
+        return iter(()) if after == _DONE else self._readers[stage](after, selection)
+
+    def table(self, name: TableName) -> Table | None:
+        return next(iter(self._listing.read(DatabaseName(name.catalog, name.database), [name.name], [])), None)
+
+    def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
+        if (table := self.table(name)) is None or not table.partitionKeys:
+            return
+        wanted = self.partition_names(name) if names is None else list(names)
+        for start in range(0, len(wanted), _PARTITIONS):
+            yield self._read_partitions(table, wanted[start : start + _PARTITIONS])
+
+    def table_names(self, database: DatabaseName) -> list[str]:
+        return [name.lower() for name in self._listing.table_names(database)]
+
+    def partition_names(self, name: TableName) -> list[str]:
+        names = self._calls.optional("get_partition_names", in_catalog(name.catalog, name.database), name.name, -1)
+        return sorted(names or ())
+
+    def statistics(self, name: TableName) -> Iterator[SourceStatistics]:
+        if table := self.table(name):
+            yield from self._objects.statistics(table)
+
+    def totals(self, selection: Selection) -> dict[TableName, Totals]:
+        found: dict[TableName, Totals] = {}
+        for batch in self._partitions("", selection):
+            for one in batch.objects:
+                count, created, ddl_times = found.get(one.table, Totals(0, 0, 0))
+                ddl = one.partition.parameters.get("transient_lastDdlTime", "")
+                number = int(ddl) if ddl.isascii() and ddl.isdigit() and len(ddl) < 19 else 0
+                found[one.table] = Totals(count + 1, created + one.partition.createTime, ddl_times + number)
+        return found
+
+    def close(self) -> None:
+        self._calls.close()
+
+    def _catalogs(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        catalogs: list[Catalog] = []
+        for name in dict.fromkeys(database.catalog for database in self._listing.databases(selection)):
+            reply = self._calls.optional("get_catalog", GetCatalogRequest(name))
+            if reply:
+                reply.catalog.createTime = reply.catalog.createTime or 0
+                catalogs.append(reply.catalog)
+        yield Batch(catalogs, _DONE)
+
+    def _databases(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        databases: list[Database] = []
+        for name in self._listing.databases(selection):
+            database = self._calls.optional("get_database", in_catalog(name.catalog, name.name))
+            if database:
+                database.catalogName, database.privileges = name.catalog, None
+                database.parameters = database.parameters or {}
+                databases.append(database)
+        yield Batch(databases, _DONE)
+
+    def _tables(self, after: str, selection: Selection) -> Iterator[Batch]:
+        for at, tables, troubles in self._listing.tables(after, selection):
+            yield Batch(list(tables), at, troubles)
+
+    def _partitions(self, after: str, selection: Selection) -> Iterator[Batch]:
+        """Yields partitions. The cursor is a table and the name of its last partition."""
+        owner, _, last = after.rpartition("\t")
+        for _, tables, _ in self._listing.tables(owner, selection, inclusive=True):
+            for table in tables:
+                at = cursor_of(table)
+                if table.partitionKeys:
+                    names = self.partition_names(TableName(table.catName, table.dbName, table.tableName))
+                    yield from self._batches(table, [name for name in names if at != owner or name > last], at)
+
+    def _batches(self, table: Table, names: Sequence[str], at: str) -> Iterator[Batch]:
+        for start in range(0, len(names), _PARTITIONS):
+            some = names[start : start + _PARTITIONS]
+            batch = Batch([], f"{at}\t{some[-1]}")
+            try:
+                batch.objects = list(self._read_partitions(table, some))
+            except UnsupportedCallError as error:
+                detail = f"{len(some)} partitions up to {some[-1]}: {error}"
+                batch.troubles.append(Trouble(UNREADABLE, f"{table.dbName}.{table.tableName}", detail))
+            yield batch
+
+    def _read_partitions(self, table: Table, names: Sequence[str]) -> list[SourcePartition]:
+        name = TableName(table.catName, table.dbName, table.tableName)
+        try:
+            database = in_catalog(name.catalog, name.database)
+            found = self._calls.call("get_partitions_by_names", database, name.name, list(names))
+        except NotFoundError:
+            return []
+        keys = [key.name for key in table.partitionKeys]
+        partitions = [self._partition(name, keys, partition) for partition in found]
+        return self._named(table, names, partitions)
+
+    def _named(self, table: Table, names: Sequence[str], partitions: list[SourcePartition]) -> list[SourcePartition]:
+        """Gives partitions the names that were requested, where those do not follow from their values."""
+        wanted = set(names)
+        odd = [one for one in partitions if one.name not in wanted]
+        if not odd:
+            return partitions
+        missing = sorted(wanted - {one.name for one in partitions})
+        if len(names) == 1 or len(odd) == 1 == len(missing):
+            return [one if one.name in wanted else one._replace(name=missing[0]) for one in partitions]
+        named = [one for one in partitions if one.name in wanted]
+        return named + [one for name in missing for one in self._read_partitions(table, [name])]
+
+    def _partition(self, table: TableName, keys: Sequence[str], partition: Partition) -> SourcePartition:
+        sd = partition.sd or StorageDescriptor()
+        shape = self._shape(sd)
+        locations = (sd.skewedInfo.skewedColValueLocationMaps if sd.skewedInfo else None) or {}
+        skewed = SkewedInfo(skewedColValueLocationMaps=locations)
+        partition.sd = StorageDescriptor(location=sd.location, skewedInfo=skewed)
+        partition.parameters = partition.parameters or {}
+        partition.createTime, partition.lastAccessTime = partition.createTime or 0, partition.lastAccessTime or 0
+        partition.writeId = partition.writeId if partition.writeId and partition.writeId > 0 else None
+        return SourcePartition(table, value_path(keys, partition.values), partition, shape)
+
+    def _shape(self, sd: StorageDescriptor) -> Shape:
+        key = some_fields(sd, _COLUMNS), format_and_skew(sd)
+        if key not in self._shapes:
+            if len(self._shapes) >= _SHAPES:
+                self._shapes.clear()
+            self._shapes[key] = Shape(complete(without_locations(sd)))
+        return self._shapes[key]
+
+    def _events(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - of all databases
+        last = int(after or 0)
+        while events := self.events(last, 500):
+            last = events[-1].eventId
+            yield Batch(list(events), str(last))

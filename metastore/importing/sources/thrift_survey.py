@@ -1,0 +1,64 @@
+"""Counts what a metastore contains, through Thrift.
+
+Partitions are only counted: reading them takes as long as copying them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from metastore.domain.names import TableName, is_object_name
+from metastore.importing.sources.objects import Selection, Trouble
+from metastore.importing.sources.source import Root, Survey
+from metastore.importing.sources.thrift_calls import in_catalog
+from metastore.importing.sources.thrift_listing import ThriftListing
+from metastore.warehouse import paths
+
+_LEFT_OUT = "master keys and delegation tokens (use the source's database)"
+
+
+def survey(listing: ThriftListing) -> Survey:
+    """Returns the survey of a metastore."""
+    calls, counts, roots = listing.calls, Counter[str](), Counter[str]()
+    troubles: list[Trouble] = []
+    for database in listing.databases(Selection()):
+        counts["databases"] += 1
+        raw = calls.optional("get_database", in_catalog(database.catalog, database.name))
+        roots[_root(raw.locationUri if raw else None)] += 1
+    for _, tables, found in listing.tables("", Selection()):
+        troubles += found
+        for table in tables:
+            counts["tables"] += 1
+            roots[_root(table.sd.location)] += 1
+            name = TableName(table.catName, table.dbName, table.tableName)
+            if table.partitionKeys:
+                where = in_catalog(name.catalog, name.database)
+                counts["partitions"] += len(calls.optional("get_partition_names", where, name.name, -1) or ())
+            troubles += _odd(str(name), table)
+    if calls.optional("get_all_token_identifiers") or calls.optional("get_master_keys"):
+        return Survey(dict(counts), _listed(roots), {_LEFT_OUT: 1}, troubles)
+    return Survey(dict(counts), _listed(roots), {}, troubles)
+
+
+def _listed(roots: Counter[str]) -> list[Root]:
+    return [Root(root, number) for root, number in roots.most_common() if root]
+
+
+def _root(location: str | None) -> str:
+    """Returns scheme and authority of a location."""
+    if not location or not paths.absolute([location]):
+        return location or ""
+    parts = paths.parse(location)
+    return f"{parts.scheme}://{parts.authority or ''}"
+
+
+def _odd(name: str, table: object) -> list[Trouble]:
+    troubles = []
+    if not is_object_name(getattr(table, "tableName", "")):
+        troubles.append(Trouble("name that this server rejects", name, "imported as it is"))
+    if not getattr(table, "createTime", 0):
+        troubles.append(Trouble("creation time 0", name, "kept as it is"))
+    if (getattr(table, "parameters", None) or {}).get("transactional", "").lower() == "true":
+        detail = "aborted writes are not visible through Thrift: use the source's database"
+        troubles.append(Trouble("transactional tables", name, detail))
+    return troubles

@@ -1,0 +1,79 @@
+"""The databases and tables of an import on this server, and the locations that it borrows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.objects import Trouble
+from metastore.storage.repositories.bulk_load import LoadedTable
+from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+Locations: TypeAlias = list[tuple[DatabaseName, str]]
+
+
+class LoadedDatabase(NamedTuple):
+    """A stored database."""
+
+    id: int
+    location: str
+
+
+class Target:
+    """What an import has stored so far, by name."""
+
+    def __init__(self, import_id: int, rewriting: Rewriting, *, keeps_events: bool) -> None:
+        """`keeps_events`: the log of this server was empty, so that the source's events keep their numbers."""
+        self.import_id = import_id
+        self.rewriting = rewriting
+        self.keeps_events = keeps_events
+        self.databases: dict[DatabaseName, LoadedDatabase] = {}
+        self.tables: dict[TableName, LoadedTable] = {}
+        self.troubles: list[Trouble] = []
+        """What the present batch gave to report."""
+
+    def load(self, work: UnitOfWork, names: Iterable[DatabaseName]) -> None:
+        """Reads the databases and tables that earlier batches have stored."""
+        for name, number in work.bulk_load.database_ids(names).items():
+            stored = work.databases.find(name)
+            if stored:
+                self.databases[name] = LoadedDatabase(number, stored.encoded.decode().locationUri or "")
+        self.tables = work.bulk_load.tables(self.databases)
+
+    def alive(self, work: UnitOfWork, names: Iterable[TableName]) -> set[int]:
+        """Locks tables until the commit. Returns the ids of those that nobody has dropped."""
+        return work.bulk_load.lock_tables([self.tables[name].id for name in names if name in self.tables])
+
+    def catalog_of(self, database: str) -> str:
+        """Returns the catalog of a database, for structs that name none."""
+        return next((name.catalog for name in self.databases if name.name == database), DEFAULT_CATALOG)
+
+    def report(self, kind: str, what: object, detail: str) -> None:
+        """Adds a trouble of the present batch."""
+        self.troubles.append(Trouble(kind, str(what), detail))
+
+    def borrow_databases(self, work: UnitOfWork, databases: Sequence[Database]) -> None:
+        """Borrows the locations of databases of the source, imported or not."""
+        locations = [
+            (DatabaseName(database.catalogName, database.name), text)
+            for database in databases
+            for text in dict.fromkeys((database.locationUri, self.rewriting.location(database.locationUri)))
+            if text
+        ]
+        self._borrow(work, locations)
+
+    def borrow(self, work: UnitOfWork, locations: Locations) -> None:
+        """Borrows locations, except those in the directory of their database, which is borrowed."""
+        self._borrow(work, [(name, text) for name, text in locations if not self._is_within(name, text)])
+
+    def _is_within(self, name: DatabaseName, location: str) -> bool:
+        of_database = self.databases[name].location
+        return bool(of_database) and location.startswith(f"{of_database}/") and "/.." not in location
+
+    def _borrow(self, work: UnitOfWork, locations: Locations) -> None:
+        usable = [(name, text) for name, text in locations if paths.absolute([text])]
+        work.imports.borrow(self.import_id, [(name, paths.canonical(text)) for name, text in usable])

@@ -1,0 +1,224 @@
+"""Compares a source with this server: the same objects of both, by digests, and field by field where those differ."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.importing.canonical import Digests, Form, differences, digest, form_of
+from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.objects import Selection, SourceConstraint, SourcePartition, Stage
+from metastore.importing.sources.source import Source
+from metastore.importing.sources.thrift_objects import CONSTRAINT_NAMES
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    Function,
+    HiveObjectPrivilege,
+    Index,
+    Role,
+    RolePrincipalGrant,
+    Table,
+)
+
+T = TypeVar("T")
+_RANGE: Final = 1_000
+"""Partitions of one digest."""
+MISSING: Final = "missing on this server"
+EXTRA: Final = "not in the source"
+_OTHERS: Final = (
+    Stage.FUNCTIONS,
+    Stage.CONSTRAINTS,
+    Stage.INDEXES,
+    Stage.ROLES,
+    Stage.ROLE_GRANTS,
+    Stage.PRIVILEGES,
+)
+_PREDEFINED: Final = ("admin", "public")
+"""Roles that Hive creates at its start."""
+
+
+class Difference(NamedTuple):
+    """One field of one object. `kind`: of the object. The values are None where the object is missing."""
+
+    kind: str
+    object: str
+    field: str
+    source: Any
+    ours: Any
+
+
+@dataclass
+class Outcome:
+    """What a comparison has found. `compared`: objects by kind. `digest`: of all objects of the source."""
+
+    compared: dict[str, int] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+    digest: str = ""
+
+
+class Verifier:
+    """One comparison. Reads both sides at the same time."""
+
+    def __init__(
+        self, source: Source, ours: Source, rewriting: Rewriting, on_progress: Callable[[str, int], object]
+    ) -> None:
+        """`rewriting`: of the source's locations, as in the import. `on_progress`: receives kinds and numbers."""
+        self._source = source
+        self._ours = ours
+        self._rewriting = rewriting
+        self._on_progress = on_progress
+        self._digests = Digests()
+        self._whole = hashlib.blake2b(digest_size=16)
+        self._outcome = Outcome()
+        self._pool = ThreadPoolExecutor(2)
+
+    def run(self, selection: Selection) -> Outcome:
+        """Compares the selected databases with everything in them, and roles and grants."""
+        with self._pool, self._source.snapshot(), self._ours.snapshot():
+            found = self._all(Stage.DATABASES, selection)
+            self._compare("database", *found)
+            for name in sorted(found[0], key=str):
+                self._compare_database(name)
+            for stage in _OTHERS:
+                if stage in self._source.stages and stage in self._ours.stages:
+                    self._compare(stage.value, *self._all(stage, selection))
+        self._outcome.digest = self._whole.hexdigest()
+        return self._outcome
+
+    def _compare_database(self, database: DatabaseName) -> None:
+        theirs, ours = self._both(lambda side: side.table_names(database))
+        for name in sorted({*theirs, *ours}):
+            table = database.table(name)
+            one, other = self._both(partial(_table, table))
+            one = self._rewriting.rewrite(one) if one else None
+            self._compare("table", {table: one} if one else {}, {table: other} if other else {})
+            if not one or not other:
+                continue
+            if one.partitionKeys:
+                self._compare_partitions(table)
+            self._compare_statistics(table)
+
+    def _compare_partitions(self, table: TableName) -> None:
+        theirs, ours = self._both(lambda side: side.partition_names(table))
+        present = set(ours)
+        self._only("partition", table, [name for name in theirs if name not in present], MISSING)
+        present = set(theirs)
+        self._only("partition", table, [name for name in ours if name not in present], EXTRA)
+        common = [name for name in ours if name in present]
+        for start in range(0, len(common), _RANGE):
+            some = common[start : start + _RANGE]
+            one, other = self._both(partial(_partitions, table, some))
+            one = {name: self._rewriting.rewrite(partition) for name, partition in one.items()}
+            digests = [[self._digests.of(side[name]) for name in some if name in side] for side in (one, other)]
+            self._whole.update(b"".join(digests[0]))
+            if digests[0] != digests[1]:
+                self._compare("partition", one, other, prefix=f"{table}/")
+            else:
+                self._count("partition", len(some))
+
+    def _only(self, kind: str, table: TableName, names: Sequence[str], reason: str) -> None:
+        self._count(kind, len(names))
+        self._outcome.differences += [
+            Difference(kind, f"{table}/{name}", reason, *((name, None) if reason == MISSING else (None, name)))
+            for name in names
+        ]
+
+    def _compare_statistics(self, table: TableName) -> None:
+        one, other = self._both(
+            lambda side: {(found.partition or "", found.engine): found for found in side.statistics(table)}
+        )
+        for identity in one.keys() & other.keys():  # the time is not known to all sources
+            if 0 in (one[identity].analyzed_at, other[identity].analyzed_at):
+                one[identity] = one[identity]._replace(analyzed_at=0)
+                other[identity] = other[identity]._replace(analyzed_at=0)
+        self._compare("statistics", one, other, prefix=f"{table} ")
+
+    def _all(self, stage: Stage, selection: Selection) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Returns the objects of a stage on both sides, by their identities."""
+
+        def read(side: Source) -> list[Any]:
+            return [one for batch in side.read(stage, "", selection) for one in batch.objects]
+
+        theirs, ours = self._both(read)
+        rewritten = (self._rewriting.rewrite(one) for one in theirs)
+        return _by_identity(rewritten), _by_identity(ours)
+
+    def _compare(self, kind: str, theirs: Mapping[Any, Any], ours: Mapping[Any, Any], prefix: str = "") -> None:
+        """Compares objects by their identities, and adds the fields that differ."""
+        for identity in sorted({*theirs, *ours}, key=str):
+            text = prefix + _text(identity)
+            if identity not in ours or identity not in theirs:
+                reason = MISSING if identity not in ours else EXTRA
+                self._outcome.differences.append(Difference(kind, text, reason, *_presence(identity, theirs, ours)))
+                continue
+            one, other = form_of(theirs[identity]), form_of(ours[identity])
+            self._whole.update(digest(one))
+            self._outcome.differences += _different(kind, text, one, other)
+        self._count(kind, len({*theirs, *ours}))
+
+    def _count(self, kind: str, number: int) -> None:
+        self._outcome.compared[kind] = self._outcome.compared.get(kind, 0) + number
+        self._on_progress(kind, number)
+
+    def _both(self, read: Callable[[Source], T]) -> tuple[T, T]:
+        """Reads both sides at the same time."""
+        theirs, ours = self._pool.submit(read, self._source), self._pool.submit(read, self._ours)
+        return theirs.result(), ours.result()
+
+
+def _different(kind: str, text: str, one: Form, other: Form) -> Iterator[Difference]:
+    for name, source, ours in differences(one, other):
+        yield Difference(kind, text, name, source, ours)
+
+
+def _presence(identity: Any, theirs: Mapping[Any, Any], ours: Mapping[Any, Any]) -> tuple[str | None, str | None]:
+    return ("present" if identity in theirs else None), ("present" if identity in ours else None)
+
+
+def _table(name: TableName, side: Source) -> Table | None:
+    return side.table(name)
+
+
+def _partitions(table: TableName, names: Sequence[str], side: Source) -> dict[str, SourcePartition]:
+    return {one.name: one for some in side.partitions(table, names) for one in some}
+
+
+def _by_identity(objects: Iterable[Any]) -> dict[Any, Any]:
+    found = ((_identity(one), one) for one in objects)
+    return {identity: one for identity, one in found if identity is not None}
+
+
+def _identity(one: Any) -> Any:
+    """Returns what identifies an object. None leaves it out of the comparison."""
+    match one:
+        case Database():
+            return DatabaseName(one.catalogName, one.name)
+        case Table():
+            return TableName(one.catName, one.dbName, one.tableName)
+        case Function():
+            return one.catName or DEFAULT_CATALOG, one.dbName, one.functionName
+        case SourceConstraint():
+            names = [getattr(one.constraint, name, None) for name in CONSTRAINT_NAMES]
+            return str(one.table), next(filter(None, names)), one.position
+        case Index():
+            return one.dbName, one.origTableName, one.indexName
+        case Role():
+            return None if one.roleName in _PREDEFINED else one.roleName
+        case RolePrincipalGrant():
+            return one.roleName, one.principalType, one.principalName
+        case HiveObjectPrivilege():
+            ref = one.hiveObject
+            target = (ref.objectType, ref.dbName, ref.objectName, tuple(ref.partValues or ()), ref.columnName)
+            return target, one.principalType, one.principalName, one.grantInfo.privilege, one.grantInfo.grantor
+    return str(one)
+
+
+def _text(identity: Any) -> str:
+    if isinstance(identity, tuple):
+        return " ".join(_text(part) for part in identity if part is not None)
+    return str(identity)

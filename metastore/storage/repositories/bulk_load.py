@@ -1,0 +1,296 @@
+"""Bulk loading: stores objects of another metastore as they are, without the rules of the services.
+
+Times, parameters and names are stored unchanged. No event is recorded, and no file system is accessed. Each method is a
+constant number of statements, and is part of the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, cast, delete, func, literal, select, text
+from sqlalchemy.types import BigInteger
+
+from metastore.domain.keys import KeyKind, kind_of, sort_key
+from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.query_ids import CHARACTERS, LENGTH
+from metastore.storage.mapping.databases import database_row
+from metastore.storage.mapping.descriptors import Descriptor, complete, shared_part
+from metastore.storage.mapping.partitions import partition_head
+from metastore.storage.mapping.tables import table_row
+from metastore.storage.postgres.arrays import array_literal, is_among, is_text_among
+from metastore.storage.postgres.copy_in import NULL, copy_lines, copy_rows, escaped
+from metastore.storage.postgres.driver import run
+from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.schema import (
+    column_statistics,
+    databases,
+    functions,
+    partition_lists,
+    partitions,
+    privileges,
+    skewed_locations,
+    tables,
+)
+from metastore.storage.schema.partitions import VERSION_BITS
+from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
+
+_TABLE_COLUMNS: Final = (
+    "id",
+    "database_id",
+    "name",
+    "type",
+    "owner",
+    "owner_type",
+    "create_time",
+    "last_access_time",
+    "location",
+    "partition_keys",
+    "parameters",
+    "view_original_text",
+    "view_expanded_text",
+    "rewrite_enabled",
+    "encoded",
+    "descriptor_id",
+    "version",
+    "write_token",
+)
+_PARTITION_COLUMNS: Final = (
+    "id",
+    "table_id",
+    "name",
+    "values",
+    "keys",
+    "location",
+    "create_time",
+    "last_access_time",
+    "parameters",
+    "descriptor_id",
+    "version",
+    "encoded",
+)
+_JSON_COLUMNS: Final = ("partition_keys", "parameters")
+
+
+class LoadedTable(NamedTuple):
+    """A stored table: its id, the names and kinds of its keys, and its location."""
+
+    id: int
+    keys: tuple[str, ...]
+    kinds: tuple[KeyKind, ...]
+    location: str | None
+
+
+class NewPartition(NamedTuple):
+    """A partition to store. The descriptor of the struct needs only its locations; `descriptor` is the shared part."""
+
+    table: LoadedTable
+    name: str
+    partition: Partition
+    descriptor: Descriptor
+
+
+class Totals(NamedTuple):
+    """Sums over the partitions of a table, to notice changes. `ddl_times`: of the parameter transient_lastDdlTime."""
+
+    partitions: int
+    create_times: int
+    ddl_times: int
+
+
+class BulkLoad:
+    """Statements that store many objects."""
+
+    def __init__(self, connection: Connection, descriptors: Descriptors, listed: set[int]) -> None:
+        self._connection = connection
+        self._descriptors = descriptors
+        self._listed = listed  # receives the ids of tables whose partitions change
+
+    def insert_databases(self, new: Sequence[Database]) -> None:
+        """Adds databases, or replaces those of the same name (`default`, which every server has)."""
+        columns = "name, location, description, owner, owner_type, create_time, parameters, encoded, catalog, version"
+        for database in new:
+            row = database_row(database) | {"catalog": database.catalogName, "version": 1}
+            row["create_time"], row["location"] = database.createTime or 0, database.locationUri or ""
+            row["parameters"] = json.dumps(database.parameters or {})
+            run(
+                self._connection,
+                f"""
+                INSERT INTO databases ({columns}) VALUES
+                    ({", ".join(f"%({name.strip()})s" for name in columns.split(","))})
+                ON CONFLICT (catalog, name) DO UPDATE SET location = excluded.location,
+                    description = excluded.description, owner = excluded.owner, owner_type = excluded.owner_type,
+                    create_time = excluded.create_time, parameters = excluded.parameters,
+                    encoded = excluded.encoded, version = databases.version + 1
+                """,  # noqa: S608 - constants
+                **row,
+            )
+
+    def database_ids(self, names: Iterable[DatabaseName]) -> dict[DatabaseName, int]:
+        """Returns the ids of the databases that exist."""
+        wanted = set(names)
+        rows = self._connection.execute(select(databases.c.catalog, databases.c.name, databases.c.id))
+        return {name: row.id for row in rows if (name := DatabaseName(row.catalog, row.name)) in wanted}
+
+    def occupied(self, names: Iterable[DatabaseName]) -> list[DatabaseName]:
+        """Returns the databases among these that have tables or functions."""
+        ids = self.database_ids(names)
+        of_table = select(tables.c.database_id).where(is_among(tables.c.database_id, ids.values()))
+        of_function = select(functions.c.database_id).where(is_among(functions.c.database_id, ids.values()))
+        used = set(self._connection.execute(of_table.union(of_function)).scalars())
+        return [name for name, number in ids.items() if number in used]
+
+    def tables(self, names: Iterable[DatabaseName]) -> dict[TableName, LoadedTable]:
+        """Returns the tables of these databases, by name."""
+        ids = {number: name for name, number in self.database_ids(names).items()}
+        query = select(tables.c.id, tables.c.database_id, tables.c.name, tables.c.partition_keys, tables.c.location)
+        rows = self._connection.execute(query.where(is_among(tables.c.database_id, ids)))
+        return {
+            ids[row.database_id].table(row.name): LoadedTable(
+                row.id,
+                tuple(key["name"] for key in row.partition_keys),
+                tuple(kind_of(key["type"]) for key in row.partition_keys),
+                row.location,
+            )
+            for row in rows
+        }
+
+    def insert_tables(self, new: Sequence[tuple[int, Table]]) -> dict[TableName, LoadedTable]:
+        """Adds tables, given with the ids of their databases."""
+        for _, table in new:
+            complete(table.sd)
+        ids = self._next_ids("tables_id_seq", len(new))
+        descriptor_ids = self._descriptors.store([shared_part(table.sd) for _, table in new])
+        rows = []
+        for number, descriptor_id, (database_id, table) in zip(ids, descriptor_ids, new, strict=True):
+            row = table_row(table)
+            row |= {name: json.dumps(row[name] or ([] if name == "partition_keys" else {})) for name in _JSON_COLUMNS}
+            row |= {"id": number, "database_id": database_id, "descriptor_id": descriptor_id, "version": 1}
+            row["write_token"] = "".join(secrets.choice(CHARACTERS) for _ in range(LENGTH))
+            rows.append([row[name] for name in _TABLE_COLUMNS])
+        copy_rows(self._connection, "tables", _TABLE_COLUMNS, rows)
+        self._insert_locations((number, None, table.sd) for number, (_, table) in zip(ids, new, strict=True))
+        return {
+            TableName(table.catName, table.dbName, table.tableName): LoadedTable(
+                number,
+                tuple(key.name for key in table.partitionKeys or ()),
+                tuple(kind_of(key.type) for key in table.partitionKeys or ()),
+                table.sd.location,
+            )
+            for number, (_, table) in zip(ids, new, strict=True)
+        }
+
+    def changed(self, new: Sequence[Table], known: Mapping[TableName, LoadedTable]) -> list[Table]:
+        """Returns the tables that are not stored, or not exactly so."""
+        for table in new:
+            complete(table.sd)
+        descriptor_ids = self._descriptors.store([shared_part(table.sd) for table in new])
+        wanted = {
+            TableName(table.catName, table.dbName, table.tableName): (bytes(table_row(table)["encoded"]), descriptor)
+            for table, descriptor in zip(new, descriptor_ids, strict=True)
+        }
+        ids = {known[name].id: name for name in wanted if name in known}
+        query = select(tables.c.id, tables.c.encoded, tables.c.descriptor_id).where(is_among(tables.c.id, ids))
+        stored = {ids[row.id]: (bytes(row.encoded), row.descriptor_id) for row in self._connection.execute(query)}
+        names = (TableName(table.catName, table.dbName, table.tableName) for table in new)
+        return [table for table, name in zip(new, names, strict=True) if stored.get(name) != wanted[name]]
+
+    def lock_tables(self, ids: Sequence[int]) -> set[int]:
+        """Keeps tables from being dropped until the commit. Returns those that exist."""
+        query = select(tables.c.id).where(is_among(tables.c.id, ids), tables.c.database_id.is_not(None))
+        rows = self._connection.execute(query.order_by(tables.c.id).with_for_update(key_share=True, read=True))
+        return set(rows.scalars())
+
+    def insert_partitions(self, new: Sequence[NewPartition]) -> None:
+        """Adds partitions. Their tables must be locked. Raises AlreadyExistsError."""
+        if not new:
+            return
+        ids = self._next_ids("partitions_id_seq", len(new))
+        shapes = {id(one.descriptor): one.descriptor for one in new}
+        stored = dict(zip(shapes, self._descriptors.store(list(shapes.values())), strict=True))
+        dumps, head = json.JSONEncoder().encode, partition_head
+        lines = []
+        for number, (table, name, partition, descriptor) in zip(ids, new, strict=True):
+            values, location = partition.values, partition.sd.location
+            keys = list(map(sort_key, table.kinds, values))
+            lines.append(
+                f"{number}\t{table.id}\t{escaped(name)}\t{escaped(array_literal(values))}\t"
+                f"{escaped(array_literal(keys))}\t{NULL if location is None else escaped(location)}\t"
+                f"{partition.createTime}\t{partition.lastAccessTime or 0}\t{escaped(dumps(partition.parameters))}\t"
+                f"{stored[id(descriptor)]}\t{number << VERSION_BITS}\t\\\\x{head(partition).hex()}"
+            )
+        copy_lines(self._connection, "partitions", _PARTITION_COLUMNS, lines)
+        self._listed.update(one.table.id for one in new)
+        self._insert_locations(
+            (one.table.id, number, one.partition.sd)
+            for number, one in zip(ids, new, strict=True)
+            if one.partition.sd.skewedInfo.skewedColValueLocationMaps
+        )
+
+    def delete_tables(self, ids: Sequence[int]) -> None:
+        """Deletes tables with everything that belongs to them."""
+        self.delete_partitions(ids)
+        self._connection.execute(delete(tables).where(is_among(tables.c.id, ids)))
+        self._connection.execute(delete(partition_lists).where(is_among(partition_lists.c.table_id, ids)))
+        self._listed.difference_update(ids)
+
+    def delete_partitions(self, table_ids: Sequence[int], names: Sequence[str] | None = None) -> None:
+        """Deletes the partitions of tables (with `names`: of one table, these only) and what belongs to them."""
+        chosen = select(partitions.c.id).where(is_among(partitions.c.table_id, table_ids))
+        if names is not None:
+            chosen = chosen.where(is_text_among(partitions.c.name, names))
+        for table in (skewed_locations, column_statistics, privileges):
+            owned = is_among(table.c.table_id, table_ids) & table.c.partition_id.in_(chosen)
+            self._connection.execute(delete(table).where(owned))
+        self._connection.execute(delete(partitions).where(partitions.c.id.in_(chosen)))
+        self._listed.update(table_ids)
+
+    def partition_ids(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
+        """Returns the ids of partitions, by table id and name."""
+        if not names:
+            return {}
+        rows = run(
+            self._connection,
+            """
+            SELECT p.table_id, p.name, p.id
+            FROM unnest(cast(%(ids)s AS bigint[]), cast(%(names)s AS text[])) AS wanted(table_id, name)
+            JOIN partitions AS p ON p.table_id = wanted.table_id AND p.name = wanted.name
+            """,
+            ids=[number for number, _ in names],
+            names=array_literal([name for _, name in names]),
+        )
+        return {(table_id, name): number for table_id, name, number in rows}
+
+    def totals(self, table_ids: Sequence[int]) -> dict[int, Totals]:
+        """Returns sums over the partitions of tables, by table id."""
+        ddl_time = partitions.c.parameters["transient_lastDdlTime"].astext
+        is_number = func.coalesce(ddl_time.op("~")("^[0-9]{1,18}$"), literal(False))  # noqa: FBT003 - SQL's
+        query = (
+            select(
+                partitions.c.table_id,
+                func.count(),
+                func.sum(partitions.c.create_time),
+                func.sum(cast(ddl_time, BigInteger)).filter(is_number),
+            )
+            .where(is_among(partitions.c.table_id, table_ids))
+            .group_by(partitions.c.table_id)
+        )
+        return {
+            table_id: Totals(count, int(created or 0), int(ddl or 0))
+            for table_id, count, created, ddl in self._connection.execute(query)
+        }
+
+    def _next_ids(self, sequence: str, count: int) -> list[int]:
+        query = text("SELECT nextval(cast(:sequence AS regclass)) FROM generate_series(1, :count)")
+        return list(self._connection.execute(query, {"sequence": sequence, "count": count}).scalars())
+
+    def _insert_locations(self, owners: Iterable[tuple[int, int | None, Any]]) -> None:
+        rows = [
+            (table_id, partition_id, value, location)
+            for table_id, partition_id, sd in owners
+            for value, location in sd.skewedInfo.skewedColValueLocationMaps.items()
+        ]
+        copy_rows(self._connection, "skewed_locations", ("table_id", "partition_id", "value", "location"), rows)

@@ -1,0 +1,232 @@
+"""Bulk loading of what belongs to databases and tables, and of roles, tokens, transactions and events.
+
+As in `bulk_load`, everything is stored as it is. Rows that exist already stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Table, delete, func, select, text
+from sqlalchemy.dialects.postgresql import insert
+
+from metastore.domain.names import TableName
+from metastore.storage.mapping.column_statistics import statistics_row
+from metastore.storage.mapping.constraints import NamedConstraint, constraint_row
+from metastore.storage.mapping.functions import function_row
+from metastore.storage.mapping.indexes import index_row
+from metastore.storage.postgres.clock import now
+from metastore.storage.schema import (
+    delegation_tokens,
+    functions,
+    master_keys,
+    notification_log,
+    notification_sequence,
+    privileges,
+    role_grants,
+    roles,
+    table_constraints,
+    table_indexes,
+    transaction_counter,
+    transactions,
+    write_id_counters,
+    write_ids,
+)
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ColumnStatisticsObj,
+    Function,
+    Index,
+    NotificationEvent,
+    Role,
+    RolePrincipalGrant,
+)
+
+_STATISTICS: Final = 5_000  # rows of a statement
+_PUT_STATISTICS: Final = text("""
+    INSERT INTO column_statistics (table_id, partition_id, engine, column_name, analyzed_at, encoded)
+    SELECT * FROM unnest(
+        cast(:a AS bigint[]), cast(:b AS bigint[]), cast(:c AS text[]), cast(:d AS text[]), cast(:e AS bigint[]),
+        cast(:f AS bytea[])
+    )
+    ON CONFLICT (table_id, partition_id, engine, column_name)
+        DO UPDATE SET analyzed_at = excluded.analyzed_at, encoded = excluded.encoded
+""")
+_ROWS: Final = 500  # of a statement with values
+
+
+class NewStatistics(NamedTuple):
+    """Column statistics of a table (partition 0) or partition."""
+
+    table_id: int
+    partition_id: int
+    engine: str
+    analyzed_at: int
+    columns: Sequence[ColumnStatisticsObj]
+
+
+class NewTransaction(NamedTuple):
+    """An unfinished transaction, with its write ids."""
+
+    id: int
+    state: str
+    type: int
+    user: str
+    host: str
+    write_ids: Sequence[tuple[TableName, int]]
+
+
+class BulkObjects:
+    """Statements that store many objects."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def insert_statistics(self, new: Sequence[NewStatistics]) -> None:
+        """Adds column statistics, or replaces those of the same column and engine."""
+        rows = [
+            (one.table_id, one.partition_id, one.engine, row["column_name"], one.analyzed_at, row["encoded"])
+            for one in new
+            for row in map(statistics_row, one.columns)
+        ]
+        for start in range(0, len(rows), _STATISTICS):
+            columns = (list(column) for column in zip(*rows[start : start + _STATISTICS], strict=True))
+            self._connection.execute(_PUT_STATISTICS, dict(zip("abcdef", columns, strict=True)))
+
+    def insert_functions(self, new: Sequence[tuple[int, Function]]) -> None:
+        """Adds functions, given with the ids of their databases."""
+        self._insert(functions, [function_row(function) | {"database_id": number} for number, function in new])
+
+    def insert_constraints(self, new: Sequence[tuple[int, NamedConstraint]]) -> None:
+        """Adds constraints, given with the ids of their tables."""
+        self._insert(table_constraints, [constraint_row(named) | {"table_id": number} for number, named in new])
+
+    def insert_indexes(self, new: Sequence[tuple[int, int, Index]]) -> None:
+        """Adds indexes, given with the ids of their tables and of the tables that store them."""
+        self._insert(
+            table_indexes,
+            [index_row(index) | {"table_id": table, "index_table_id": holder} for table, holder, index in new],
+        )
+
+    def insert_roles(self, new: Sequence[Role]) -> None:
+        rows = [{"name": role.roleName, "owner": role.ownerName, "create_time": role.createTime or 0} for role in new]
+        self._insert(roles, rows)
+
+    def insert_role_grants(self, new: Sequence[RolePrincipalGrant]) -> None:
+        """Adds members of roles, with their times. A role that does not exist is created first."""
+        self.insert_roles([Role(grant.roleName, 0, None) for grant in new])
+        rows = [
+            {
+                "role": grant.roleName,
+                "principal_type": grant.principalType,
+                "principal": grant.principalName,
+                "grantor": grant.grantorName,
+                "grantor_type": grant.grantorPrincipalType,
+                "grant_option": bool(grant.grantOption),
+                "grant_time": grant.grantTime or 0,
+            }
+            for grant in new
+        ]
+        self._insert(role_grants, rows)
+
+    def insert_privileges(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds rows of `privileges`."""
+        self._insert(privileges, rows)
+
+    def insert_master_keys(self, keys: Sequence[tuple[int, str]]) -> None:
+        """Adds keys with their numbers, which tokens contain."""
+        for number, key in keys:
+            statement = text("""
+                INSERT INTO master_keys (id, key) OVERRIDING SYSTEM VALUE VALUES (:id, :key) ON CONFLICT DO NOTHING
+            """)
+            self._connection.execute(statement, {"id": number, "key": key})
+        if keys:
+            following = select(func.setval("master_keys_id_seq", func.max(master_keys.c.id)))
+            self._connection.execute(following)
+
+    def insert_tokens(self, tokens: Sequence[tuple[str, str]]) -> None:
+        self._insert(delegation_tokens, [{"identifier": name, "token": token} for name, token in tokens])
+
+    def raise_transaction_marks(self, last: int, marks: Mapping[TableName, int]) -> None:
+        """Makes transaction ids and write ids continue after these, or after the present ones if those are higher."""
+        counter = insert(transaction_counter).values(id=1, last=last)
+        highest = func.greatest(transaction_counter.c.last, counter.excluded.last)
+        self._connection.execute(counter.on_conflict_do_update(index_elements=["id"], set_={"last": highest}))
+        rows = [
+            {"catalog": table.catalog, "database": table.database, "table_name": table.name, "last": mark}
+            for table, mark in marks.items()
+        ]
+        for start in range(0, len(rows), _ROWS):
+            statement = insert(write_id_counters).values(rows[start : start + _ROWS])
+            highest = func.greatest(write_id_counters.c.last, statement.excluded.last)
+            key = ["catalog", "database", "table_name"]
+            self._connection.execute(statement.on_conflict_do_update(index_elements=key, set_={"last": highest}))
+
+    def insert_transactions(self, new: Sequence[NewTransaction]) -> None:
+        """Adds unfinished transactions with their write ids, so that readers skip what they wrote."""
+        self._insert(
+            transactions,
+            [
+                {
+                    "id": one.id,
+                    "state": one.state,
+                    "type": one.type,
+                    "user_name": one.user,
+                    "host_name": one.host,
+                    "agent": "import",
+                    "started_at": now(),
+                    "heartbeat_at": now(),
+                    "heartbeat_count": 0,
+                    "ended_at": now(),
+                }
+                for one in new
+            ],
+        )
+        written = [
+            {
+                "transaction_id": one.id,
+                "catalog": table.catalog,
+                "database": table.database,
+                "table_name": table.name,
+                "write_id": write_id,
+            }
+            for one in new
+            for table, write_id in one.write_ids
+        ]
+        self._insert(write_ids, written)
+
+    def last_event(self) -> int:
+        """Returns the number of the newest event."""
+        number: int = self._connection.execute(select(notification_sequence.c.last_event_id)).scalar_one()
+        return number
+
+    def insert_events(self, events: Sequence[NotificationEvent]) -> None:
+        """Adds events of the source with their numbers and times."""
+        rows = [
+            {
+                "event_id": event.eventId,
+                "event_time": event.eventTime,
+                "event_type": event.eventType,
+                "catalog": event.catName,
+                "database": event.dbName,
+                "table_name": event.tableName,
+                "message": event.message,
+            }
+            for event in events
+        ]
+        self._insert(notification_log, rows)
+
+    def raise_last_event(self, last: int) -> None:
+        """Makes event numbers continue after this one, or after the present one if that is higher."""
+        self._connection.execute(
+            text("UPDATE notification_sequence SET last_event_id = greatest(last_event_id, :last)"), {"last": last}
+        )
+
+    def delete_of_databases(self, database_ids: Iterable[int]) -> None:
+        """Deletes the functions of databases."""
+        self._connection.execute(delete(functions).where(functions.c.database_id.in_(list(database_ids))))
+
+    def _insert(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        for start in range(0, len(rows), _ROWS):
+            some = list(rows[start : start + _ROWS])
+            self._connection.execute(insert(table).values(some).on_conflict_do_nothing())
