@@ -91,3 +91,19 @@ def verify(
     from metastore.cli.verifying import show_verified
 
     return show_verified(source, uri, databases, rewrites, show, report)
+
+
+@import_.command()
+@_source
+@click.option(
+    "--take-files", is_flag=True, help="The databases stay, and their files belong to this server from now on."
+)
+@settings_options("database_url", "data_dir")
+def forget(source: str, take_files: bool, **options: Any) -> None:
+    """Forget the import from SOURCE, so that it can be repeated from the beginning.
+
+    Its databases must be dropped first, which leaves their files. With --take-files they stay.
+    """
+    from metastore.cli.importing import forget_import
+
+    click.echo(forget_import(Settings.from_environment(options), source, take_files=take_files))

@@ -49,7 +49,6 @@ _SHAPE: Final = (
     "compressed",
     "bucketCols",
     "sortCols",
-    "parameters",
     "storedAsSubDirectories",
 )
 _ENTITIES: Final = ("lastAccessTime", "id", "writeId", "privileges")
@@ -148,6 +147,7 @@ def _partition(one: SourcePartition) -> dict[str, Any]:
 
 def _shape(sd: StorageDescriptor) -> dict[str, Any]:
     own = {name: getattr(sd, name) for name in _SHAPE}
+    own["descriptorParameters"] = sd.parameters  # `parameters` are the table's or the partition's
     own["numBuckets"] = sd.numBuckets if sd.numBuckets and sd.numBuckets > 0 else None
     own["serde"] = sd.serdeInfo and sd.serdeInfo.serializationLib
     own["serdeParameters"] = sd.serdeInfo and sd.serdeInfo.parameters

@@ -12,13 +12,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.canonical import Digests, Form, differences, digest, form_of
 from metastore.importing.rewriting import Rewriting
-from metastore.importing.sources.objects import Selection, SourceConstraint, SourcePartition, Stage
+from metastore.importing.sources.objects import Selection, SourceConstraint, SourcePartition, SourceStatistics, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_objects import CONSTRAINT_NAMES
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     Function,
     HiveObjectPrivilege,
+    HiveObjectType,
     Index,
     Role,
     RolePrincipalGrant,
@@ -101,7 +102,7 @@ class Verifier:
                 continue
             if one.partitionKeys:
                 self._compare_partitions(table)
-            self._compare_statistics(table)
+            self._compare_statistics(table, {column.name.lower() for column in one.sd.cols})
 
     def _compare_partitions(self, table: TableName) -> None:
         theirs, ours = self._both(lambda side: side.partition_names(table))
@@ -128,10 +129,9 @@ class Verifier:
             for name in names
         ]
 
-    def _compare_statistics(self, table: TableName) -> None:
-        one, other = self._both(
-            lambda side: {(found.partition or "", found.engine): found for found in side.statistics(table)}
-        )
+    def _compare_statistics(self, table: TableName, columns: set[str]) -> None:
+        """Compares the statistics of columns that the table has: clients cannot ask for others."""
+        one, other = self._both(partial(_statistics, table, columns))
         for identity in one.keys() & other.keys():  # the time is not known to all sources
             if 0 in (one[identity].analyzed_at, other[identity].analyzed_at):
                 one[identity] = one[identity]._replace(analyzed_at=0)
@@ -184,6 +184,15 @@ def _table(name: TableName, side: Source) -> Table | None:
     return side.table(name)
 
 
+def _statistics(table: TableName, columns: set[str], side: Source) -> dict[tuple[str, str], SourceStatistics]:
+    found = {}
+    for one in side.statistics(table):
+        known = [column for column in one.columns if column.colName.lower() in columns]
+        if known:
+            found[one.partition or "", one.engine] = one._replace(columns=known)
+    return found
+
+
 def _partitions(table: TableName, names: Sequence[str], side: Source) -> dict[str, SourcePartition]:
     return {one.name: one for some in side.partitions(table, names) for one in some}
 
@@ -213,6 +222,8 @@ def _identity(one: Any) -> Any:
             return one.roleName, one.principalType, one.principalName
         case HiveObjectPrivilege():
             ref = one.hiveObject
+            if ref.objectType == HiveObjectType.GLOBAL and one.principalName == "admin" == one.grantInfo.grantor:
+                return None  # every server gives its role admin all rights
             target = (ref.objectType, ref.dbName, ref.objectName, tuple(ref.partValues or ()), ref.columnName)
             return target, one.principalType, one.principalName, one.grantInfo.privilege, one.grantInfo.grantor
     return str(one)

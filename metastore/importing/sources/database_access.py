@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, OPEN
-from metastore.importing.sources.connections import SourceConnection, as_list, in_list
+from metastore.importing.sources.connections import SourceConnection, as_list, chosen
 from metastore.importing.sources.database_tables import ORPHAN, TableReader, principal_type
 from metastore.importing.sources.objects import (
     Batch,
@@ -153,24 +153,24 @@ class AccessReader:
         """Returns the objects by the ids of databases, tables or partitions."""
         if grants.owner == "DB_ID" and ids:
             catalog = '"CTLG_NAME"' if self._connection.schema.has("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
-            query = f'SELECT "DB_ID", {catalog}, "NAME" FROM "DBS" WHERE "DB_ID" IN %s'  # noqa: S608 - constants
-            rows = self._connection.rows(query, in_list(sorted(ids)))
+            condition, values = chosen('"DB_ID"', ids)
+            query = f'SELECT "DB_ID", {catalog}, "NAME" FROM "DBS" WHERE {condition}'  # noqa: S608 - constants
+            rows = self._connection.rows(query, *values)
             return {row[0]: HiveObjectRef(catName=row[1].lower(), dbName=row[2].lower()) for row in rows}
         known = self._tables.known
         if grants.owner == "TBL_ID":
             return {number: _table_ref(known[number].name) for number in ids if number in known}
         if grants.owner == "PART_ID" and ids:
-            pairs = self._connection.map_of('v."INTEGER_IDX"', 'v."PART_KEY_VAL"')
-            query = f"""
-                SELECT p."PART_ID", p."TBL_ID", {pairs} FROM "PARTITIONS" p
-                JOIN "PARTITION_KEY_VALS" v ON v."PART_ID" = p."PART_ID" WHERE p."PART_ID" IN %s
-                GROUP BY p."PART_ID", p."TBL_ID"
-            """  # noqa: S608 - constants
+            condition, bound = chosen('"PART_ID"', ids)
+            query = f'SELECT "PART_ID", "TBL_ID" FROM "PARTITIONS" WHERE {condition}'  # noqa: S608 - constants
+            owners = {number: table for number, table in self._connection.rows(query, *bound) if table in known}
+            pairs = self._connection.map_of('"INTEGER_IDX"', '"PART_KEY_VAL"')
+            query = f'SELECT "PART_ID", {pairs} FROM "PARTITION_KEY_VALS" WHERE {condition} GROUP BY "PART_ID"'  # noqa: S608 - constants
             decode = self._connection.texts("PARTITION_KEY_VALS", "PART_KEY_VAL")
             return {
-                number: _table_ref(known[table].name, as_list(values, decode))
-                for number, table, values in self._connection.rows(query, in_list(sorted(ids)))
-                if table in known
+                number: _table_ref(known[owners[number]].name, as_list(values, decode))
+                for number, values in self._connection.maps(query, *bound).items()
+                if number in owners
             }
         return {}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.connections import SourceConnection, as_map, in_list
+from metastore.importing.sources.connections import SourceConnection, as_map, chosen
 from metastore.importing.sources.database_tables import ORPHAN, TableReader, principal_type
 from metastore.importing.sources.objects import Batch, Selection, SourceConstraint, Trouble
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
@@ -160,10 +160,11 @@ class ObjectReader:
         parameters: dict[int, dict[str, str]] = {}
         if rows:
             pairs = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
-            query = f'SELECT "INDEX_ID", {pairs} FROM "INDEX_PARAMS" WHERE "INDEX_ID" IN %s GROUP BY "INDEX_ID"'  # noqa: S608 - constants
+            condition, bound = chosen('"INDEX_ID"', [row[0] for row in rows])
+            query = f'SELECT "INDEX_ID", {pairs} FROM "INDEX_PARAMS" WHERE {condition} GROUP BY "INDEX_ID"'  # noqa: S608 - constants
             decode = self._connection.texts("INDEX_PARAMS", "PARAM_VALUE")
-            for number, text in self._connection.rows(query, in_list([row[0] for row in rows])):
-                parameters[number] = as_map(text, decode)
+            for number, values in self._connection.maps(query, *bound).items():
+                parameters[number] = as_map(values, decode)
         described = self._shapes.read([row[8:] for row in rows])
         batch = Batch([], "all")
         known = self._tables.known

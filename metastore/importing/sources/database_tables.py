@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.connections import SourceConnection, as_list, as_map, in_list
+from metastore.importing.sources.connections import Pairs, SourceConnection, as_list, as_map, chosen
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Trouble
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
 from metastore.storage.repositories.bulk_load import Totals
@@ -214,19 +214,21 @@ class TableReader:
     def _keys(self, ids: Sequence[int]) -> dict[int, list[FieldSchema]]:
         comment = self._connection.texts("PARTITION_KEYS", "PKEY_COMMENT")
         keys: dict[int, list[FieldSchema]] = {}
-        query = """
-            SELECT "TBL_ID", "PKEY_NAME", "PKEY_TYPE", "PKEY_COMMENT" FROM "PARTITION_KEYS" WHERE "TBL_ID" IN %s
+        condition, values = chosen('"TBL_ID"', ids)
+        query = f"""
+            SELECT "TBL_ID", "PKEY_NAME", "PKEY_TYPE", "PKEY_COMMENT" FROM "PARTITION_KEYS" WHERE {condition}
             ORDER BY "TBL_ID", "INTEGER_IDX"
-        """
-        for number, name, kind, text in self._connection.rows(query, in_list(ids)):
+        """  # noqa: S608 - constants
+        for number, name, kind, text in self._connection.rows(query, *values):
             keys.setdefault(number, []).append(FieldSchema(name, kind, text if text is None else comment(text)))
         return keys
 
     def _parameters(self, table: str, owner: str, ids: Sequence[int]) -> dict[int, dict[str, str]]:
         value = self._connection.texts(table, "PARAM_VALUE")
         pairs = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
-        query = f'SELECT "{owner}", {pairs} FROM "{table}" WHERE "{owner}" IN %s GROUP BY "{owner}"'  # noqa: S608 - constants
-        return {number: as_map(text, value) for number, text in self._connection.rows(query, in_list(ids))}
+        condition, values = chosen(f'"{owner}"', ids)
+        query = f'SELECT "{owner}", {pairs} FROM "{table}" WHERE {condition} GROUP BY "{owner}"'  # noqa: S608 - constants
+        return {number: as_map(found, value) for number, found in self._connection.maps(query, *values).items()}
 
 
 class PartitionReader:
@@ -264,13 +266,13 @@ class PartitionReader:
                 some = tuple(names[start : start + _PARTITIONS])
                 rows = self._rows(f'{condition} AND p."PART_NAME" IN %s ORDER BY p."PART_ID"', *values, some)
                 if rows:
-                    yield self._structs(rows, '"PART_ID" IN %s', (in_list([row[0] for row in rows]),), [])
+                    yield self._structs(rows, *chosen('"PART_ID"', [row[0] for row in rows]), [])
             return
         while rows := self._rows(
             f'{condition} AND p."PART_ID" > %s ORDER BY p."PART_ID" LIMIT %s', *values, last, _PARTITIONS
         ):
             last = rows[-1][0]
-            yield self._structs(rows, '"PART_ID" IN %s', (in_list([row[0] for row in rows]),), [])
+            yield self._structs(rows, *chosen('"PART_ID"', [row[0] for row in rows]), [])
 
     def names(self, name: TableName) -> list[str]:
         """Returns the names of a table's partitions that have a storage descriptor."""
@@ -337,10 +339,10 @@ class PartitionReader:
 
     def _aggregates(
         self, table: str, key: str, value: str, condition: str, values: tuple[Any, ...]
-    ) -> Mapping[int, str]:
+    ) -> Mapping[int, Pairs]:
         pairs = self._connection.map_of(key, value)
         query = f'SELECT "PART_ID", {pairs} FROM "{table}" WHERE {condition} GROUP BY "PART_ID"'  # noqa: S608 - constants
-        return dict(self._connection.rows(query, *values))
+        return self._connection.maps(query, *values)
 
 
 def _table_name(catalog: str, database: str, name: str) -> TableName:

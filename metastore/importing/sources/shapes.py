@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from metastore.importing.sources.connections import SourceConnection, as_map, in_list
+from metastore.importing.sources.connections import SourceConnection, as_map, chosen
 from metastore.importing.sources.objects import Shape
 from metastore.storage.mapping.descriptors import complete
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
@@ -20,23 +20,28 @@ SD_JOIN: Final = """
     LEFT JOIN "SDS" s ON s."SD_ID" = {owner}."SD_ID" LEFT JOIN "SERDES" e ON e."SERDE_ID" = s."SERDE_ID"
 """
 
+# The child tables of a descriptor: the column that names it, and the query.
 _CHILDREN: Final = {
-    "SD_PARAMS": 'SELECT "SD_ID", "PARAM_KEY", "PARAM_VALUE" FROM "SD_PARAMS" WHERE "SD_ID" IN %s',
-    "BUCKETING_COLS": 'SELECT "SD_ID", "INTEGER_IDX", "BUCKET_COL_NAME" FROM "BUCKETING_COLS" WHERE "SD_ID" IN %s',
-    "SORT_COLS": 'SELECT "SD_ID", "INTEGER_IDX", "COLUMN_NAME", "ORDER" FROM "SORT_COLS" WHERE "SD_ID" IN %s',
-    "SKEWED_COL_NAMES": 'SELECT "SD_ID", "INTEGER_IDX", "SKEWED_COL_NAME" FROM "SKEWED_COL_NAMES" WHERE "SD_ID" IN %s',
+    "SD_PARAMS": ('"SD_ID"', 'SELECT "SD_ID", "PARAM_KEY", "PARAM_VALUE" FROM "SD_PARAMS"'),
+    "BUCKETING_COLS": ('"SD_ID"', 'SELECT "SD_ID", "INTEGER_IDX", "BUCKET_COL_NAME" FROM "BUCKETING_COLS"'),
+    "SORT_COLS": ('"SD_ID"', 'SELECT "SD_ID", "INTEGER_IDX", "COLUMN_NAME", "ORDER" FROM "SORT_COLS"'),
+    "SKEWED_COL_NAMES": ('"SD_ID"', 'SELECT "SD_ID", "INTEGER_IDX", "SKEWED_COL_NAME" FROM "SKEWED_COL_NAMES"'),
     # A skewed value is a list of texts in a table of its own.
-    "SKEWED_VALUES": """
+    "SKEWED_VALUES": (
+        'v."SD_ID_OID"',
+        """
         SELECT v."SD_ID_OID", v."INTEGER_IDX", l."INTEGER_IDX", l."STRING_LIST_VALUE"
         FROM "SKEWED_VALUES" v JOIN "SKEWED_STRING_LIST_VALUES" l ON l."STRING_LIST_ID" = v."STRING_LIST_ID_EID"
-        WHERE v."SD_ID_OID" IN %s
-    """,
-    "SKEWED_COL_VALUE_LOC_MAP": """
+        """,
+    ),
+    "SKEWED_COL_VALUE_LOC_MAP": (
+        'm."SD_ID"',
+        """
         SELECT m."SD_ID", m."STRING_LIST_ID_KID", l."INTEGER_IDX", l."STRING_LIST_VALUE", m."LOCATION"
         FROM "SKEWED_COL_VALUE_LOC_MAP" m
         LEFT JOIN "SKEWED_STRING_LIST_VALUES" l ON l."STRING_LIST_ID" = m."STRING_LIST_ID_KID"
-        WHERE m."SD_ID" IN %s
-    """,
+        """,
+    ),
 }
 _SHAPES: Final = 2_000
 _COLUMN_LISTS: Final = 5_000
@@ -122,7 +127,7 @@ class ShapeReader:
 
     def _shape(self, row: SdRow, serde_parameters: str | None, own: dict[str, Any]) -> Shape:
         _, columns_id, input_format, output_format, compressed, nested, _, buckets, _, name, library = row
-        parameters = as_map(serde_parameters, self._serde_value)
+        parameters = as_map(json.loads(serde_parameters) if serde_parameters else None, self._serde_value)
         sd = StorageDescriptor(
             cols=self.columns(columns_id),
             inputFormat=input_format,
@@ -146,12 +151,15 @@ class ShapeReader:
         if not ids:
             return {}
         pairs = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
-        query = f'SELECT "SERDE_ID", {pairs} FROM "SERDE_PARAMS" WHERE "SERDE_ID" IN %s GROUP BY "SERDE_ID"'  # noqa: S608 - constants
-        return dict(self._connection.rows(query, in_list(ids)))
+        condition, values = chosen('"SERDE_ID"', ids)
+        query = f'SELECT "SERDE_ID", {pairs} FROM "SERDE_PARAMS" WHERE {condition} GROUP BY "SERDE_ID"'  # noqa: S608 - constants
+        return dict(self._connection.rows(query, *values))
 
     def _children(self, table: str, ids: Sequence[int]) -> dict[int, list[Sequence[Any]]]:
         children: dict[int, list[Sequence[Any]]] = {}
-        for owner, *rest in self._connection.rows(_CHILDREN[table], in_list(ids)):
+        owner_column, query = _CHILDREN[table]
+        condition, values = chosen(owner_column, ids)
+        for owner, *rest in self._connection.rows(f"{query} WHERE {condition}", *values):
             children.setdefault(owner, []).append(rest)
         for rows in children.values():
             rows.sort(key=lambda row: json.dumps(row))
@@ -165,11 +173,14 @@ class ShapeReader:
             return
         for number in new:
             self._columns[number] = []
-        query = """
-            SELECT "CD_ID", "COLUMN_NAME", "TYPE_NAME", "COMMENT" FROM "COLUMNS_V2" WHERE "CD_ID" IN %s
+        condition, values = chosen('"CD_ID"', new)
+        query = f"""
+            SELECT "CD_ID", "COLUMN_NAME", "TYPE_NAME", "COMMENT" FROM "COLUMNS_V2" WHERE {condition}
             ORDER BY "CD_ID", "INTEGER_IDX"
-        """
-        for number, name, type_name, comment in self._connection.rows(query, in_list(sorted(new))):
+        """  # noqa: S608 - constants
+        for number, name, type_name, comment in self._connection.rows(query, *values):
+            if number not in new:
+                continue
             text = comment if comment is None else self._comment(comment)
             self._columns[number].append(FieldSchema(name, type_name, text))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -202,16 +203,16 @@ class ThriftSource:
         return self._named(table, names, partitions)
 
     def _named(self, table: Table, names: Sequence[str], partitions: list[SourcePartition]) -> list[SourcePartition]:
-        """Gives partitions the names that were requested, where those do not follow from their values."""
-        wanted = set(names)
-        odd = [one for one in partitions if one.name not in wanted]
+        """Gives partitions the names that were requested: old rows have names that do not follow from the values."""
+        if len(names) == 1:
+            return [one._replace(name=names[0]) for one in partitions[:1]]
+        found = Counter(one.name for one in partitions)
+        odd = [name for name in names if found[name] != 1]
         if not odd:
             return partitions
-        missing = sorted(wanted - {one.name for one in partitions})
-        if len(names) == 1 or len(odd) == 1 == len(missing):
-            return [one if one.name in wanted else one._replace(name=missing[0]) for one in partitions]
-        named = [one for one in partitions if one.name in wanted]
-        return named + [one for name in missing for one in self._read_partitions(table, [name])]
+        named = set(names) - set(odd)
+        alone = [one for name in odd for one in self._read_partitions(table, [name])]
+        return [one for one in partitions if one.name in named] + alone
 
     def _partition(self, table: TableName, keys: Sequence[str], partition: Partition) -> SourcePartition:
         sd = partition.sd or StorageDescriptor()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -12,45 +12,52 @@ from sqlalchemy import Connection
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.postgres.driver import driver_cursor
 
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-NULL: Final = "\\N"
+# Fields are joined with characters that texts hardly ever contain, and all of them are escaped at once: replacing in a
+# large text takes a tenth of the time of escaping each field.
+_FIELD, _ROW, _NULL = "\x02", "\x03", "\x04"
+_SPECIAL: Final = (_FIELD, _ROW, _NULL)
 
 
-def escaped(text: str) -> str:
-    """Returns a text as a field of COPY."""
-    return text.translate(_ESCAPES)
+def copy_rows(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Inserts rows of None, texts, numbers, booleans, bytes, lists of texts, or dicts (JSON).
+
+    Raises DBAPIError; ValueError for a NUL character.
+    """
+    if not rows:
+        return
+    names = ", ".join(f'"{name}"' for name in columns)
+    statement = f'COPY "{table}" ({names}) FROM STDIN'
+    data = _encoded([[value if value.__class__ is str else _text(value) for value in row] for row in rows])
+    with driver_cursor(connection, statement) as cursor:
+        cursor.copy_expert(statement, io.BytesIO(data.encode()))
 
 
-def field(value: Any) -> str:
-    """Returns a value as a field of COPY: None, a text, number, boolean, bytes, a list of texts or a dict (JSON)."""
+def _text(value: Any) -> str:
+    """Returns a value as PostgreSQL writes it. None becomes a special character."""
     if value is None:
-        return NULL
-    if isinstance(value, str):
-        return escaped(value)
+        return _NULL
     if isinstance(value, bytes):
-        return "\\\\x" + value.hex()
+        return "\\x" + value.hex()
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, dict):
-        return escaped(json.dumps(value))
+        return json.dumps(value)
     if isinstance(value, list | tuple):
-        return escaped(array_literal(value))
+        return array_literal(value)
     return str(value)
 
 
-def copy_rows(connection: Connection, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Inserts rows. Values are converted by `field`. Raises DBAPIError."""
-    copy_lines(connection, table, columns, ["\t".join(map(field, row)) for row in rows])
-
-
-def copy_lines(connection: Connection, table: str, columns: Sequence[str], lines: Sequence[str]) -> None:
-    """Inserts rows whose fields are written already. Raises DBAPIError, ValueError for a NUL character."""
-    if not lines:
-        return
-    text = "\n".join(lines)
+def _encoded(rows: Sequence[Sequence[str]]) -> str:
+    """Returns the rows with escaped fields."""
+    text = _ROW.join([_FIELD.join(row) for row in rows])
     if "\0" in text:
         raise ValueError("A string literal cannot contain NUL (0x00) characters.")
-    names = ", ".join(f'"{name}"' for name in columns)
-    statement = f'COPY "{table}" ({names}) FROM STDIN'
-    with driver_cursor(connection, statement) as cursor:
-        cursor.copy_expert(statement, io.BytesIO(text.encode()))
+    nulls = sum([row.count(_NULL) for row in rows])
+    expected = (len(rows) * (len(rows[0]) - 1), len(rows) - 1, nulls)
+    if tuple(map(text.count, _SPECIAL)) != expected:
+        return "\n".join(["\t".join(["\\N" if value == _NULL else _escaped(value) for value in row]) for row in rows])
+    return _escaped(text).replace(_FIELD, "\t").replace(_ROW, "\n").replace(_NULL, "\\N")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -22,7 +22,7 @@ from metastore.storage.mapping.descriptors import Descriptor, complete, shared_p
 from metastore.storage.mapping.partitions import partition_head
 from metastore.storage.mapping.tables import table_row
 from metastore.storage.postgres.arrays import array_literal, is_among, is_text_among
-from metastore.storage.postgres.copy_in import NULL, copy_lines, copy_rows, escaped
+from metastore.storage.postgres.copy_in import copy_rows
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.schema import (
@@ -211,18 +211,26 @@ class BulkLoad:
         ids = self._next_ids("partitions_id_seq", len(new))
         shapes = {id(one.descriptor): one.descriptor for one in new}
         stored = dict(zip(shapes, self._descriptors.store(list(shapes.values())), strict=True))
-        dumps, head = json.JSONEncoder().encode, partition_head
-        lines = []
+        dumps = json.JSONEncoder().encode
+        rows = []
         for number, (table, name, partition, descriptor) in zip(ids, new, strict=True):
-            values, location = partition.values, partition.sd.location
-            keys = list(map(sort_key, table.kinds, values))
-            lines.append(
-                f"{number}\t{table.id}\t{escaped(name)}\t{escaped(array_literal(values))}\t"
-                f"{escaped(array_literal(keys))}\t{NULL if location is None else escaped(location)}\t"
-                f"{partition.createTime}\t{partition.lastAccessTime or 0}\t{escaped(dumps(partition.parameters))}\t"
-                f"{stored[id(descriptor)]}\t{number << VERSION_BITS}\t\\\\x{head(partition).hex()}"
+            rows.append(
+                (
+                    str(number),
+                    str(table.id),
+                    name,
+                    array_literal(partition.values),
+                    array_literal(list(map(sort_key, table.kinds, partition.values))),
+                    partition.sd.location,
+                    str(partition.createTime),
+                    str(partition.lastAccessTime or 0),
+                    dumps(partition.parameters),
+                    str(stored[id(descriptor)]),
+                    str(number << VERSION_BITS),
+                    "\\x" + partition_head(partition).hex(),
+                )
             )
-        copy_lines(self._connection, "partitions", _PARTITION_COLUMNS, lines)
+        copy_rows(self._connection, "partitions", _PARTITION_COLUMNS, rows)
         self._listed.update(one.table.id for one in new)
         self._insert_locations(
             (one.table.id, number, one.partition.sd)

@@ -1,0 +1,106 @@
+"""Files of imported databases belong to their source until the switch: nothing here touches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metastore.domain.names import DatabaseName
+from tests.fixtures.hive_schema import HiveDatabase
+from tests.fixtures.server import Server, connected, running
+from tests.wire.builders import table
+from tests.wire.importing.moving import copy, opened
+from thrift_idl.gen.hive_metastore.ttypes import Database, InvalidOperationException, MetaException
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest
+
+
+@pytest.fixture
+def files(hive: HiveDatabase, tmp_path: Path) -> Path:
+    """The files of the source: of each table and partition, and an empty directory that no object uses."""
+    root = tmp_path / "theirs"
+    prefix = f"file:{root}/"
+    for (location,) in hive.rows('SELECT "LOCATION" FROM "SDS" WHERE "LOCATION" IS NOT NULL'):
+        if location.startswith(prefix):
+            folder = root / location.removeprefix(prefix)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "data").write_text("x")
+    (root / "sales.db" / "unused").mkdir()
+    (root / "other.db" / "empty").mkdir(parents=True)
+    return root
+
+
+@pytest.fixture
+def server(hive: HiveDatabase, files: Path, database_url: str, tmp_path: Path) -> Iterator[Server]:
+    copy(hive.url, database_url)
+    # Without retention, a drop would delete files at once.
+    with running(database_url, tmp_path, "--drop-retention", "0") as server:
+        yield server
+
+
+def listing(files: Path) -> list[str]:
+    return sorted(str(path) for path in files.rglob("*"))
+
+
+def test_drops_in_a_trial_leave_the_files(server: Server, files: Path) -> None:
+    before = listing(files)
+    with connected(server) as client:
+        client.drop_table("sales", "plain", True)
+        client.drop_partition("sales", "logs", ["1", "3"], True)
+        client.drop_partition_by_name("sales", "logs", "ds=1/hr=4", True)
+        client.drop_database("sales", True, True)
+        assert "sales" not in client.get_all_databases()
+    assert listing(files) == before
+
+
+def test_moves_and_truncations_are_rejected(server: Server, files: Path) -> None:
+    before = listing(files)
+    with connected(server) as client:
+        table = client.get_table("sales", "plain")
+        table.tableName = "renamed"
+        with pytest.raises((InvalidOperationException, MetaException), match="imported from"):
+            client.alter_table("sales", "plain", table)
+        with pytest.raises((InvalidOperationException, MetaException), match="imported from"):
+            client.truncate_table("sales", "spark", None)
+        assert client.get_table("sales", "plain").tableName == "plain"
+    assert listing(files) == before
+
+
+def test_new_tables_make_no_directory(server: Server, files: Path) -> None:
+    before = listing(files)
+    with connected(server) as client:
+        client.create_table(table("sales", "mine"))
+        assert client.get_table("sales", "mine").sd.location == f"file:{files}/sales.db/mine"
+        client.drop_table("sales", "mine", True)
+    assert listing(files) == before
+
+
+def test_check_and_clean_leave_them_alone(server: Server, files: Path) -> None:
+    before = listing(files)
+    with connected(server) as client:
+        result = client.check_files(CheckFilesRequest(repair=True))
+        assert [problem.location for problem in result.problems if str(files) in problem.location] == []
+        client.clean(CleanRequest(graceMillis=0, unregistered=True))
+    assert listing(files) == before
+
+
+def test_an_own_database_inside_of_a_borrowed_one(server: Server, files: Path) -> None:
+    """The database `default` of the source contains the directory. The nearest database decides."""
+    with connected(server) as client:
+        client.create_database(Database(name="own", locationUri=f"file:{files}/own.db"))
+        client.create_table(table("own", "t"))
+        assert (files / "own.db" / "t").is_dir()
+        client.drop_table("own", "t", True)
+        assert not (files / "own.db" / "t").exists()
+
+
+def test_after_the_switch_the_files_are_ours(server: Server, files: Path) -> None:
+    with opened(server.database_url) as store, store.transaction() as work:
+        work.imports.switch(DatabaseName("hive", "sales"))
+        work.imports.switch(DatabaseName("hive", "default"))
+    with connected(server) as client:
+        client.drop_table("sales", "plain", True)
+        client.drop_table("sales", "far", True)
+    assert not (files / "sales.db" / "plain").exists()
+    assert (files / "sales.db" / "spark" / "data").exists()

@@ -1,0 +1,96 @@
+"""Imports from the database of a source: everything comes along as it is, and nothing is changed there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from metastore.storage.repositories.imports import COPIED
+from tests.fixtures.hive_schema import VERSIONS, HiveDatabase, hive_database
+from tests.fixtures.server import connected, running
+from tests.wire.importing.filling import ORPHANS, fill
+from tests.wire.importing.moving import compare, copy, opened
+from thrift_idl.gen.hive_metastore.ttypes import (
+    GetOpenTxnsInfoResponse,
+    GetValidWriteIdsRequest,
+    NotificationEventRequest,
+)
+
+
+@pytest.fixture(params=VERSIONS)
+def source(request: pytest.FixtureRequest, make_database: Callable[..., str], tmp_path: Path) -> Iterator[HiveDatabase]:
+    made = hive_database(make_database, request.param)
+    fill(made, f"file:{tmp_path}/theirs")
+    yield made
+    made.close()
+
+
+def test_all_objects_come_along_as_they_are(source: HiveDatabase, database_url: str, tmp_path: Path) -> None:
+    before = source.content()
+    state = copy(source.url, database_url)
+    assert state.state == COPIED
+    assert state.source_version == source.version
+    assert source.content() == before
+    with running(database_url, tmp_path) as server:
+        assert compare(source.url, server.uri) == []
+        with connected(server) as client:
+            plain = client.get_table("sales", "plain")
+            assert plain.createTime == 0
+            assert plain.parameters["x"] == "é\n\t\\"
+            assert not {"numFiles", "totalSize"} & plain.parameters.keys()
+            assert client.get_table("sales", "odd/name").sd.location.endswith("/odd")
+            assert client.get_table("sales", "far").sd.location == "wasbs://c@account/far"
+            skewed = client.get_table("sales", "skewed").sd
+            assert skewed.skewedInfo.skewedColValueLocationMaps[("a/b",)] == "s3://elsewhere/b"
+            assert skewed.numBuckets == 4
+            odd = client.get_partition("sales", "logs", ["a/b:c", "7"])
+            assert (odd.createTime, odd.sd.location) == (0, "hdfs://old:8020/logs")
+            assert odd.parameters == {}
+            assert client.get_all_token_identifiers() == ["id"]
+            assert client.get_master_keys() == ["secret"]
+    assert not (tmp_path / "theirs").exists()
+
+
+def test_numbers_of_events_and_transactions_continue(source: HiveDatabase, database_url: str, tmp_path: Path) -> None:
+    copy(source.url, database_url)
+    with running(database_url, tmp_path) as server, connected(server) as client:
+        assert client.get_current_notificationEventId().eventId == 42
+        events = client.get_next_notification(NotificationEventRequest(0, 100)).events
+        assert [(event.eventId, event.eventTime) for event in events] == [(40, 9), (42, 9)]
+        info: GetOpenTxnsInfoResponse = client.get_open_txns_info()
+        assert info.txn_high_water_mark == 100
+        ids = client.get_valid_write_ids(
+            GetValidWriteIdsRequest(["sales.plain"], validTxnList="100:9223372036854775807::90")
+        )
+        (of_table,) = ids.tblValidWriteIds
+        aborted, last = (5, 7) if source.version >= "3.1" else (90, 100)
+        assert (of_table.writeIdHighWaterMark, of_table.invalidWriteIds) == (last, [aborted])
+
+
+def test_what_is_left_out_or_odd_is_reported(source: HiveDatabase, database_url: str) -> None:
+    state = copy(source.url, database_url)
+    with opened(database_url) as store, store.read() as work:
+        found = work.imports.findings(state.id)
+    kinds = [finding.kind for finding in found]
+    assert kinds.count("orphan") == ORPHANS
+    assert kinds.count("names that differ in case only") == 1
+    odd = {finding.object for finding in found if finding.kind == "object that this server's rules reject"}
+    assert odd == {"sales.odd/name", "sales.logs/DS=2/hr=1"}
+
+
+def test_chosen_databases_and_rewritten_locations(source: HiveDatabase, database_url: str, tmp_path: Path) -> None:
+    rewrites = ("hdfs://old:8020=hdfs://new", f"file:{tmp_path}/theirs=s3a://bucket/moved")
+    copy(source.url, database_url, "sales", rewrites=rewrites)
+    with running(database_url, tmp_path) as server, connected(server) as client:
+        assert client.get_partition("sales", "logs", ["a/b:c", "7"]).sd.location == "hdfs://new/logs"
+        assert client.get_database("sales").locationUri == "s3a://bucket/moved/sales.db"
+        spark = client.get_table("sales", "spark").sd
+        assert spark.serdeInfo.parameters["path"] == spark.location == "s3a://bucket/moved/sales.db/spark"
+        assert client.get_function("sales", "up").resourceUris[0].uri == "hdfs://new/up.jar"
+        own = client.get_database("default").locationUri
+        assert own.endswith("/warehouse")
+    copy(source.url, database_url)  # the others follow in a second import, with the same rewriting
+    with running(database_url, tmp_path) as server:
+        assert compare(source.url, server.uri, rewrites=rewrites) == []

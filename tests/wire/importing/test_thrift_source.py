@@ -1,0 +1,151 @@
+"""Imports through Thrift, from another server of ours, and comparisons that find every class of difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import NullPool, create_engine, text
+
+from metastore.domain.names import DatabaseName
+from metastore.importing.planning import make_plan
+from metastore.importing.sources.objects import Selection
+from metastore.importing.sources.opening import open_source
+from metastore.warehouse.roots import Roots
+from tests.fixtures.hive_schema import HiveDatabase
+from tests.fixtures.server import Server, connected, running
+from tests.wire.importing.moving import compare, copy, opened
+from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext, FieldSchema
+
+KEEP = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+
+
+@pytest.fixture
+def first(hive: HiveDatabase, make_database: Callable[[], str], tmp_path: Path) -> Iterator[Server]:
+    """A server with everything of the filled source."""
+    url = make_database()
+    copy(hive.url, url)
+    folder = tmp_path / "first"
+    folder.mkdir()
+    with running(url, folder) as server:
+        yield server
+
+
+@pytest.fixture
+def second(first: Server, database_url: str, tmp_path: Path) -> Iterator[Server]:
+    """A server that imported from the first one through Thrift."""
+    copy(first.uri, database_url)
+    folder = tmp_path / "second"
+    folder.mkdir()
+    with running(database_url, folder) as server:
+        yield server
+
+
+# What is lost or changed in the database of the second server, and the difference that the comparison must show.
+STATEMENTS = [
+    ("privileges", "missing on this server", "DELETE FROM privileges WHERE principal = 'bob' AND privilege = 'INSERT'"),
+    ("privileges", "createTime", "UPDATE privileges SET create_time = 1 WHERE privilege = 'SELECT'"),
+    ("grants of roles", "grantTime", "UPDATE role_grants SET grant_time = 1"),
+    ("grants of roles", "missing on this server", "DELETE FROM role_grants"),
+    ("roles", "missing on this server", "DELETE FROM roles WHERE name = 'analysts'"),
+    ("partition", "missing on this server", "DELETE FROM partitions WHERE name = 'ds=1/hr=7'"),
+    ("table", "missing on this server", "DELETE FROM tables WHERE name = 'far'"),
+    ("functions", "missing on this server", "DELETE FROM functions"),
+    ("statistics", "missing on this server", "DELETE FROM column_statistics WHERE partition_id > 0"),
+    ("constraints", "missing on this server", "DELETE FROM table_constraints WHERE name = 'pk'"),
+]
+
+
+def altered(name: str, change: Callable[[Any], object]) -> Callable[[Any], None]:
+    """Returns the alteration of a table."""
+
+    def alter(client: Any) -> None:
+        table = client.get_table("sales", name)
+        change(table)
+        client.alter_table_with_environment_context("sales", name, table, KEEP)
+
+    return alter
+
+
+def altered_partition(change: Callable[[Any], object]) -> Callable[[Any], None]:
+    """Returns the alteration of a partition."""
+
+    def alter(client: Any) -> None:
+        partition = client.get_partition("sales", "logs", ["1", "9"])
+        change(partition)
+        client.alter_partition_with_environment_context("sales", "logs", partition, KEEP)
+
+    return alter
+
+
+# What a client changes on the second server.
+ALTERATIONS: list[tuple[str, str, Callable[[Any], None]]] = [
+    ("table", "parameters.x", altered("plain", lambda table: table.parameters.update(x="other"))),
+    ("table", "parameters.numFiles", altered("plain", lambda table: table.parameters.update(numFiles="0"))),
+    ("table", "owner", altered("plain", lambda table: setattr(table, "owner", "other"))),
+    ("table", "viewOriginalText", altered("v", lambda view: setattr(view, "viewOriginalText", "SELECT 2"))),
+    (
+        "table",
+        "parameters.metadata_location",
+        altered("ice", lambda table: table.parameters.update(metadata_location="8")),
+    ),
+    ("table", "cols", altered("spark", lambda table: table.sd.cols.append(FieldSchema("new", "int")))),
+    ("table", "serdeParameters.x", altered("spark", lambda table: table.sd.serdeInfo.parameters.update(x="\t"))),
+    ("table", "numBuckets", altered("spark", lambda table: setattr(table.sd, "numBuckets", 8))),
+    (
+        "database",
+        "parameters.k",
+        lambda client: client.alter_database("sales", Database("sales", parameters={"k": "w"})),
+    ),
+    ("partition", "location", altered_partition(lambda one: setattr(one.sd, "location", "file:/w/elsewhere"))),
+    ("partition", "parameters.new", altered_partition(lambda one: one.parameters.update(new="1"))),
+]
+
+
+def test_a_comparison_finds_every_class_of_difference(first: Server, second: Server) -> None:
+    assert compare(first.uri, second.uri) == []
+    with connected(second) as client:
+        for kind, field, alter in ALTERATIONS:
+            alter(client)
+            assert (kind, field) in {(found.kind, found.field) for found in compare(first.uri, second.uri)}
+    engine = create_engine(second.database_url, poolclass=NullPool)
+    for kind, field, statement in STATEMENTS:
+        with engine.begin() as connection:
+            assert connection.execute(text(statement)).rowcount > 0
+        assert (kind, field) in {(found.kind, found.field) for found in compare(first.uri, second.uri)}
+
+
+def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, database_url: str) -> None:
+    roots = Roots("file:/nowhere")
+    with opened(database_url) as store, store.read() as work:
+        plan = make_plan(open_source(hive.url), work, roots, Selection())
+        through_thrift = make_plan(open_source(first.uri), work, roots, Selection())
+    assert plan.version == "3.1"
+    assert plan.survey.counts["partitions"] == 36
+    access = {root.partition(":")[0]: text for root, _, text in plan.roots}
+    assert access["wasbs"] == "registered without being touched: this server has no library for the scheme"
+    assert "METASTORE_ALLOWED_LOCATIONS" in access["file"]
+    assert plan.log.startswith("on, at event 42, back to event 40")
+    kinds = {trouble.kind for trouble in plan.survey.troubles}
+    assert kinds == {
+        "orphan",
+        "names that differ in case only",
+        "creation time 0",
+        "name that this server rejects",
+        "skew",
+        "transactions",
+    }
+    assert plan.collisions == []
+    assert through_thrift.survey.counts == {"databases": 2, "tables": 8, "partitions": 35}
+    assert through_thrift.survey.left_out == {"master keys and delegation tokens (use the source's database)": 1}
+
+
+def test_the_plan_names_databases_that_exist_here(hive: HiveDatabase, first: Server) -> None:
+    with opened(first.database_url) as store:
+        with store.transaction() as work:
+            work.imports.delete(work.imports.all()[0].id)
+        with store.read() as work:
+            plan = make_plan(open_source(hive.url), work, Roots("file:/nowhere"), Selection())
+    assert DatabaseName("hive", "sales") in plan.collisions
