@@ -44,7 +44,7 @@ def plan(source: str, databases: str | None, **options: Any) -> None:
     """
     from metastore.cli.importing import show_plan
 
-    show_plan(Settings.from_environment(options), source, databases)
+    show_plan(Settings.load(options), source, databases)
 
 
 @import_.command()
@@ -61,7 +61,7 @@ def run(source: str, databases: str | None, rewrites: tuple[str, ...], report: P
     """
     from metastore.cli.importing import run_import
 
-    run_import(Settings.from_environment(options), source, databases, rewrites, report)
+    run_import(Settings.load(options), source, databases, rewrites, report)
 
 
 @import_.command()
@@ -71,7 +71,7 @@ def status(findings: int, **options: Any) -> None:
     """Show the imports of this database, with their progress and findings."""
     from metastore.cli.importing import show_status
 
-    show_status(Settings.from_environment(options), findings)
+    show_status(Settings.load(options), findings)
 
 
 @import_.command()
@@ -106,4 +106,4 @@ def forget(source: str, take_files: bool, **options: Any) -> None:
     """
     from metastore.cli.importing import forget_import
 
-    click.echo(forget_import(Settings.from_environment(options), source, take_files=take_files))
+    click.echo(forget_import(Settings.load(options), source, take_files=take_files))

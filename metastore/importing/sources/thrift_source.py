@@ -9,7 +9,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.partition_names import value_path
-from metastore.encoding.binary import fields_of
+from metastore.encoding.binary import encode_fields, fields_of
 from metastore.errors import NotFoundError
 from metastore.importing.sources.objects import (
     Batch,
@@ -27,7 +27,6 @@ from metastore.importing.sources.thrift_listing import UNREADABLE, ThriftListing
 from metastore.importing.sources.thrift_objects import ObjectReader
 from metastore.importing.sources.thrift_survey import survey
 from metastore.storage.mapping.descriptors import complete, format_and_skew, without_locations
-from metastore.storage.mapping.layout import some_fields
 from metastore.storage.repositories.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
@@ -226,7 +225,7 @@ class ThriftSource:
         return SourcePartition(table, value_path(keys, partition.values), partition, shape)
 
     def _shape(self, sd: StorageDescriptor) -> Shape:
-        key = some_fields(sd, _COLUMNS), format_and_skew(sd)
+        key = encode_fields(sd, _COLUMNS), format_and_skew(sd)
         if key not in self._shapes:
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()

@@ -9,17 +9,19 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, cast, delete, func, literal, select, text
 from sqlalchemy.types import BigInteger
 
-from metastore.domain.keys import KeyKind, kind_of, sort_key
+from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.descriptors import Descriptor, complete, shared_part
-from metastore.storage.mapping.partitions import partition_head
+from metastore.storage.mapping.partitions import partition_rows
 from metastore.storage.mapping.tables import table_row
 from metastore.storage.postgres.arrays import array_literal, is_among, is_text_among
 from metastore.storage.postgres.copy_in import copy_rows
@@ -213,23 +215,28 @@ class BulkLoad:
         stored = dict(zip(shapes, self._descriptors.store(list(shapes.values())), strict=True))
         dumps = json.JSONEncoder().encode
         rows = []
-        for number, (table, name, partition, descriptor) in zip(ids, new, strict=True):
-            rows.append(
-                (
-                    str(number),
-                    str(table.id),
-                    name,
-                    array_literal(partition.values),
-                    array_literal(list(map(sort_key, table.kinds, partition.values))),
-                    partition.sd.location,
-                    str(partition.createTime),
-                    str(partition.lastAccessTime or 0),
-                    dumps(partition.parameters),
-                    str(stored[id(descriptor)]),
-                    str(number << VERSION_BITS),
-                    "\\x" + partition_head(partition).hex(),
+        following = iter(ids)
+        for table, of_table in groupby(new, key=attrgetter("table")):
+            some = list(of_table)
+            columns, heads = partition_rows(table.kinds, [one.partition for one in some])
+            for one, column, head in zip(some, columns, heads, strict=True):
+                number = next(following)
+                rows.append(
+                    (
+                        str(number),
+                        str(table.id),
+                        one.name,
+                        array_literal(column.values),
+                        array_literal(column.keys),
+                        column.location,
+                        str(column.create_time),
+                        str(column.last_access_time),
+                        dumps(column.parameters),
+                        str(stored[id(one.descriptor)]),
+                        str(number << VERSION_BITS),
+                        "\\x" + head.hex(),
+                    )
                 )
-            )
         copy_rows(self._connection, "partitions", _PARTITION_COLUMNS, rows)
         self._listed.update(one.table.id for one in new)
         self._insert_locations(

@@ -12,10 +12,8 @@ from sqlalchemy import Connection, Table, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import TableName
-from metastore.storage.mapping.column_statistics import statistics_row
 from metastore.storage.mapping.constraints import NamedConstraint, constraint_row
-from metastore.storage.mapping.functions import function_row
-from metastore.storage.mapping.indexes import index_row
+from metastore.storage.mapping.whole_objects import function_row, index_row, statistics_row
 from metastore.storage.postgres.clock import now
 from metastore.storage.schema import (
     delegation_tokens,
