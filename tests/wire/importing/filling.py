@@ -8,8 +8,8 @@ ORPHANS = 5
 """Objects that are not imported: a table, a partition, statistics, a privilege and a function."""
 
 
-def fill(source: HiveDatabase, root: str) -> None:
-    """Fills a source whose files are in the folder `root`."""
+def fill(source: HiveDatabase, root: str, *, transactions: bool = True) -> None:
+    """Fills a source whose files are in the folder `root`. `transactions`: also their tables."""
     sales = source.database("sales", f"{root}/sales.db", DESC="Umsätze")
     source.insert("DATABASE_PARAMS", DB_ID=sales, PARAM_KEY="k", PARAM_VALUE="v")
     source.database("default", root)
@@ -20,6 +20,8 @@ def fill(source: HiveDatabase, root: str) -> None:
     _objects(source, sales)
     _access(source)
     _events(source)
+    if transactions:
+        _transactions(source)
     _orphans(source, sales)
 
 
@@ -125,6 +127,9 @@ def _events(source: HiveDatabase) -> None:
     event = {"EVENT_TIME": 9, "EVENT_TYPE": "CREATE_TABLE", "DB_NAME": "sales", "TBL_NAME": "plain", "MESSAGE": "{}"}
     for number in (40, 42):
         source.insert("NOTIFICATION_LOG", NL_ID=number, EVENT_ID=number, MESSAGE_FORMAT="json-0.2", **event)
+
+
+def _transactions(source: HiveDatabase) -> None:
     source.execute("INSERT INTO next_txn_id VALUES (101)")
     source.execute("INSERT INTO txns VALUES (90, 'a', 'u', 'h')")
     if source.version >= "3.1":

@@ -53,6 +53,7 @@ def test_all_objects_come_along_as_they_are(source: HiveDatabase, database_url: 
     assert not (tmp_path / "theirs").exists()
 
 
+@pytest.mark.parametrize("source", VERSIONS[:2], indirect=True)
 def test_numbers_of_events_and_transactions_continue(source: HiveDatabase, database_url: str, tmp_path: Path) -> None:
     copy(source.url, database_url)
     with running(database_url, tmp_path) as server, connected(server) as client:
@@ -69,8 +70,8 @@ def test_numbers_of_events_and_transactions_continue(source: HiveDatabase, datab
         assert (of_table.writeIdHighWaterMark, of_table.invalidWriteIds) == (last, [aborted])
 
 
-def test_what_is_left_out_or_odd_is_reported(source: HiveDatabase, database_url: str) -> None:
-    state = copy(source.url, database_url)
+def test_what_is_left_out_or_odd_is_reported(hive: HiveDatabase, database_url: str) -> None:
+    state = copy(hive.url, database_url)
     with opened(database_url) as store, store.read() as work:
         found = work.imports.findings(state.id)
     kinds = [finding.kind for finding in found]
@@ -80,9 +81,9 @@ def test_what_is_left_out_or_odd_is_reported(source: HiveDatabase, database_url:
     assert odd == {"sales.odd/name", "sales.logs/DS=2/hr=1"}
 
 
-def test_chosen_databases_and_rewritten_locations(source: HiveDatabase, database_url: str, tmp_path: Path) -> None:
+def test_chosen_databases_and_rewritten_locations(hive: HiveDatabase, database_url: str, tmp_path: Path) -> None:
     rewrites = ("hdfs://old:8020=hdfs://new", f"file:{tmp_path}/theirs=s3a://bucket/moved")
-    copy(source.url, database_url, "sales", rewrites=rewrites)
+    copy(hive.url, database_url, "sales", rewrites=rewrites)
     with running(database_url, tmp_path) as server, connected(server) as client:
         assert client.get_partition("sales", "logs", ["a/b:c", "7"]).sd.location == "hdfs://new/logs"
         assert client.get_database("sales").locationUri == "s3a://bucket/moved/sales.db"
@@ -91,6 +92,6 @@ def test_chosen_databases_and_rewritten_locations(source: HiveDatabase, database
         assert client.get_function("sales", "up").resourceUris[0].uri == "hdfs://new/up.jar"
         own = client.get_database("default").locationUri
         assert own.endswith("/warehouse")
-    copy(source.url, database_url)  # the others follow in a second import, with the same rewriting
+    copy(hive.url, database_url)  # the others follow in a second import, with the same rewriting
     with running(database_url, tmp_path) as server:
-        assert compare(source.url, server.uri, rewrites=rewrites) == []
+        assert compare(hive.url, server.uri, rewrites=rewrites) == []
