@@ -68,7 +68,8 @@ class PolicyEngine:
         # No proxy of the environment: decisions come from the configured address only.
         handlers = urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         self._opener = urllib.request.build_opener(*handlers)
-        self._url, self._cache_seconds, self._timeout, self._clock = url, cache_seconds, timeout, clock
+        self._url, self._cache_seconds, self._timeout = url, cache_seconds, timeout
+        self.clock = clock
         self._cache: dict[tuple[_Identity, Resource], tuple[float, frozenset[str]]] = {}
         self._lock = threading.Lock()
         self._paused_until = float("-inf")
@@ -76,7 +77,7 @@ class PolicyEngine:
     def rights(self, user: str | None, groups: Iterable[str], resources: Collection[Resource]) -> list[frozenset[str]]:
         """Returns the rights on each resource. Raises UnavailableError if the engine does not give a valid answer."""
         identity = user, tuple(sorted(groups))
-        now = self._clock()
+        now = self.clock()
         found = {resource: self._cached(identity, resource, now) for resource in resources}
         missing = [resource for resource, held in found.items() if held is None]
         for start in range(0, len(missing), _BATCH):
@@ -85,6 +86,10 @@ class PolicyEngine:
             found |= zip(batch, answers, strict=True)
             self._remember(identity, batch, answers, now)
         return [held for resource in resources if (held := found[resource]) is not None]
+
+    def valid_until(self, user: str | None, groups: Iterable[str], resource: Resource) -> float:
+        """Returns until when a decision is remembered, by the engine's clock."""
+        return self._cache.get(((user, tuple(sorted(groups))), resource), (float("-inf"), None))[0]
 
     def _cached(self, identity: _Identity, resource: Resource, now: float) -> frozenset[str] | None:
         expires, held = self._cache.get((identity, resource), (float("-inf"), None))
@@ -102,7 +107,7 @@ class PolicyEngine:
             }
 
     def _ask(self, identity: _Identity, resources: Sequence[Resource]) -> list[frozenset[str]]:
-        if self._clock() < self._paused_until:
+        if self.clock() < self._paused_until:
             raise UnavailableError("The policy engine does not answer (METASTORE_OPA_URL); try again")
         user, groups = identity
         document = {"identity": {"user": user, "groups": groups}, "resources": list(map(_described, resources))}
@@ -110,7 +115,7 @@ class PolicyEngine:
             answer = self._post({"input": document})
             return _parsed(answer, len(resources))
         except (OSError, http.client.HTTPException, ValueError) as error:
-            self._paused_until = self._clock() + _PAUSE
+            self._paused_until = self.clock() + _PAUSE
             log.error("the policy engine %s does not answer, so calls are rejected: %s", self._url, error)
             raise UnavailableError(f"The policy engine does not answer (METASTORE_OPA_URL): {error}") from error
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import RequiredPrivilege, Requirement
@@ -33,6 +33,9 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _EVERYTHING: Final = CallerGrants(None, is_admin=True)
+_MAX_VISIBLE: Final = 100_000  # tables and users
+_UNKNOWN: Final = float("-inf"), False
+_VisibleTable: TypeAlias = tuple[str | None, tuple[str, ...], TableName, Securable | None]
 _NOTHING: Final = CallerGrants(None, roles=frozenset())
 
 
@@ -45,6 +48,8 @@ class PolicyAuthorization(Authorization):
     def __init__(self, store: Store, admins: Admins, roots: Roots, engine: PolicyEngine) -> None:
         super().__init__(store, admins, roots)
         self._engine = engine
+        self._visible: dict[_VisibleTable, tuple[float, bool]] = {}
+        """Tables that users may see: until when this is known, and whether they own them."""
 
     def current(self, work: UnitOfWork) -> CallerGrants:
         """Returns the caller without stored privileges, except those on locations."""
@@ -83,16 +88,30 @@ class PolicyAuthorization(Authorization):
 
     def read_table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
         """As Authorization, in one statement."""
-        read, _, held = self.read_table_with_rights(work, name)
+        known = self._cache.cached(work)
+        read = work.access.read_table(name)
+        key = known.user, known.groups, name, read and read.securable
+        until, is_owned = self._visible.get(key, _UNKNOWN)
+        if read is None or until <= self._engine.clock():
+            read, grants, held = self._decided(known.grants, read, name)
+            is_owned = Right.OWNERSHIP in held
+            if len(self._visible) >= _MAX_VISIBLE:
+                self._visible.clear()
+            until = self._engine.valid_until(grants.user, grants.groups, _resource(name, read.securable))
+            self._visible[key] = until, is_owned
         encoded = work.access.encoded(read)
-        return encoded if Right.OWNERSHIP in held else without_secrets(encoded)
+        return encoded if is_owned else without_secrets(encoded)
 
     def read_table_with_rights(
         self, work: UnitOfWork, name: TableName
     ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
         """As Authorization, in one statement."""
-        grants = self.cached(work)
-        read = work.access.read_table(name)
+        return self._decided(self.cached(work), work.access.read_table(name), name)
+
+    def _decided(
+        self, grants: CallerGrants, read: ReadTable | None, name: TableName
+    ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
+        """Returns the table with the caller's rights. Raises NotFoundError if it does not exist or is hidden."""
         if not grants.is_admin:
             grants = CallerGrants(grants.user, grants.groups, by_policy=True)
             (granted,) = self._rights(grants, [_resource(name, read.securable if read else None)])

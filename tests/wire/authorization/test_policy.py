@@ -152,6 +152,24 @@ def test_decisions_are_remembered_and_asked_in_batches(application: Application,
     assert len([text for text in statements if "EXECUTE read_table" in text]) == 3
 
 
+def test_a_changed_policy_takes_effect_when_the_memory_ends(
+    application: Application, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob, alice = Client(application, "bob", ["analysts"]), Client(application, "alice")
+    rights: Any = application._rights
+    now = [rights._engine.clock()]
+    monkeypatch.setattr(rights._engine, "clock", lambda: now[0])
+    for client in (bob, alice):
+        client.get_table("sales", "public_orders")
+    policy.answer = {"result": [[]]}
+    for client in (bob, alice):
+        client.get_table("sales", "public_orders")
+    now[0] += 6
+    for client in (bob, alice):
+        with pytest.raises(NotFoundError):
+            client.get_table("sales", "public_orders")
+
+
 def test_a_missing_object_costs_what_a_hidden_one_costs(application: Application, policy: Policy) -> None:
     eve = Client(application, "eve")
     eve.get_all_databases()  # reads the caller's grants
