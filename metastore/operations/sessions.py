@@ -19,7 +19,7 @@ from metastore.domain.permissions import (
     WriteAccess,
 )
 from metastore.domain.privileges import WHOLE_METASTORE, Right, WholeMetastore
-from metastore.domain.query_ids import is_registered_form
+from metastore.domain.query_ids import is_registered_form, names_write
 from metastore.domain.transactions import Operation, TransactionType
 from metastore.operations.locations import locations_in
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -109,17 +109,20 @@ def own_write(query_id: str | None) -> Requirements:
 
 
 def publication(request: PublishRequest) -> Requirements:
-    """INSERT on the table, DELETE if partitions are overwritten, the right to the published locations, and the caller's
-    own write. Older clients publish without a registered write.
+    """INSERT on the table; DELETE if partitions are overwritten, or locations are retired that are not the write's own;
+    the right to the published locations; the caller's own write. Older clients publish without a registered write.
     """
     name = table_name(request.dbName, request.tableName, request.catName)
     partitions = [partition for partition in request.partitions or () if partition is not None]
     yield RequiredPrivilege(name, (Right.INSERT,))
-    if any(partition.mode == PublishMode.OVERWRITE for partition in partitions):
+    query_id = request.queryId or ""
+    is_registered = is_registered_form(query_id)
+    retires = any(text and not (is_registered and names_write(text, query_id)) for text in request.retired or ())
+    if retires or any(partition.mode == PublishMode.OVERWRITE for partition in partitions):
         yield RequiredPrivilege(name, (Right.DELETE,))
     yield LocationPrivilege(name.parent, name, locations_in(*partitions))
-    if is_registered_form(request.queryId or ""):
-        yield from own_write(request.queryId)
+    if is_registered:
+        yield from own_write(query_id)
 
 
 def publications(requests: Iterable[PublishRequest] | None) -> Requirements:

@@ -16,7 +16,7 @@ from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputErro
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.open_writes import close_published
-from metastore.services.files.own_locations import require_own
+from metastore.services.files.own_locations import require_retirable
 from metastore.services.files.planning import check_unblocked
 from metastore.services.files.retirement import replaced_locations, retire
 from metastore.services.rules.events import befores, table_text, write_partitions
@@ -82,7 +82,7 @@ class PublishingService(ChangingService):
         check_writable(struct, "Cannot publish a write")
         _check_layout(struct, layout)
         roots = close_published(work, stored, query_id)
-        require_own(work, stored.ref.id, roots, query_id, map(paths.require_not_root, retired))
+        require_retirable(work, stored.ref.id, roots, query_id, map(paths.require_not_root, retired))
         if struct.partitionKeys:
             result, drop_id = self._publish_partitions(work, stored, struct, entries)
             if any(key.startswith(ANALYZED) for key in struct.parameters):

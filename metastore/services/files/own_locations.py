@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from metastore.domain.query_ids import holds
+from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidInputError
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
@@ -16,7 +16,33 @@ def require_own(work: UnitOfWork, table_id: int, roots: Sequence[str], query_id:
 
     The error is the same whether or not another object uses the location.
     """
-    rejected = foreign(work, table_id, roots, query_id, locations)
+    _reject(query_id, foreign(work, table_id, roots, query_id, locations))
+
+
+def require_retirable(
+    work: UnitOfWork, table_id: int, roots: Sequence[str], query_id: str, locations: Iterable[str]
+) -> None:
+    """Raises InvalidInputError for a location that is not the table's own, or that belongs to another open write."""
+    wanted = set(map(paths.canonical, locations))
+    if not wanted:
+        return
+    require_own(work, table_id, roots, query_id, wanted)
+    others = work.writes.open_ids(table_id) - {query_id}
+    above = {text: [text, *_within_roots(text, roots)] for text in wanted}
+    used = work.locations.written({each for texts in above.values() for each in texts}, query_id)
+    _reject(
+        query_id,
+        {
+            text
+            for text, texts in above.items()
+            if any(names_write(text, other) for other in others)
+            or used.get(text, UNUSED) != UNUSED
+            or any(used.get(each, UNUSED).itself for each in texts)
+        },
+    )
+
+
+def _reject(query_id: str, rejected: set[str]) -> None:
     if rejected:
         raise InvalidInputError(
             f"{min(rejected)} is not a location of the table that the write {query_id} writes to: "

@@ -112,6 +112,12 @@ class Writes(Repository):
         ).scalar_one_or_none()
         return roots
 
+    def open_ids(self, table_id: int) -> set[str]:
+        """Returns the query ids of a table's writes that may still be published."""
+        columns = open_writes.c
+        query = select(columns.query_id).where(columns.table_id == table_id, columns.aborted_at.is_(None))
+        return set(self._connection.execute(query).scalars())
+
     def one_claim_at_a_time(self) -> None:
         """Serialises claims of locations until the transaction ends: of two for one location, the second sees the
         first.

@@ -53,6 +53,18 @@ def _(house: House) -> None:
     publish(alice, name, write, day(root, "5"))
 
 
+@promise("A user with INSERT cannot have files of others removed")
+def _(house: House) -> None:
+    alice, carol, root = house.methods("alice"), house.methods("carol"), house.location("shown")
+    name = ("sales", "shown")
+    write = begin(alice, name)
+    write_file(f"{root}/_versions/{write}/part-0")
+    for where in (f"{root}/_versions/{write}", f"{root}/ds=1/part-0"):
+        for query_id in (begin(carol, name), "unregistered"):
+            fails(lambda where=where, query_id=query_id: publish(carol, name, query_id, retired=[where]), "[DELETE]")
+    alice.end_write(write)
+
+
 @promise("A write is published to its own table only")
 def _(house: House) -> None:
     alice = house.methods("alice")

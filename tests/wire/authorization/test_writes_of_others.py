@@ -174,3 +174,41 @@ def test_the_write_of_another_table_cannot_be_published_here(client_of: Clients,
     with pytest.raises(NoSuchObjectException, match=f"There is no open write {write}"):
         publish(bob, houses.mine, write, day(houses.home, "2"))
     bob.end_write(write)
+
+
+def test_nobody_retires_the_files_of_another_users_write_or_partition(
+    client_of: Clients, guarded_server: Server, houses: Houses
+) -> None:
+    """Cleaning removes retired files: this must need a right to delete, and never reach an open write."""
+    root, bob, carol, home = client_of(ADMIN), client_of("bob"), client_of("carol"), houses.home
+    grant(root, on_table(*houses.mine), "INSERT", "carol")
+    bob.add_partition(partition(*houses.mine, ["1"]))
+    write = begin(bob, houses.mine)
+    assert renew(bob, write, f"{home}/ds=5") == [True]
+    files = [f"{home}/ds=5/part-{write}", f"{home}/_versions/{write}/a/part-0", f"{home}/_staging/{write}/part-0"]
+    for file in (*files, f"{home}/ds=5/part-1"):
+        write_file(file)
+    of_write = [*files, f"{home}/ds=5/part-1", f"{home}/ds=5", f"{home}/_versions/{write}", f"{home}/_staging/{write}"]
+    for where in (*of_write, f"{home}/ds=1/part-0", f"{home}/old"):
+        for query_id in (begin(carol, houses.mine), "unregistered", f"x-{write}"):
+            with pytest.raises(MetaException, match=r"\[DELETE\] privilege"):
+                publish(carol, houses.mine, query_id, day(home, "7"), retired=[where])
+    grant(root, on_table(*houses.mine), "DELETE", "carol")
+    for where in of_write:
+        for query_id in (begin(carol, houses.mine), "unregistered"):
+            with pytest.raises(MetaException, match=NOT_OWN):
+                publish(carol, houses.mine, query_id, day(home, "7"), retired=[where])
+    clean(root, houses.mine)
+    publish(bob, houses.mine, write, day(home, "5"))
+    assert f"ds=5/part-{write}" in files_below(home)
+    assert "ds=1/part-0" in files_below(home)
+
+
+def test_a_write_retires_what_it_has_moved_away(client_of: Clients, houses: Houses) -> None:
+    """As our client does, with INSERT alone."""
+    root, carol, home = client_of(ADMIN), client_of("carol"), houses.home
+    grant(root, on_table(*houses.mine), "INSERT", "carol")
+    write = begin(carol, houses.mine)
+    away = f"{home}/_temp_{write}/ds=1"
+    write_file(f"{away}/part-0")
+    assert publish(carol, houses.mine, write, day(home, "2"), retired=[away]).replaced == [away]
