@@ -85,7 +85,7 @@ class Target:
         return self._insert(overwrite=True, if_not_exists=if_not_exists)
 
     def overwrite(self) -> WriteResult:
-        """Replaces the table, or all partitions that `partition` selects. Those that receive no rows become empty."""
+        """Replaces the table, or all partitions that `partition` selects. Partitions without new rows become empty."""
         return self._insert(overwrite=True, whole=True)
 
     def create(

@@ -56,7 +56,7 @@ class LoginThrottle:
     """Counts failed logins by user and address, and by user.
 
     While a delay runs, logins are rejected without a check of their password: a guess costs nothing and tells nothing.
-    A user who has logged in from an address is not delayed there by failures from other addresses.
+    Failures from other addresses do not delay a user at an address from which the user has logged in before.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, shared: SharedFailures | None = None) -> None:

@@ -164,7 +164,7 @@ class Authentication(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Authorization(Section):
-    """What users may do."""
+    """Rights of users."""
 
     title = "Authorization"
     table = "authorization"

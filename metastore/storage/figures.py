@@ -1,4 +1,4 @@
-"""Figures of the whole metastore for monitoring: eleven statements that read no large table."""
+"""Figures of the whole metastore for monitoring. No statement reads a large table."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _LOCAL: Final = re.compile(r"local(\[[^]]*\])?")
 _MAKES_SECRETS: Final = re.compile(r"yarn|k8s://.*")  # masters for which Spark makes and distributes the secret itself
 _AUTHENTICATE: Final = "spark.authenticate"
 _THRIFT_AUTHENTICATION: Final = "hive.server2.authentication"
-_THRIFT_METHODS: Final = ("LDAP", "CUSTOM", "PAM", "KERBEROS")  # Hive's values that make clients prove who they are
+_THRIFT_METHODS: Final = ("LDAP", "CUSTOM", "PAM", "KERBEROS")  # Hive's values that require authentication
 _IMPERSONATION: Final = "hive.server2.enable.doAs"
 CONNECT_TOKEN: Final = "spark.connect.authenticate.token"  # noqa: S105 - the name of a setting
 

@@ -117,7 +117,7 @@ class Commit:
         """Moves the files to their final locations and returns the placement.
 
         Args:
-            before: What earlier writes of the statement publish to the same table, in the same call.
+            before: Publications of earlier writes of the statement to the same table, in the same call.
             again: This is a retry after `refresh_snapshot`.
 
         Raises PublishConflictError, WriteFailedError, and FILE_ERRORS.

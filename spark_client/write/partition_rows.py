@@ -78,7 +78,7 @@ def _is_text(column: TableColumn) -> bool:
 def check_names(spark: SparkSession, table: Table, seen: Snapshot) -> None:
     """Raises InvalidInsertError for a partition that is not named as Spark writes its value, such as 01 of an INT.
 
-    Rows of such a partition cannot be distinguished from those of partition 1.
+    Rows of such a partition cannot be distinguished from rows of partition 1.
     """
     for number, column in enumerate(table.partition_columns):
         if _is_text(column):

@@ -1,4 +1,4 @@
-"""Plans where the staged files of a write go, and what the metastore is told. Pure: it reads and changes no files.
+"""Plans the locations of the staged files of a write, and the changes in the metastore. Pure: no file access.
 
 Overwritten partitions stay where Spark wrote them, in the write's directory `_versions/<query id>`, and publishing
 changes their location. A new partition moves to the directory that Hive would give it. Only an append moves single
@@ -343,7 +343,7 @@ class PlacementPlanner:
     def _parameters(self, files: list[StagedFile], targets: Sequence[str]) -> dict[str, str]:
         """Returns the counts of this write, its markers, and the layout if the table names one.
 
-        The metastore adds the counts of an append to those of the partition.
+        The metastore adds the counts of an append to the counts of the partition.
         """
         layout = (
             {LAYOUT: FLAT if any(map(is_flat, targets)) else DIRECTORIES}

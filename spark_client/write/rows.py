@@ -117,7 +117,7 @@ def with_generated(table: Table, rows: DataFrame) -> DataFrame:
 
 
 def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, SparkColumn]:
-    """Returns the partition columns that replace those of the rows, by name: static, checked or converted ones."""
+    """Returns the partition columns that replace columns of the rows, by name: static, checked or converted ones."""
     columns = {}
     for column in table.partition_columns:
         name = column.name

@@ -1,4 +1,4 @@
-"""What a source can do. `thrift_source` and `database_source` implement it; the copier, the verifier and the follower
+"""Capabilities of a source. `thrift_source` and `database_source` implement it; the copier, verifier and follower
 use nothing else.
 """
 

@@ -1,4 +1,4 @@
-"""What a caller may see, for queries over many tables."""
+"""The visible objects of a caller, for queries over many tables."""
 
 from __future__ import annotations
 

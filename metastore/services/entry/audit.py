@@ -55,7 +55,7 @@ class AuditService:
         self.write_later(AuditNote("", name, None, peer, "login", [], outcome="refused", detail={"error": reason}))
 
     def write_waiting(self) -> None:
-        """Writes the lines that wait. Those that cannot be written are kept. Raises UnavailableError."""
+        """Writes the lines that wait. Lines that cannot be written are kept. Raises UnavailableError."""
         dropped, self._dropped = self._dropped, 0
         if dropped:
             log.warning("%d lines are missing in the audit trail: too many at once", dropped)

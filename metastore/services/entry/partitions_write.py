@@ -75,7 +75,7 @@ class PartitionWriteService(ChangingService):
         return added
 
     def _insert(self, work: UnitOfWork, stored: StoredTable, adding: Sequence[NamedPartition]) -> None:
-        """Stores partitions with their events and those of dependent tables."""
+        """Stores partitions with their events and the events of dependent tables."""
         struct = stored.encoded.decode()
         ids = work.partitions_write.insert(stored.ref, adding)
         values = [one.partition.values for one in adding]

@@ -65,7 +65,7 @@ class TruncationService(ChangingService):
         self._carry_out_or_fail(operations)  # 3. carry out, after the commit
 
     def _entries(self, directory: str) -> list[str]:
-        """Lists a directory, without those of open writes: they are published, or fail, after the truncation."""
+        """Lists a directory, without files of open writes: they are published, or fail, after the truncation."""
         files, folders = self._warehouse.children(directory)
         entries = [*(file.location for file in files), *folders]
         return [paths.canonical(text) for text in entries if paths.name(text) not in OWN_DIRECTORIES]

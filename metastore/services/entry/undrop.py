@@ -75,7 +75,7 @@ class _NameTakenError(AlreadyExistsError):
 
 
 class UndropService(FileService):
-    """Rules of undrop. Names are in lower case, except those of partitions."""
+    """Rules of undrop. Names are in lower case, except names of partitions."""
 
     def __init__(
         self, store: Store, journal: Journal, warehouse: Warehouse, authorization: Authorization | None = None

@@ -1,4 +1,4 @@
-"""Checks column statistics, and aggregates those of many partitions.
+"""Checks column statistics, and aggregates the statistics of many partitions.
 
 Aggregation as in Hive without bit vectors: extreme bounds, sums of null counts, the greatest number of distinct values.
 Bit vectors and histograms are not aggregated and left out.

@@ -84,7 +84,7 @@ def integer_rows(packed: bytes | memoryview | None, columns: int) -> list[tuple[
 
 
 def texts(array: memoryview | None) -> EncodedTexts:
-    """Returns a text[] of any dimensions without NULLs. After its header, its bytes are those of a list of Thrift
+    """Returns a text[] of any dimensions without NULLs. After its header, it has the bytes of a list of Thrift
     strings.
     """
     if array is None:

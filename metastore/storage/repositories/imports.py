@@ -30,7 +30,7 @@ _LOCK: Final = "hashtextextended('metastore import', 0)"
 
 
 class ImportState(NamedTuple):
-    """An import, as it stands in the database. The fields are the columns of `imports`."""
+    """The state of an import in the database. The fields are the columns of `imports`."""
 
     id: int
     source: str

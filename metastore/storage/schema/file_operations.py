@@ -38,7 +38,7 @@ file_operations = Table(
     Column("token", Text),
     Column("owner", Text),  # write token of the table that the files belong to
     Index("file_operations_in_the_way_idx", "id", postgresql_where=text(BLOCKING)),
-    # Few rows next to those of the trash; every call that creates directories or refers to locations reads them.
+    # Few rows next to the rows of the trash; every call that creates directories or refers to locations reads them.
     Index("file_operations_underway_idx", "kind", postgresql_where=text("kind IN ('make', 'move', 'moved')")),
     indexed_location("file_operations"),
 )

@@ -52,7 +52,7 @@ borrowed_locations = Table(
     Index("borrowed_locations_import_id_idx", "import_id", "catalog", "database"),
 )
 
-# What an import has changed, left out or found wrong. Reports read it.
+# Objects that an import has changed, left out or found wrong. Reports read it.
 import_findings = Table(
     "import_findings",
     metadata,

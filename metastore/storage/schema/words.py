@@ -9,7 +9,7 @@ from typing import Final
 
 # A tsvector holds one megabyte: longer texts are cut. Punctuation becomes blanks, because PostgreSQL's parser takes
 # texts such as a.b and a-b for host names and compounds. The text search configuration `simple` changes no words. The
-# parentheses are those of PostgreSQL's own output: a test compares both.
+# parentheses are as in PostgreSQL's own output: a test compares both.
 _WORDS: Final = "to_tsvector('simple'::regconfig, translate(left({text}, 100000), './-:@\\', '      '))"
 _VALUES: Final = "jsonb_path_query_array({column}, '$[*].*'::jsonpath)::text"
 

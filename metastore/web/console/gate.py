@@ -58,7 +58,7 @@ class ForeignFormError(Exception):
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who requests a page. `user`: None if clients do not authenticate."""
+    """The user who requests a page. `user`: None if clients do not authenticate."""
 
     peer: str
     user: str | None = None
