@@ -71,7 +71,7 @@ def serve(**options: Any) -> int:
     --database-url, run `metastore db upgrade` before the first start and after each update.
 
     Each option has an environment variable, in brackets. An option takes precedence over its variable, and both over
-    the configuration file. Options under Advanced suit almost every server.
+    the configuration file. The defaults of the options under Advanced suit almost every server.
     """
     settings = Settings.load(options)
     gc.disable()  # imports create no garbage, and looking for it takes a fifth of the start

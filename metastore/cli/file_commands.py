@@ -69,8 +69,8 @@ def history(name: str, at: str | None, uri: str) -> None:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Repair problems where this cannot lose or hide the loss of data: missing directories of databases, empty "
-    "directories without an owner, unfinished file operations.",
+    help="Repair problems whose repair can neither lose data nor hide that data were lost: missing directories of "
+    "databases, empty directories without an owner, unfinished file operations.",
 )
 @click.option(
     "--rows", is_flag=True, help="Also read all rows of a table with Spark, and check that each is in its bucket."
@@ -98,12 +98,13 @@ def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
 @click.option(
     "--unregistered",
     is_flag=True,
-    help="Also remove files without a registered write: of older clients, or after the loss of a database.",
+    help="Also remove files without a registered write. Older clients leave such files, and so does the loss of a "
+    "database.",
 )
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @uri_option
 def clean(name: str, dry_run: bool, grace: float | None, unregistered: bool, form: str, uri: str) -> None:
-    """Remove replaced files and the files of failed writes, of a table, a database or all. Roll back failed writes."""
+    """Remove replaced files and files of failed writes, in one table, one database or all. Roll back failed writes."""
     from metastore.cli.clean import clean as run_clean
 
     summary = run_clean(uri, name, dry_run=dry_run, grace=grace, unregistered=unregistered, form=form)

@@ -29,7 +29,7 @@ def check(settings: Settings) -> str:
         return _ask_http(settings.http_host, settings.http_port)
     listener = next((each for each in listeners(settings) if each.port), None)
     if listener is None:
-        raise ConfigurationError("port 0 is a free port, which this command does not know: set METASTORE_PORT")
+        raise ConfigurationError("the port 0 stands for any free port: set METASTORE_PORT to the port of the server")
     return _ask_thrift(listener)
 
 

@@ -88,7 +88,7 @@ def _range(keys: Sequence[Key], name: str, value: str) -> KeyRange:
         return KeyRange(position, value, is_beginning=True)
     sorted_as = sort_key(kind, value)
     if sorted_as is None:
-        raise InvalidInputError(f"{value!r} is no {key.type}, which is the type of {name}")
+        raise InvalidInputError(f"{value!r} is not a value of partition column {name}, whose type is {key.type}")
     return KeyRange(position, sorted_as, is_beginning=False)
 
 

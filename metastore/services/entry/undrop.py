@@ -340,7 +340,7 @@ def _check_new_name(target: UndropTarget, drop: Drop) -> None:
         return
     if drop.kind not in (DATABASE, TABLE) or not target.table.name:
         subject = {DATABASE: "a database", PARTITIONS: "a partition"}.get(drop.kind, f"a table that was {drop.kind}")
-        raise InvalidInputError(f"{subject} keeps its name: only a dropped table can get another one (--as)")
+        raise InvalidInputError(f"{subject} cannot get a new name: omit --as, which is for dropped tables only")
     check_object_name("table", target.new_name)
 
 

@@ -107,7 +107,9 @@ def _rename(query_id: str, source: str, target: str) -> RenamedPath:
     """Returns a rename in canonical form. Raises InvalidInputError if it could not be attributed and undone later."""
     rename = RenamedPath(_location(source), _location(target))
     if not any(names_write(text, query_id) for text in rename):
-        raise InvalidInputError(f"Neither {source} nor {target} names the write {query_id}: it could not be undone")
+        raise InvalidInputError(
+            f"{source} or {target} must contain the query id {query_id}, so that the move can be undone"
+        )
     return rename
 
 
