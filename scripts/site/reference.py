@@ -1,15 +1,18 @@
-"""Generates reference pages of the documentation site from the code: wire methods, metrics and the Python API.
+"""Generates reference pages of the documentation site from the code: wire methods, views, metrics and the Python API.
 
 `mkdocs build` runs this file; the pages exist only in the site.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import mkdocs_gen_files
 from prometheus_client.parser import text_string_to_metric_families
 
+import migrations
 from metastore.handlers.registry import served
 from metastore.monitoring.exposition import render
 from metastore.monitoring.gauges import DATABASE_GAUGES
@@ -51,6 +54,22 @@ def _wire_methods() -> Iterator[str]:
         yield f"| {names} | {rejected.reason} |"
 
 
+def _hive_schema() -> Iterator[str]:
+    """Yields the page of the views of Hive's schema, read from the SQL that creates them."""
+    yield from ("# Views of Hive's schema", "")
+    yield (
+        "The schema `hive` of the database has these read-only views, with the columns of Hive's schema 3.1.0. Each "
+        "also exists in lower case. [Read the catalog by SQL](../how-to/read-by-sql.md) explains how to use them."
+    )
+    for path in sorted((Path(str(migrations.__file__)).parent / "hive_schema").glob("*.sql")):
+        views = re.findall(r'CREATE VIEW hive\."(\w+)" AS(.*?);\n', path.read_text(), re.DOTALL)
+        if views:
+            yield from ("", f"## {path.stem.capitalize()}", "", "| view | columns |", "| --- | --- |")
+        for name, query in views:
+            columns = dict.fromkeys(re.findall(r'AS "([A-Z0-9_]+)"', query))
+            yield f"| `{name}` | {', '.join(f'`{column}`' for column in columns)} |"
+
+
 def _metrics() -> Iterator[str]:
     """Yields the page of metrics, read from the exposition of a server that has not received a call."""
     gauges = {name: {"": 0.0} for name in DATABASE_GAUGES}
@@ -72,5 +91,6 @@ def _python_api() -> Iterator[str]:
 
 
 _write("wire-methods.md", _wire_methods())
+_write("hive-schema.md", _hive_schema())
 _write("metrics.md", _metrics())
 _write("python-api.md", _python_api())

@@ -36,15 +36,14 @@ SCRIPTS = {
     "3.1": ["hive-schema-3.1.0"],
     "4.0": ["hive-schema-4.0.0"],
 }
-SETTINGS = {
-    "2.3": {"hive.metastore.integral.jdo.pushdown": "true"},
+SETTINGS: dict[str, dict[str, str]] = {
+    "2.3": {},
     "3.1": {
         "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
         "metastore.storage.schema.reader.impl": "org.apache.hadoop.hive.metastore.DefaultStorageSchemaReader",
         "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
         "metastore.task.threads.remote": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
         "metastore.metastore.event.db.notification.api.auth": "false",
-        "hive.metastore.integral.jdo.pushdown": "true",
     },
 }
 
