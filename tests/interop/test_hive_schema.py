@@ -30,6 +30,7 @@ from tests.interop.maven import UnavailableError
 from tests.interop.report import Report
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
+pytestmark = pytest.mark.timeout(3600)  # the catalog is filled during the first test
 TABLES = int(os.environ.get("METASTORE_INTEROP_TABLES", "100"))
 PARTITIONS = int(os.environ.get("METASTORE_INTEROP_PARTITIONS", "20000"))
 READER = "tool"
