@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from metastore.background.audit import audit_writing
 from metastore.domain.privileges import Admins
 from metastore.identity import AuthenticationFailedError, Identity
+from metastore.monitoring.gauges import Gauges
+from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners
 from metastore.services.authorization.authorization import Authorization
+from metastore.services.entry.activity import ActivityService
 from metastore.services.entry.audit import AuditService
+from metastore.services.entry.dependency_overview import DependencyOverviewService
+from metastore.services.entry.layouts import LayoutService
 from metastore.services.entry.partition_calendar import PartitionCalendarService
 from metastore.services.entry.search import SearchService
 from metastore.services.entry.sizes import SizeService
@@ -21,9 +28,14 @@ from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
+from metastore.web.console.activity import ActivityPages
 from metastore.web.console.catalog import CatalogPages
+from metastore.web.console.dependencies import DependencyPages
 from metastore.web.console.gate import Gate
 from metastore.web.console.growth import GrowthPages
+from metastore.web.console.health import HealthPages
+from metastore.web.console.layouts import LayoutPages
+from metastore.web.console.now import NowPages
 from metastore.web.console.partitions import PartitionPages
 from metastore.web.console.routes import Console
 from metastore.web.console.sessions import Sessions
@@ -34,9 +46,9 @@ _CONNECTIONS: Final = 3  # pages that read the database at the same time
 _TIMEOUT: Final = 5.0  # seconds for a statement, and to wait for a connection
 
 
-def make_console(settings: Settings, url: str) -> Console:
+def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: Callable[[], Gauges]) -> Console:
     """Returns the console. It has its own few database connections, so that pages never wait for calls, or calls for
-    pages. Raises ConfigurationError.
+    pages. `gauges`: those that need no database. Raises ConfigurationError.
     """
     bounded = replace(settings, pool_size=_CONNECTIONS, pool_timeout=_TIMEOUT)
     engine = make_engine(bounded, url, statement_timeout=_TIMEOUT, application="metastore console")
@@ -46,16 +58,26 @@ def make_console(settings: Settings, url: str) -> Console:
     if settings.authorization != "off":
         rights = Authorization(store, Admins.parsed(settings.admins), warehouse.roots)
     groups = Groups(settings)
-    return Console(Site(_gate(settings, store), groups.of, _CONNECTIONS), _pages(store, rights))
+    site = Site(_gate(settings, store), groups.of, _CONNECTIONS)
+    activity = ActivityService(store, timedelta(seconds=settings.txn_timeout), rights)
+    now = NowPages(metrics, activity)
+    now.start()
+    sizes = SizeService(store, rights)
+    health = HealthPages(activity, sizes, settings, gauges)
+    pages = [*now.pages(), *health.pages(), *ActivityPages(activity).pages(), *_table_pages(store, warehouse, rights)]
+    return Console(site, pages)
 
 
-def _pages(store: Store, rights: Authorization | None) -> list[Page]:
+def _table_pages(store: Store, warehouse: Warehouse, rights: Authorization | None) -> list[Page]:
+    """Returns the pages about tables."""
     sizes = SizeService(store, rights)
     groups = (
         CatalogPages(SearchService(store, rights)),
         TablePages(TableOverviewService(store, rights), sizes),
         PartitionPages(PartitionCalendarService(store, rights)),
         GrowthPages(sizes),
+        DependencyPages(DependencyOverviewService(store, rights)),
+        LayoutPages(LayoutService(store, warehouse, rights)),
     )
     return [page for group in groups for page in group.pages()]
 

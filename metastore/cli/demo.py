@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
@@ -33,27 +33,41 @@ def run_demo(data_dir: Path | None) -> int:
         raise ConfigurationError(f"The directory {data_dir} is not empty. Use --data-dir for another one.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = tempfile.TemporaryDirectory(prefix="metastore-demo-") if data_dir is None else nullcontext(data_dir)
-    with folder as name, _server(Path(name).absolute()) as uri:
+    with folder as name, _server(Path(name).absolute()) as (uri, console):
         warehouse = Path(name).absolute() / "warehouse"
         command = [sys.executable, "-m", "spark_client.demo", "--uri", uri, "--warehouse", str(warehouse)]
         with subprocess.Popen(command) as demonstration:
             try:
-                return demonstration.wait()
+                status = demonstration.wait()
             except KeyboardInterrupt:  # a terminal sends Ctrl-C to both processes
                 demonstration.terminate()
                 raise
+        if status == 0:
+            _show_console(console)
+        return status
+
+
+def _show_console(console: str) -> None:
+    """Prints the address of the console. At a terminal, keeps the server running until Ctrl-C."""
+    click.echo(f"The console shows the flights: {console}/tables/hive/demo/flights_by_day/partitions")
+    click.echo(f"The skew of their destinations: {console}/tables/hive/demo/flights/skew")
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        click.echo("Press Ctrl-C to stop the server.")
+        with suppress(KeyboardInterrupt):
+            signal.pause()
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[str]:
-    """Yields the URI of a server with an embedded PostgreSQL, and stops it at the end.
+def _server(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yields the URI and the console of a server with an embedded PostgreSQL, and stops it at the end.
 
     The server has its own session, so that Ctrl-C reaches only this process, which stops the server after the demo.
     """
     folder.mkdir(parents=True, exist_ok=True)
     click.echo(f"Starting PostgreSQL and the metastore in {folder}")
     log = folder / "metastore.log"
-    command = [sys.executable, "-m", "metastore.cli", "serve", "--port", "0", "--data-dir", str(folder)]
+    command = [sys.executable, "-m", "metastore.cli", "serve", "--port", "0", "--http-port", "0"]
+    command += ["--data-dir", str(folder)]
     with log.open("w") as errors:
         server = subprocess.Popen(
             command,
@@ -65,11 +79,12 @@ def _server(folder: Path) -> Iterator[str]:
         )
     with server:
         try:
-            ready = re.search(r"thrift://\S+", server.stdout.readline()) if server.stdout else None
+            line = server.stdout.readline() if server.stdout else ""
+            ready = re.search(r"(thrift://\S+).* metrics on (\S+)/metrics", line)
             if ready is None:
                 server.wait(_STOP_SECONDS)
                 raise ConfigurationError(log.read_text().strip().rpartition("\n")[2].removeprefix("metastore: "))
-            yield ready.group()
+            yield ready[1], ready[2]
         finally:
             server.terminate()
             try:

@@ -7,20 +7,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from thrift.protocol.TJSONProtocol import TJSONProtocol
-from thrift.transport.TTransport import TMemoryBuffer
-
 from metastore.cli.client import connected
 from metastore.cli.names import split_table
 from metastore.cli.options import moment
 from metastore.cli.printing import print_table
 from metastore.client.errors import MetastoreRefusedError
+from metastore.encoding.event_changes import changes_of, properties, table_of
 from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest, Table
 
 _BATCH: Final = 1000  # events read in one call
-_SHOWN: Final = 3  # partitions named in one row
-_SKEW: Final = ("skewedColNames", "skewedColValues")
 
 
 def history(uri: str, name: str, at: str | None) -> str:
@@ -75,37 +71,11 @@ def _user(event: NotificationEvent) -> str:
 
 
 def _changes(event: NotificationEvent) -> Iterator[str]:
-    message = json.loads(event.message)
-    if event.eventType == "ALTER_TABLE":
-        before, after = (_properties(_table(event, f"tableObj{when}Json")) for when in ("Before", "After"))
-        for key in dict.fromkeys([*before, *after]):
-            if before.get(key) != after.get(key):
-                yield f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}"
-    elif values := message.get("partitions") or [spec for spec in [message.get("keyValues")] if spec]:
-        names = ["/".join(f"{key}={value}" for key, value in spec.items()) for spec in values]
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        yield ", ".join(names[:_SHOWN]) + more
-    else:
-        yield "replaced" if message.get("replace") == "true" else ""
-
-
-def _properties(table: Table) -> dict[str, str]:
-    """Returns the properties of a table definition, by name."""
-    properties = {
-        "name": f"{table.dbName}.{table.tableName}",
-        "type": table.tableType or "",
-        "owner": table.owner or "",
-    }
-    properties |= {f"column {col.name}": col.type for col in [*table.sd.cols, *(table.partitionKeys or ())]}
-    properties |= {"location": table.sd.location or ""}
-    skew = table.sd.skewedInfo
-    properties |= {name: str(value) for name in _SKEW if skew and (value := getattr(skew, name))}
-    properties |= {f"property {key}": value for key, value in sorted((table.parameters or {}).items())}
-    return properties
+    return changes_of(event.eventType, json.loads(event.message))
 
 
 def _definition(table: Table) -> list[tuple[str, str]]:
-    return list(_properties(table).items())
+    return list(properties(table).items())
 
 
 def _table_at(name: str, events: list[NotificationEvent], until: float) -> Table:
@@ -124,9 +94,7 @@ def _table_at(name: str, events: list[NotificationEvent], until: float) -> Table
 
 
 def _table(event: NotificationEvent, key: str) -> Table:
-    table = Table()
-    table.read(TJSONProtocol(TMemoryBuffer(json.loads(event.message)[key].encode())))
-    return table
+    return table_of(json.loads(event.message), key)
 
 
 def _time(event: Any) -> str:

@@ -85,7 +85,9 @@ def run_http_port(
     blocked = BlockedCalls(blocking) if settings.database_pooler == OFF else None
     pages = Pages(metrics, DatabaseProbe(database_gauges), other_gauges, settings.metrics_hive_names, blocked)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
-    application = make_application(pages, make_console(settings, url), token=token, allowed_hosts=allowed_hosts)
+    application = make_application(
+        pages, make_console(settings, url, metrics, other_gauges), token=token, allowed_hosts=allowed_hosts
+    )
     return serve(application, listener, lifeline)
 
 

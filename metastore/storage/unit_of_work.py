@@ -23,6 +23,7 @@ from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.sessions import begin_of, reading
 from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.access import VERSION, Access
+from metastore.storage.repositories.activity import Activity
 from metastore.storage.repositories.audit import WRITE, Audit, written
 from metastore.storage.repositories.bulk_load import BulkLoad
 from metastore.storage.repositories.bulk_objects import BulkObjects
@@ -40,6 +41,7 @@ from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.imports import Imports
 from metastore.storage.repositories.indexes import Indexes
 from metastore.storage.repositories.issued_tokens import IssuedTokens
+from metastore.storage.repositories.layouts import Layouts
 from metastore.storage.repositories.lineage import Lineages
 from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
@@ -110,6 +112,7 @@ class _Repository(_Lazy[_R]):
 class UnitOfWork:
     """The repositories of one connection, in a transaction (`Store.transaction`) or in autocommit mode."""
 
+    activity = _Repository(Activity)
     audit = _Repository(Audit)
     bulk_objects = _Repository(BulkObjects)
     catalogs = _Repository(Catalogs)
@@ -148,6 +151,7 @@ class UnitOfWork:
     servers = _Repository(Servers)
     sizes = _Repository(Sizes)
     table_overview = _Repository(TableOverview)
+    layouts = _Repository(Layouts)
     lineage = _Repository(Lineages)
     lost_writes = _Repository(LostWrites)
     shared_descriptors = _Repository(SharedDescriptors)

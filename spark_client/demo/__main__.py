@@ -117,6 +117,9 @@ def _load(screen: DemoConsole, spark: Session, raw: Path) -> list[str]:
         spark.sql(flights.insert_statement())
     screen.sql(flights.insert_statement())
     _show_layout(screen, spark)
+    spark.sql(f"DROP TABLE IF EXISTS {flights.BY_DAY}")
+    with screen.step("Loading the table again, by month and day"):
+        spark.sql(flights.by_day_statement())
     return heavy
 
 

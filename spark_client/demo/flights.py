@@ -15,6 +15,7 @@ from spark_client.errors import SparkClientError
 
 ROWS = 336_776
 RAW, AIRPORTS, TABLE = "raw_flights", "airports", "demo.flights"
+BY_DAY = "demo.flights_by_day"
 _COLUMNS = {
     "year": "INT",
     "month": "INT",
@@ -87,6 +88,15 @@ def create_statement(heavy: list[str]) -> str:
     return (
         f"CREATE TABLE {TABLE} ({columns})\n"
         f"PARTITIONED BY (month INT)\nSKEWED BY (dest) ON ({values})\nSTORED AS DIRECTORIES\nSTORED AS PARQUET"
+    )
+
+
+def by_day_statement() -> str:
+    """Returns the statement that creates a table of all flights, partitioned by month and day."""
+    columns = ", ".join(name for name in _COLUMNS if name not in ("month", "day"))
+    return (
+        f"CREATE TABLE {BY_DAY}\nPARTITIONED BY (month, day)\nSTORED AS PARQUET AS\n"
+        f"SELECT /*+ REPARTITION(4, month) */ {columns}, month, day FROM {RAW}"
     )
 
 

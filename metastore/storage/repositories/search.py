@@ -21,14 +21,16 @@ _WORDS: Final = re.compile(r"[^\W_]+")
 _MAX_WORDS: Final = 10
 
 _FOUND: Final = text(f"""
-    WITH found AS (
+    WITH named AS MATERIALIZED (  -- an index-only scan of all names
+        SELECT id FROM tables WHERE name LIKE :part
+    ), found AS (
         (SELECT t.id, 0 AS rank FROM tables AS t JOIN databases AS d ON d.id = t.database_id
          WHERE t.name = :name AND d.name LIKE :database AND {SEEN} LIMIT {_CANDIDATES})
         UNION ALL
         (SELECT t.id, 1 FROM tables AS t JOIN databases AS d ON d.id = t.database_id
          WHERE t.name LIKE :prefix AND d.name LIKE :database AND {SEEN} LIMIT {_CANDIDATES})
         UNION ALL
-        (SELECT t.id, 2 FROM (SELECT id FROM tables WHERE name LIKE :part) AS named
+        (SELECT t.id, 2 FROM named
          JOIN tables AS t ON t.id = named.id JOIN databases AS d ON d.id = t.database_id
          WHERE d.name LIKE :database AND {SEEN} LIMIT {_CANDIDATES})
         UNION ALL
@@ -67,7 +69,8 @@ _TABLES: Final = text(f"""
     SELECT d.catalog, d.name AS database, t.name AS "table", t.type, t.owner,
            left(t.parameters ->> 'comment', 200) AS comment, t.partition_keys
     FROM tables AS t JOIN databases AS d ON d.id = t.database_id
-    WHERE d.catalog = :catalog AND d.name = :database AND t.name > :after AND {SEEN}
+    WHERE t.database_id = (SELECT id FROM databases WHERE catalog = :catalog AND name = :database)
+      AND t.name > :after AND {SEEN}
     ORDER BY t.name LIMIT :limit
 """)  # noqa: S608 - constants
 

@@ -1,0 +1,101 @@
+"""Changes, dropped objects, locks, writes and the state of the database, for pages."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any, Final
+
+from metastore.domain.events import PLACEHOLDER
+from metastore.domain.lock_rules import LockType
+from metastore.domain.names import TableName
+from metastore.domain.permissions import Administrator
+from metastore.encoding.event_changes import changes_of
+from metastore.encoding.redaction import redacted_json
+from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.examination import examine
+from metastore.storage.queries.visibility import EVERYTHING, seeing
+from metastore.storage.unit_of_work import Store
+
+_LIMIT: Final = 50
+_NEWEST: Final = 2**62
+_MAX_CHANGES: Final = 20  # of one event
+
+
+class ActivityService:
+    """`timeout`: how long locks and transactions live without a heartbeat. `rights`: None if callers see everything."""
+
+    def __init__(self, store: Store, timeout: timedelta, rights: Authorization | None = None) -> None:
+        self._store = store
+        self._timeout = timeout
+        self._rights = rights
+
+    def events(self, before: int | None) -> list[dict[str, Any]]:
+        """Returns the newest events before an id, or the newest of all."""
+        _, _, scope = self._caller()
+        with self._store.read() as work:
+            return [_event(row) for row in work.activity.events(before or _NEWEST, _LIMIT, scope)]
+
+    def history(self, name: TableName, before: int | None) -> list[dict[str, Any]]:
+        """Returns the newest events of a table before an id. Raises NotFoundError."""
+        examined = examine(self._store, self._rights, name)
+        table = {"catalog": name.catalog, "database": name.database, "table": name.name}
+        created = examined.table.createTime or 0
+        with self._store.read() as work:
+            rows = work.activity.events(before or _NEWEST, _LIMIT, EVERYTHING, **table, created=created)
+        return [_event({**row, "owned": examined.is_owned}) for row in rows]
+
+    def drops(self) -> list[dict[str, Any]]:
+        """Returns the drops that can be undone, with the command that does it."""
+        user, is_admin, scope = self._caller()
+        with self._store.read() as work:
+            rows = work.activity.drops(user, scope, is_admin=is_admin)
+        return [{**row, "command": _undrop(row)} for row in rows]
+
+    def held(self) -> dict[str, list[dict[str, Any]]]:
+        """Returns locks, open transactions and open writes."""
+        user, is_admin, scope = self._caller()
+        with self._store.read() as work:
+            held = work.activity.held(user, self._timeout, scope, is_admin=is_admin)
+        names = {kind.value: kind.name for kind in LockType}
+        return {**held, "locks": [{**lock, "type": names.get(lock["type"], "")} for lock in held["locks"]]}
+
+    def health(self) -> dict[str, Any]:
+        """Returns the state of the database. Raises PermissionDeniedError if the caller is no administrator."""
+        if self._rights:
+            self._rights.check([Administrator()])
+        with self._store.read() as work:
+            return work.activity.health()
+
+    def is_admin(self) -> tuple[str | None, bool]:
+        """Returns the caller, and whether it may see the calls of others."""
+        user, is_admin, _ = self._caller()
+        return user, is_admin
+
+    def _caller(self) -> tuple[str | None, bool, Any]:
+        if self._rights is None:
+            return None, True, EVERYTHING
+        grants = self._rights.grants()
+        return grants.user, grants.is_admin, seeing(grants, tables=True)
+
+
+def _event(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns an event with its changes in words, without secrets."""
+    text = row["message"]
+    changes: list[str] = []
+    if text:
+        try:
+            changes = [
+                change
+                for change in changes_of(row["event"], json.loads(redacted_json(text.replace(PLACEHOLDER, ""))))
+                if change
+            ]
+        except (ValueError, KeyError, TypeError, EOFError):
+            changes = []  # of an event in another format
+    names = ("id", "at", "event", "catalog", "database", "table", "user")
+    return {**{name: row[name] for name in names}, "changes": changes[:_MAX_CHANGES]}
+
+
+def _undrop(drop: dict[str, Any]) -> str:
+    name = ".".join(part for part in (drop["database"], drop["table"]) if part)
+    return f"metastore undrop {name} --number {drop['id']}"

@@ -1,0 +1,144 @@
+"""Changes, dropped objects, locks, transactions and writes as pages show them. Each method is one bounded statement.
+
+Rows of objects that the caller may not see are left out (`queries.visibility`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, text
+
+from metastore.storage.queries.visibility import OWNED, SEEN, WHOLE
+
+_SCANNED: Final = 20_000  # newest events among which visible ones are looked for
+_LONGEST: Final = 200_000  # characters of a message that is read
+_LISTED: Final = 200
+_OWNS_DATABASE: Final = OWNED.format(table="d")
+
+_EVENTS: Final = text(f"""
+    SELECT e.event_id AS id, e.event_time AS at, e.event_type AS event, e.catalog, e.database, e.table_name AS "table",
+           CASE WHEN length(e.message) < {_LONGEST} THEN e.message END AS message,
+           substring(left(e.message, 1000) FROM '"user":"([^"]*)"') AS "user",
+           coalesce({OWNED.format(table="t")} OR {_OWNS_DATABASE}, false) AS owned
+    FROM notification_log AS e
+    LEFT JOIN databases AS d ON d.catalog = e.catalog AND d.name = e.database
+    LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = e.table_name
+    WHERE e.event_id < :before AND e.event_id > least(:before, (SELECT last_event_id FROM notification_sequence))
+          - {_SCANNED}
+      AND (:table = '' OR (e.catalog = :catalog AND e.database = :database AND e.table_name = :table
+                           AND e.event_time >= :created))
+      AND {SEEN} AND (cast(:sees_everything AS boolean) OR {WHOLE}
+                      OR (t.id IS NOT NULL AND e.event_time >= t.create_time))
+    ORDER BY e.event_id DESC LIMIT :limit
+""")  # noqa: S608 - constants
+
+_DROPS: Final = text(f"""
+    SELECT r.id, r.kind, r.catalog, r.database, r.name AS "table", r.partitions, r.dropped_by AS "user",
+           r.dropped_from AS address, extract(epoch FROM r.dropped_at)::float8 AS at,
+           extract(epoch FROM r.kept_until)::float8 AS kept_until
+    FROM drops AS r LEFT JOIN databases AS d ON d.catalog = r.catalog AND d.name = r.database
+    WHERE r.kept_until > now()
+      AND (cast(:is_admin AS boolean) OR r.dropped_by = :user OR {_OWNS_DATABASE})
+    ORDER BY r.dropped_at DESC, r.id DESC LIMIT {_LISTED}
+""")  # noqa: S608 - constants
+
+_HIDDEN: Final = "CASE WHEN cast(:is_admin AS boolean) OR {user} = :user THEN {column} ELSE '***' END"
+_HOLDING: Final = f"""
+    SELECT
+        (SELECT jsonb_agg(to_jsonb(h)) FROM (
+            SELECT l.id, l.transaction_id AS transaction, l.acquired_at IS NULL AS waiting, l.blocked_by, c.type,
+                   c.catalog, c.database, c.table_name AS "table", c.partition_name AS partition,
+                   {_HIDDEN.format(user="l.user_name", column="l.user_name")} AS "user",
+                   {_HIDDEN.format(user="l.user_name", column="l.host_name")} AS host,
+                   {_HIDDEN.format(user="l.user_name", column="left(l.agent, 200)")} AS agent,
+                   extract(epoch FROM now() - l.acquired_at) AS age,
+                   extract(epoch FROM now() - coalesce(x.heartbeat_at, l.heartbeat_at)) AS heartbeat_age
+            FROM locks AS l JOIN lock_components AS c ON c.lock_id = l.id
+            LEFT JOIN transactions AS x ON x.id = l.transaction_id
+            LEFT JOIN databases AS d ON d.catalog = c.catalog AND d.name = c.database
+            LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = c.table_name
+            WHERE coalesce(x.heartbeat_at, l.heartbeat_at) > now() - cast(:timeout AS interval)
+              AND (l.user_name = :user OR {SEEN}) ORDER BY l.acquired_at IS NULL DESC, l.id, c.position LIMIT {_LISTED}
+        ) AS h) AS locks,
+        (SELECT jsonb_agg(to_jsonb(o)) FROM (
+            SELECT x.id, x.type, {_HIDDEN.format(user="x.user_name", column="x.user_name")} AS "user",
+                   {_HIDDEN.format(user="x.user_name", column="x.host_name")} AS host,
+                   extract(epoch FROM now() - x.started_at) AS age,
+                   extract(epoch FROM now() - x.heartbeat_at) AS heartbeat_age
+            FROM transactions AS x WHERE x.state = 'open' ORDER BY x.id LIMIT {_LISTED}
+        ) AS o) AS transactions,
+        (SELECT jsonb_agg(to_jsonb(p)) FROM (
+            SELECT w.query_id, d.catalog, d.database_name AS database, d."table",
+                   extract(epoch FROM w.begun_at) AS begun,
+                   extract(epoch FROM w.lease_ends_at) AS lease_ends,
+                   CASE WHEN w.aborted_at IS NOT NULL THEN 'aborted' WHEN w.lease_ends_at < now() THEN 'abandoned'
+                        ELSE 'in flight' END AS state
+            FROM open_writes AS w JOIN LATERAL (
+                SELECT d.catalog, d.name AS database_name, t.name AS "table" FROM tables AS t
+                JOIN databases AS d ON d.id = t.database_id WHERE t.id = w.table_id AND {SEEN}
+            ) AS d ON true ORDER BY w.begun_at LIMIT {_LISTED}
+        ) AS p) AS writes
+"""  # noqa: S608 - constants
+_HELD: Final = text(_HOLDING)
+
+_SERVERS: Final = text(f"""
+    SELECT
+        (SELECT jsonb_agg(to_jsonb(s)) FROM (
+            SELECT host, port, version, revision, count(*) AS workers, extract(epoch FROM min(started_at)) AS started,
+                   extract(epoch FROM max(seen_at)) AS seen
+            FROM servers WHERE seen_at > now() - interval '10 minutes'
+            GROUP BY server, host, port, version, revision ORDER BY host, port LIMIT {_LISTED}) AS s) AS servers,
+        (SELECT max(version_num) FROM alembic_version) AS revision,
+        (SELECT jsonb_agg(to_jsonb(r)) FROM (
+            SELECT c.relname AS name, greatest(c.reltuples, 0)::bigint AS rows, pg_table_size(c.oid) AS bytes,
+                   pg_indexes_size(c.oid) AS index_bytes, coalesce(s.n_dead_tup, 0) AS dead,
+                   extract(epoch FROM greatest(s.last_autovacuum, s.last_vacuum)) AS vacuumed
+            FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid
+            WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+            ORDER BY pg_total_relation_size(c.oid) DESC LIMIT 12) AS r) AS relations,
+        pg_database_size(current_database()) AS bytes,
+        current_setting('server_version') AS postgresql,
+        current_setting('max_connections')::int AS max_connections,
+        (SELECT count(*) FROM pg_stat_activity) AS connections,
+        (SELECT extract(epoch FROM max(now() - xact_start))::float8 FROM pg_stat_activity
+         WHERE datname = current_database()) AS oldest_transaction,
+        (SELECT jsonb_agg(to_jsonb(b)) FROM (
+            SELECT a.pid, a.application_name AS application, extract(epoch FROM now() - a.query_start) AS age,
+                   regexp_replace(left(a.query, 300), '''[^'']*(''|$)', '''…''', 'g') AS statement,
+                   pg_blocking_pids(a.pid) AS blocked_by
+            FROM pg_stat_activity AS a
+            WHERE a.datname = current_database() AND a.wait_event_type = 'Lock' LIMIT 50) AS b) AS blocked,
+        (SELECT count(*) FROM file_operations WHERE parked) AS parked
+""")  # noqa: S608 - constants
+
+
+class Activity:
+    """Reads what happens in the metastore."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def events(self, before: int, limit: int, seeing: Mapping[str, Any], **table: Any) -> list[dict[str, Any]]:
+        """Returns the newest visible events before an id. `table`: catalog, database, table and created, or nothing."""
+        values = {"catalog": "", "database": "", "table": "", "created": 0, **table, "before": before, "limit": limit}
+        return [dict(row) for row in self._connection.execute(_EVENTS, {**values, **seeing}).mappings()]
+
+    def drops(self, user: str | None, seeing: Mapping[str, Any], *, is_admin: bool) -> list[dict[str, Any]]:
+        """Returns the drops that can be undone, by this user, in databases of the caller, or all."""
+        values = {"user": user, "is_admin": is_admin, **seeing}
+        return [dict(row) for row in self._connection.execute(_DROPS, values).mappings()]
+
+    def held(
+        self, user: str | None, timeout: timedelta, seeing: Mapping[str, Any], *, is_admin: bool
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Returns locks, open transactions and open writes. Other holders are hidden unless `is_admin`."""
+        values = {"user": user, "is_admin": is_admin, "timeout": timeout, **seeing}
+        row = self._connection.execute(_HELD, values).mappings().one()
+        return {name: found or [] for name, found in row.items()}
+
+    def health(self) -> dict[str, Any]:
+        """Returns servers, sizes and waiting statements of the database."""
+        return dict(self._connection.execute(_SERVERS).mappings().one())

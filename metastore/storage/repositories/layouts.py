@@ -1,0 +1,39 @@
+"""The locations of a table's newest partitions and of their skewed values, in one statement."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import Connection, text
+
+_LAYOUTS: Final = text("""
+    WITH newest AS (
+        SELECT id, name, location FROM partitions WHERE table_id = :table AND keys[1] IS NOT NULL
+        ORDER BY keys[1] DESC LIMIT :limit
+    )
+    SELECT n.name, n.location, coalesce((
+        SELECT jsonb_agg(jsonb_build_array(s.value, s.location) ORDER BY s.id) FROM skewed_locations AS s
+        WHERE s.partition_id = n.id), '[]') AS skewed
+    FROM newest AS n ORDER BY n.name
+""")
+_OF_TABLE: Final = text("""
+    SELECT '' AS name, t.location, coalesce((
+        SELECT jsonb_agg(jsonb_build_array(s.value, s.location) ORDER BY s.id) FROM skewed_locations AS s
+        WHERE s.table_id = t.id AND s.partition_id IS NULL), '[]') AS skewed
+    FROM tables AS t WHERE t.id = :table
+""")
+
+
+class Layouts:
+    """Reads where the data of a table lie."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def newest(self, table: int, limit: int, *, partitioned: bool) -> list[dict[str, Any]]:
+        """Returns the name, location and skewed values of the partitions with the greatest first key, or of the table.
+
+        `skewed`: pairs of a value and its location.
+        """
+        query = _LAYOUTS if partitioned else _OF_TABLE
+        return [dict(row) for row in self._connection.execute(query, {"table": table, "limit": limit}).mappings()]

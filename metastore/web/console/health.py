@@ -1,0 +1,88 @@
+"""The health of the servers and of the database, with the settings that mend what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from metastore.monitoring.gauges import Gauges
+from metastore.services.entry.activity import ActivityService
+from metastore.services.entry.sizes import SizeService
+from metastore.settings import Settings
+from metastore.web.console.parameters import Parameters
+from metastore.web.console.site import Data, Page
+
+_DAY: Final = 86_400
+_CERTIFICATE_DAYS: Final = 21
+_LONG_TRANSACTION: Final = 3600  # seconds
+_DEAD_SHARE: Final = 0.4
+_DEAD_ROWS: Final = 10_000
+_FULL: Final = 0.8  # share of PostgreSQL's connections
+
+
+class HealthPages:
+    """The page of health. `gauges`: those that need no database, such as the age of the certificate."""
+
+    def __init__(
+        self, activity: ActivityService, sizes: SizeService, settings: Settings, gauges: Callable[[], Gauges]
+    ) -> None:
+        self._activity = activity
+        self._sizes = sizes
+        self._settings = settings
+        self._gauges = gauges
+
+    def pages(self) -> list[Page]:
+        """Returns the pages."""
+        return [Page("/health", "health.html", self.health)]
+
+    def health(self, _: Parameters) -> Data:
+        """Servers, sizes and warnings. Administrators only."""
+        found = self._activity.health()
+        certificate = self._gauges().get("metastore_certificate_expiry_seconds", {}).get("")
+        return {
+            **found,
+            "certificate_days": None if certificate is None else certificate / _DAY,
+            "warnings": list(_warnings(found, certificate, self._settings)),
+            "catalog": self._sizes.of_catalog(),
+        }
+
+
+def _warnings(found: dict[str, Any], certificate: float | None, settings: Settings) -> Iterator[dict[str, str]]:
+    """Yields what needs attention, each with what mends it."""
+    for text, mend in (*_of_servers(found), *_of_database(found), *_of_settings(certificate, settings)):
+        yield {"text": text, "mend": mend}
+
+
+def _of_servers(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    servers = found["servers"] or []
+    if len({server["version"] for server in servers}) > 1:
+        yield "Servers of several versions run.", "Upgrade all servers, then run: metastore db upgrade --finish"
+    if any(server["revision"] != found["revision"] for server in servers):
+        text = f"Servers were made for another schema revision than the database's, {found['revision']}."
+        yield text, "Upgrade these servers, or run: metastore db upgrade"
+    if found["parked"]:
+        yield f"{found['parked']} file operations have failed.", "Mend the cause in the log, then run: metastore clean"
+
+
+def _of_database(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if found["connections"] > _FULL * found["max_connections"]:
+        text = f"{found['connections']} of {found['max_connections']} database connections are in use."
+        yield text, "Lower METASTORE_POOL_SIZE or METASTORE_WORKERS, or raise PostgreSQL's max_connections"
+    if (found["oldest_transaction"] or 0) > _LONG_TRANSACTION:
+        text = "A database transaction has been open for more than an hour: it keeps dead rows."
+        yield text, "End its session: SELECT pid, query FROM pg_stat_activity ORDER BY xact_start"
+    for relation in found["relations"] or []:
+        name, dead = relation["name"], relation["dead"]
+        if dead > _DEAD_ROWS and dead > _DEAD_SHARE * (relation["rows"] + dead):
+            text = f"The table {name} of the database has {dead} dead rows."
+            yield text, f"ALTER TABLE {name} SET (autovacuum_vacuum_scale_factor = 0.02)"
+
+
+def _of_settings(certificate: float | None, settings: Settings) -> Iterator[tuple[str, str]]:
+    if certificate is not None and certificate < _CERTIFICATE_DAYS * _DAY:
+        text = f"The certificate expires in {certificate / _DAY:.0f} days."
+        yield text, "Replace the file METASTORE_TLS_CERTIFICATE"
+    if settings.authentication == "none" and settings.authorization != "off":
+        yield "Privileges are checked, but clients state their names freely.", "Set METASTORE_AUTHENTICATION"
+    if settings.embedded:
+        yield "The embedded PostgreSQL is for trials and tests.", "Set METASTORE_DATABASE_URL"

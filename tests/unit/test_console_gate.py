@@ -1,0 +1,58 @@
+"""Who may open the console, by the address that the client is connected to and the authentication methods."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.requests import Request
+
+from metastore.identity import JWT, KERBEROS, PASSWORD, Identity
+from metastore.web.console.gate import LOCAL_ONLY, NO_METHOD, ClosedError, Gate, local_path
+from metastore.web.console.sessions import Sessions
+
+
+def request(address: str) -> Request:
+    return Request({"type": "http", "server": (address, 9084), "headers": [], "method": "GET", "path": "/"})
+
+
+def gate(*methods: str) -> Gate:
+    return Gate(None, frozenset(methods), Sessions(lambda _: [""], 0.0))  # type: ignore[arg-type] # not used here
+
+
+@pytest.mark.parametrize("address", ["10.0.0.5", "fd00::1", "0.0.0.0", "169.254.1.1", ""])
+def test_other_hosts_need_authentication(address: str) -> None:
+    with pytest.raises(ClosedError, match=LOCAL_ONLY):
+        gate().check_open(request(address))
+    for method in (PASSWORD, JWT):
+        gate(method).check_open(request(address))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.8.8.8"])
+def test_loopback_needs_none(address: str) -> None:
+    gate().check_open(request(address))
+
+
+def test_a_browser_cannot_use_tickets() -> None:
+    with pytest.raises(ClosedError, match=NO_METHOD):
+        gate(KERBEROS).check_open(request("127.0.0.1"))
+
+
+def test_sessions_end_by_age_and_with_their_credential() -> None:
+    now, ended = [0.0], [""]
+    sessions = Sessions(lambda _: ended, 10.0, lambda: now[0])
+    secret = sessions.begin(Identity("alice", PASSWORD))
+    found = sessions.find(secret)
+    assert found is not None
+    assert found.user == "alice"
+    assert sessions.find(secret + "x") is None
+    ended[0] = "revoked"
+    assert sessions.find(secret) is None
+    ended[0] = ""
+    assert sessions.find(secret) is None, "an ended session does not come back"
+    secret = sessions.begin(Identity("alice", PASSWORD))
+    now[0] = 11.0
+    assert sessions.find(secret) is None
+
+
+@pytest.mark.parametrize("text", ["//evil", "/\\evil", "http://evil", "javascript:x", "", "/\t/evil"])
+def test_a_login_leads_to_this_server_only(text: str) -> None:
+    assert local_path(text) == "/"

@@ -1,0 +1,207 @@
+"""Changes, locks, writes, calls, dependencies, skew, buckets and health: what pages show, and what they hide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.wire.builders import columns, descriptor, partition, skewed, table, unique
+from tests.wire.console.conftest import ADMIN, LOW, Console
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    FieldSchema,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    OpenTxnRequest,
+)
+from thrift_idl.gen.metastore.ttypes import BeginWriteRequest, CreateDependentTableRequest
+
+
+def make_tables(client: Any, owner: str = "me") -> str:
+    """Creates a base with two partitions, a dependent table, and a dropped table. Returns the database."""
+    database = unique("secret")
+    client.create_database(Database(database, ownerName=owner))
+    client.create_table(table(database, "base", [("dt", "string"), ("hour", "int")], owner=owner))
+    client.add_partitions([partition(database, "base", [f"2026-01-0{day}", "1"]) for day in (1, 2)])
+    keys = [FieldSchema("dt", "string", None)]
+    client.create_dependent_table(
+        CreateDependentTableRequest(
+            dbName=database, tableName="dependent", baseDbName=database, baseTableName="base", partitionKeys=keys
+        )
+    )
+    client.add_partitions([partition(database, "dependent", [f"2026-01-0{day}"]) for day in (1, 2, 3)])
+    changed = client.get_partition(database, "base", ["2026-01-02", "1"])
+    changed.parameters["numRows"] = "9"
+    client.alter_partition(database, "base", changed)
+    altered = client.get_table(database, "base")
+    altered.sd.cols = columns(("a", "bigint"), ("x", "string"))
+    altered.parameters["token.secret"] = "hunter2"
+    client.alter_table(database, "base", altered)
+    client.create_table(table(database, "gone", owner=owner))
+    client.drop_table(database, "gone", False)
+    return database
+
+
+def lock(client: Any, kind: int, database: str, user: str) -> Any:
+    component = LockComponent(type=kind, level=LockLevel.TABLE, dbname=database, tablename="base", operationType=5)
+    return client.lock(LockRequest([component], user=user, hostname="somewhere", agentInfo="agent"))
+
+
+def test_the_history_tells_who_changed_the_column(console: Console) -> None:
+    with console.client() as client:
+        client.set_ugi("carla", [])
+        database = make_tables(client)
+    visitor = console.visitor()
+    events = visitor.json(f"/tables/hive/{database}/base/history")["events"]
+    altered = next(event for event in events if event["event"] == "ALTER_TABLE" and event["changes"])
+    assert altered["user"] == "carla"
+    assert "column a: int -> bigint" in altered["changes"]
+    added = next(event for event in events if event["event"] == "ADD_PARTITION")
+    assert added["changes"] == ["dt=2026-01-01/hour=1, dt=2026-01-02/hour=1"]
+    assert "hunter2" not in visitor.get(f"/tables/hive/{database}/base/history").text
+    older = visitor.json(f"/tables/hive/{database}/base/history?before={altered['id']}")["events"]
+    assert older[0]["id"] < altered["id"]
+
+
+def test_changes_show_what_can_be_undone(console: Console) -> None:
+    with console.client() as client:
+        database = make_tables(client)
+    shown = console.visitor().json("/changes")
+    drop = next(drop for drop in shown["drops"] if drop["database"] == database)
+    assert (drop["kind"], drop["command"]) == ("table", f"metastore undrop {database}.gone --number {drop['id']}")
+    assert shown["events"][0]["event"] == "DROP_TABLE"
+    assert console.visitor().get("/changes?before=x").status == 400
+
+
+def test_locks_show_who_waits_for_whom(console: Console) -> None:
+    with console.client() as client:
+        database = make_tables(client)
+        holding = lock(client, LockType.EXCLUSIVE, database, "anna").lockid
+        waiting = lock(client, LockType.SHARED_READ, database, "ben").lockid
+        client.begin_write(BeginWriteRequest(dbName=database, tableName="base"))
+        client.open_txns(OpenTxnRequest(num_txns=1, user="carla", hostname="h"))
+        visitor = console.visitor()
+        shown, page = visitor.json("/locks"), visitor.get("/locks").text
+    found = {each["id"]: each for each in shown["locks"]}
+    assert (found[holding]["waiting"], found[waiting]["waiting"], found[waiting]["blocked_by"]) == (
+        False,
+        True,
+        holding,
+    )
+    assert {"anna", "ben"} <= {each["user"] for each in shown["locks"]}
+    assert "carla" in {each["user"] for each in shown["transactions"]}
+    assert [each["state"] for each in shown["writes"] if each["database"] == database] == ["in flight"]
+    assert f"lock {waiting}: ben" in page
+
+
+def test_dependencies_show_what_a_drop_breaks_and_what_is_stale(console: Console) -> None:
+    with console.client() as client:
+        database = make_tables(client)
+    visitor = console.visitor()
+    shown = visitor.json(f"/tables/hive/{database}/base/dependencies")
+    assert shown["dependents"] == [f"{database}.dependent"]
+    assert shown["states"] == {f"{database}.dependent": {"fresh": 1, "stale": 1, "incomplete": 1}}
+    not_fresh = {each["partition"]: each["state"] for each in shown["not_fresh"]}
+    assert not_fresh == {"dt=2026-01-02": "stale", "dt=2026-01-03": "incomplete"}
+    assert visitor.json(f"/tables/hive/{database}/dependent/dependencies")["states"] == shown["states"]
+    assert "A drop would break 1 table" in visitor.get(f"/tables/hive/{database}/base/dependencies").text
+
+
+def test_skew_and_buckets_are_counted_from_files(console: Console) -> None:
+    database = unique("db")
+    with console.client() as client:
+        client.create_database(Database(database))
+        sd = descriptor(skewedInfo=skewed(["x"], [["big"], ["<b>"]]), storedAsSubDirectories=True)
+        client.create_table(table(database, "skew", [("day", "int")], sd=sd))
+        client.create_table(table(database, "buckets", sd=descriptor(numBuckets=4, bucketCols=["a"])))
+        home = Path(client.get_table(database, "skew").sd.location.removeprefix("file:")) / "day=1"
+        for name, size in (("x=big", 300), ("HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME", 100)):
+            (home / name).mkdir(parents=True)
+            (home / name / "part-0").write_bytes(b"x" * size)
+        stored = partition(database, "skew", ["1"], sd=descriptor(f"file:{home}", skewedInfo=sd.skewedInfo))
+        stored.sd.skewedInfo.skewedColValueLocationMaps = {("big",): f"file:{home}/x=big"}
+        client.add_partition(stored)
+        files = Path(client.get_table(database, "buckets").sd.location.removeprefix("file:"))
+        for name in ("000000_0", "000001_0", "000001_0_copy_1", "readme"):
+            (files / name).write_bytes(b"x" * 10)
+    visitor = console.visitor()
+    (shown,) = visitor.json(f"/tables/hive/{database}/skew/skew")["skew"]
+    assert (shown["bytes"], shown["rest"], shown["values"]) == (
+        400,
+        100,
+        [{"value": ["big"], "bytes": 300, "files": 1}],
+    )
+    assert shown["without_directory"] == [["<b>"]]
+    (counted,) = visitor.json(f"/tables/hive/{database}/buckets/skew")["bucket_files"]
+    assert (counted["files"], counted["missing"], counted["doubled"]) == ([1, 2, 0, 0], [2, 3], [1])
+    assert counted["without_number"] == 1
+    for name in ("skew", "buckets"):
+        assert visitor.get(f"/tables/hive/{database}/{name}/skew").status == 200
+
+
+def test_the_present_and_the_health_of_the_server(console: Console) -> None:
+    with console.client() as client:
+        for _ in range(5):
+            client.get_all_databases()
+    visitor = console.visitor()
+    while True:  # a worker publishes its counters ten times a second; the time limit of pytest ends a failure
+        methods = {each["method"]: each for each in visitor.json("/now")["methods"]}
+        if methods.get("get_all_databases", {"calls": 0})["calls"] >= 5:
+            break
+    assert methods["get_all_databases"]["p50"] <= methods["get_all_databases"]["p99"]
+    health = visitor.json("/health")
+    assert [server["workers"] for server in health["servers"]] == [1]
+    assert health["revision"] == health["servers"][0]["revision"]
+    assert visitor.get("/now").status == visitor.get("/health").status == 200
+
+
+@pytest.fixture(scope="module")
+def hidden(guarded: Console) -> str:
+    """A database of the administrator with locks, writes, drops, dependents and events."""
+    with guarded.client(ADMIN) as client:
+        database = make_tables(client, owner=ADMIN)
+        lock(client, LockType.EXCLUSIVE, database, ADMIN)
+        client.begin_write(BeginWriteRequest(dbName=database, tableName="base"))
+    return database
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/?q=base", "/changes", "/locks", "/now", "/growth", "/health", "/growth?by=files"]
+)
+def test_no_page_names_hidden_objects(guarded: Console, hidden: str, path: str) -> None:
+    low, admin = guarded.visitor(LOW), guarded.visitor(ADMIN)
+    for twin in ("", "&format=json" if "?" in path else "?format=json"):
+        reply = low.get(path + twin)
+        assert reply.status == (403 if path == "/health" else 200)
+        assert hidden not in reply.text
+        assert admin.get(path + twin).status == 200
+    if path in ("/", "/?q=base", "/changes", "/locks"):
+        assert hidden in admin.get(path).text, "the test would not notice a leak"
+
+
+@pytest.mark.parametrize("page", ["/history", "/dependencies", "/skew"])
+def test_pages_of_hidden_tables_are_missing(guarded: Console, hidden: str, page: str) -> None:
+    visitor = guarded.visitor(LOW)
+    reply = visitor.get(f"/tables/hive/{hidden}/base{page}?format=json")
+    assert (reply.status, reply.data) == (404, {"error": f"{hidden}.base table not found"})
+    assert guarded.visitor(ADMIN).get(f"/tables/hive/{hidden}/base{page}").status == 200
+
+
+def test_a_hidden_dependent_or_base_has_no_name(guarded: Console) -> None:
+    with guarded.client(ADMIN) as client:
+        database, other = make_tables(client, owner=ADMIN), unique("open")
+        client.create_database(Database(other, ownerName=LOW))
+        keys = [FieldSchema("dt", "string", None)]
+        client.create_dependent_table(
+            CreateDependentTableRequest(
+                dbName=other, tableName="visible", baseDbName=database, baseTableName="base", partitionKeys=keys
+            )
+        )
+    page = guarded.visitor(LOW).get(f"/tables/hive/{other}/visible/dependencies")
+    assert page.status == 200
+    assert database not in page.text
+    assert "HIDDEN" in page.text
