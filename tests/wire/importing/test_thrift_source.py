@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +120,14 @@ def test_a_comparison_finds_every_class_of_difference(first: Server, second: Ser
 
 def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, database_url: str) -> None:
     roots = Roots("file:/nowhere")
-    with opened(database_url) as store, store.read() as work:
-        plan = make_plan(open_source(hive.url), work, roots, Selection())
-        through_thrift = make_plan(open_source(first.uri), work, roots, Selection())
+    with (
+        opened(database_url) as store,
+        store.read() as work,
+        closing(open_source(hive.url)) as of_database,
+        closing(open_source(first.uri)) as of_server,
+    ):
+        plan = make_plan(of_database, work, roots, Selection())
+        through_thrift = make_plan(of_server, work, roots, Selection())
     assert plan.version == "3.1"
     assert plan.survey.counts["partitions"] == 36
     access = {root.partition(":")[0]: text for root, _, text in plan.roots}
@@ -146,6 +152,6 @@ def test_the_plan_names_databases_that_exist_here(hive: HiveDatabase, first: Ser
     with opened(first.database_url) as store:
         with store.transaction() as work:
             work.imports.delete(work.imports.all()[0].id)
-        with store.read() as work:
-            plan = make_plan(open_source(hive.url), work, Roots("file:/nowhere"), Selection())
+        with store.read() as work, closing(open_source(hive.url)) as source:
+            plan = make_plan(source, work, Roots("file:/nowhere"), Selection())
     assert DatabaseName("hive", "sales") in plan.collisions
