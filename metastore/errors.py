@@ -70,6 +70,14 @@ class VersionDependentError(InvalidInputError):
         self.before = before
 
 
+class RewordedError(InvalidInputError):
+    """Hive 2 reports the same error with another text, `hive_2`."""
+
+    def __init__(self, text: str, hive_2: str) -> None:
+        super().__init__(text)
+        self.hive_2 = hive_2
+
+
 class ConflictError(MetastoreError):
     """Another client has changed the object since the caller read it."""
 

@@ -8,13 +8,20 @@ from typing import Any
 from metastore.domain.names import TableName, TableNameList, is_object_name, pattern_regex
 from metastore.domain.privileges import Right
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import InvalidObjectError, InvalidOperationError, VersionDependentError
+from metastore.errors import (
+    InvalidObjectError,
+    InvalidOperationError,
+    NotFoundError,
+    UndeclaredError,
+    VersionDependentError,
+)
 from metastore.handlers.arguments import (
     database_name,
     database_pattern,
     limit,
     nonempty_database_name,
     properties,
+    raised_as,
     required,
     required_pattern,
     required_table_name,
@@ -123,7 +130,15 @@ class TableHandlers:
 
     @operation(_DATABASE, answer_filter=tables)
     def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Table]:
-        return self._tables.get_many(database_name(database), names or [])
+        # Hive's generated result has no exceptions for this method: its clients get a TApplicationException.
+        with raised_as(UndeclaredError, NotFoundError, InvalidOperationError):
+            if names is None:
+                raise InvalidOperationError(f"{database} cannot find null tables")
+            name = nonempty_database_name(database)
+            tables = self._tables.get_many(name, names)
+            if not tables:
+                self._tables.check_database(name)
+            return tables
 
     @operation(
         DatabaseFields("req.dbName", "req.catName"),

@@ -12,8 +12,10 @@ from metastore.context import Caller
 from metastore.domain.client_kinds import JAVA
 from metastore.errors import (
     ConnectionClosedError,
+    InvalidInputError,
     NullArgumentError,
     NullNameError,
+    RewordedError,
     UndeclaredError,
     VersionDependentError,
 )
@@ -50,6 +52,8 @@ def note_version(caller: Caller, database: str | None) -> None:
 
 def error_for(hive: int, method: str, error: Exception) -> Exception:
     """Returns the error that a server of Hive 2 or 3 reports."""
+    if isinstance(error, RewordedError) and hive == 2:
+        return InvalidInputError(error.hive_2)
     if isinstance(error, VersionDependentError):
         return error.before(str(error))
     if _CLOSING.get(type(error), {}).get(method, 0) >= hive:

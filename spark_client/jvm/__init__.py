@@ -85,6 +85,14 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     def rule(name: str) -> Any:
         return builder("RuleBuilder", compiled.loader("core").loadClass(f"spark_client.core.{name}"), dispatcher)
 
+    name = "hive_qname_partition"
+    extensions.injectFunction(
+        java_class(gateway.jvm, "scala.Tuple3")(
+            java_class(gateway.jvm, "org.apache.spark.sql.catalyst.FunctionIdentifier")(name),
+            java_class(gateway.jvm, "org.apache.spark.sql.catalyst.expressions.ExpressionInfo")(name, name),
+            builder("QualifiedPartitionName"),
+        )
+    )
     early = [rule(name) for name in ("CatalogNames", "ProbeMetastore", "ResolveV2Writes")]
     for early_rule in early if versions.RULES_BEFORE_NAMES else ():
         extensions.injectHintResolutionRule(early_rule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from metastore.errors import InvalidInputError
@@ -45,6 +45,7 @@ _TOKEN = re.compile(
     r"|(?P<sign><=>|==|<>|!=|<=|>=|[=<>(),-])",
     re.DOTALL,
 )
+_WORD = re.compile(r"\w+(?:\.\w+)*")
 _SPACE = re.compile(r"\s*")
 _SHOWN = 20
 MAX_TOKENS: Final = 2**16
@@ -57,8 +58,10 @@ def syntax_error(problem: str, token: Token) -> InvalidInputError:
     return InvalidInputError(f"Error parsing partition filter: {problem}, found {actual}")
 
 
-def tokens_of(text: str) -> Iterator[Token]:
+def tokens_of(text: str, keys: Iterable[str] = ()) -> Iterator[Token]:
     """Yields the tokens of a filter, then one of kind END.
+
+    `keys`: names that may be in the filter without backticks. Spark writes all names so, such as a-b.
 
     Raises InvalidInputError at a position without a valid token, and after MAX_TOKENS.
 
@@ -66,9 +69,10 @@ def tokens_of(text: str) -> Iterator[Token]:
     """
     if "\0" in text:
         raise syntax_error("a NUL character is not allowed", Token(Kind.SIGN, "\\0", text.index("\0") + 1))
+    bare_name = _bare_names(keys)
     count, position = 0, _after_space(text, 0)
     while position < len(text):
-        match = _TOKEN.match(text, position)
+        match = (bare_name and bare_name.match(text, position)) or _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
             problem = "unclosed quote" if text[position] in "'\"`" else "unexpected character"
             raise syntax_error(problem, Token(Kind.SIGN, text[position:], position + 1))
@@ -80,6 +84,19 @@ def tokens_of(text: str) -> Iterator[Token]:
         yield token
         count, position = count + 1, _after_space(text, match.end())
     yield Token(Kind.END, "", len(text) + 1)
+
+
+def is_word(name: str) -> bool:
+    """Returns whether a name is one token without backticks."""
+    return _WORD.fullmatch(name) is not None
+
+
+def _bare_names(keys: Iterable[str]) -> re.Pattern[str] | None:
+    """Returns a pattern for those keys that are not words; None if there are none."""
+    special = sorted((key for key in keys if not is_word(key)), key=len, reverse=True)
+    if not special:
+        return None
+    return re.compile(f"(?P<name>{'|'.join(map(re.escape, special))})(?!\\w)", re.IGNORECASE)
 
 
 def _after_space(text: str, position: int) -> int:

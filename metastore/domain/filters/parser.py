@@ -35,14 +35,16 @@ _END = Token(Kind.END, "", 0)  # for lookahead beyond the END token
 T = TypeVar("T")
 
 
-def parse_filter(text: str | None, *, fold_names: bool = True) -> Expression | None:
+def parse_filter(text: str | None, *, fold_names: bool = True, keys: Iterable[str] = ()) -> Expression | None:
     """Parses a filter. Returns None for an empty filter, which matches everything.
+
+    `keys`: names that may be in the filter without backticks, whatever characters they have.
 
     Raises InvalidInputError "Error parsing partition filter: …" with the position of the error.
     """
     if text is None or not text.strip():
         return None
-    parser = _Parser(tokens_of(text), fold if fold_names else str)
+    parser = _Parser(tokens_of(text, keys), fold if fold_names else str)
     try:
         return parser.filter()
     except InvalidInputError as error:

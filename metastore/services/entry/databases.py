@@ -8,7 +8,13 @@ from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.encoding.redaction import restore_secrets
-from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
+from metastore.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    InvalidObjectError,
+    InvalidOperationError,
+    RewordedError,
+)
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import ChangingService, drop_table
@@ -110,7 +116,9 @@ class DatabaseService(ChangingService):
         database of the default catalog).
         """
         if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
-            raise InvalidInputError(f"Can not drop {name} database in catalog {name.catalog}")
+            raise RewordedError(
+                f"Can not drop {name} database in catalog {name.catalog}", f"Can not drop {name} database"
+            )
         for attempt in self._attempts():
             with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
                 stored = work.databases.find(name, lock=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metastore import text_cache
 from metastore.context import caller
 from metastore.domain.expression import Expression
-from metastore.domain.filters import check_columns, parse_filter
+from metastore.domain.filters import check_columns, is_word, parse_filter
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, QuotaExceededError
 from metastore.storage.postgres.sql import Condition
@@ -30,7 +30,8 @@ def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
 
 def by_filter(table: TableRef, text: str | None) -> Condition | None:
     """Returns the condition of a filter; None, for all, without a text. Raises InvalidInputError."""
-    expression = None if text is None else _parsed(text)
+    special = [name for name in table.key_names if not is_word(name)]
+    expression = parse_filter(text, keys=special) if special or text is None else _parsed(text)
     if expression is None:
         return None
     check_columns(expression, table.key_names)

@@ -54,6 +54,20 @@ class DependsOn:
 
 
 @dataclass(frozen=True, slots=True)
+class AddDependentPartition:
+    """ALTER TABLE … ADD PARTITION (…) DEPENDS ON TABLE … PARTITION (…). Clauses are as written, with parentheses.
+
+    It says where the new partition's data is, as the first proposal of Hive's design does.
+    """
+
+    table: str
+    base: str
+    partition: str
+    base_partition: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TableStatement:
     """A statement that Spark has for every table.
 
@@ -81,7 +95,7 @@ class DropCascade:
     if_exists: bool
 
 
-Statement = CreateDependentTable | DependsOn | TableStatement | DropCascade
+Statement = CreateDependentTable | DependsOn | AddDependentPartition | TableStatement | DropCascade
 
 
 def parse(text: str) -> Statement | None:
@@ -195,8 +209,8 @@ def _alter(text: str, reader: Reader) -> Statement | None:
     table = reader.multipart_name()
     if table is None:
         return None
-    if reader.take("ADD", "PARTITION") or reader.take("ADD", "IF", "NOT", "EXISTS", "PARTITION"):
-        return TableStatement(table, "ADD", text, name_start=name_start)
+    if reader.take("ADD"):
+        return _add(text, reader, table, name_start)
     if reader.take("DROP", "PARTITION") or reader.take("DROP", "IF", "EXISTS", "PARTITION"):
         return TableStatement(table, "DROP", text, name_start=name_start)
     partition = _partition(reader)
@@ -212,6 +226,22 @@ def _alter(text: str, reader: Reader) -> Statement | None:
     base = _base(reader)
     reader.expect_end()
     return DependsOn(table, base, partition)
+
+
+def _add(text: str, reader: Reader, table: str, name_start: int) -> Statement | None:
+    if_not_exists = reader.take("IF", "NOT", "EXISTS")
+    partition = _partition(reader)
+    if partition is None:
+        return None
+    following = reader.peek()
+    if following is None or not following.matches("DEPENDS"):
+        return TableStatement(table, "ADD", text, name_start=name_start)
+    base = _base(reader)
+    base_partition = _partition(reader)
+    if base_partition is None:
+        raise InvalidStatementError(f"DEPENDS ON TABLE {base} needs PARTITION (…) when it adds a partition")
+    reader.expect_end()
+    return AddDependentPartition(table, base, partition, base_partition, if_not_exists)
 
 
 def _describe(text: str, reader: Reader) -> TableStatement | None:

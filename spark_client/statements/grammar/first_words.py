@@ -14,6 +14,7 @@ FIRST_WORDS: Final = (
     "LOAD",
     "MERGE",
     r"SET\s+GLOBAL",
+    r"SET\s+hive\.create-empty-bucket-files",
     "SWITCH",
     "TRUNCATE",
     "UPDATE",

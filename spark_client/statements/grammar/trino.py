@@ -1,4 +1,4 @@
-"""Translates CREATE TABLE of Trino's Hive connector to Spark's syntax. Pure.
+"""Translates CREATE TABLE of Trino's Hive connector, and its property for empty buckets, to Spark's syntax. Pure.
 
 Grammar: Trino's CREATE TABLE … WITH (partitioned_by = ARRAY['ds'], bucketed_by = ARRAY['x'], bucket_count = 50, …),
 with the partition columns as the last columns.
@@ -15,6 +15,7 @@ from spark_client.statements.grammar.tokens import parts, tokens
 from spark_client.statements.grammar.translation import Translation, columns_and_keys
 
 _CANDIDATE = re.compile(r"\bwith\s*\(", re.IGNORECASE)
+_SETTING = re.compile(r"\s*set\s+hive\.create-empty-bucket-files\b", re.IGNORECASE)
 _KNOWN = ("format", "partitioned_by", "bucketed_by", "bucket_count", "sorted_by", "external_location")
 # Trino's types that have other names in Hive and Spark.
 _TYPES = {
@@ -26,6 +27,8 @@ _TYPES = {
 
 def parse(text: str) -> Translation | None:
     """Returns the translation, or None for other syntax. Raises InvalidStatementError for unknown properties."""
+    if setting := _SETTING.match(text):
+        return Translation(f"SET hive.create_empty_bucket_files{text[setting.end() :]}")
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)

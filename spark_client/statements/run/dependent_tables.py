@@ -18,6 +18,7 @@ from spark_client.jvm.parser import (
 )
 from spark_client.jvm.plans import empty_frame
 from spark_client.statements.grammar.dependent_tables import (
+    AddDependentPartition,
     CreateDependentTable,
     DependsOn,
     DropCascade,
@@ -81,6 +82,8 @@ def execute(context: Context, statement: Statement, _: str) -> DataFrame:
         _create(context, statement)
     elif isinstance(statement, DependsOn):
         _depend(context, statement)
+    elif isinstance(statement, AddDependentPartition):
+        _add_dependent(context, statement)
     elif isinstance(statement, DropCascade):
         _drop_cascade(context, statement)
     else:
@@ -113,6 +116,34 @@ def _depend(context: Context, statement: DependsOn) -> None:
         ]
     context.metastore.set_dependency(dependent, base, partitions)
     refresh(context.spark, *dependent)
+
+
+def _add_dependent(context: Context, statement: AddDependentPartition) -> None:
+    """Adds a partition. Raises InvalidStatementError unless the statement names the partition's actual base."""
+    table = context.metastore.get_table(*resolve(context, statement.table))
+    if not is_dependent(table):
+        raise InvalidStatementError(
+            f"{table.full_name} is not a dependent table: its partitions have their own data, so omit DEPENDS ON"
+        )
+    base = context.metastore.get_table(*resolve(context, statement.base))
+    tables = context.metastore.get_dependencies(table.database, table.name).tables
+    current = next((edge.base for edge in tables if edge.dependent == table.full_name and edge.current), None)
+    if base.full_name != current:
+        raise InvalidStatementError(
+            f"a new partition of {table.full_name} depends on {current}, not on {base.full_name}: first ALTER TABLE "
+            f"{table.full_name} DEPENDS ON TABLE {base.full_name}"
+        )
+    (spec,) = clause(context, statement.table, statement.partition)
+    (base_spec,) = clause(context, statement.base, statement.base_partition)
+    values = full_values(context, table, spec)
+    base_values = partition_values(context, base, base_spec)
+    if base_values != [*values, *[""] * (len(base_values) - len(values))]:
+        raise InvalidStatementError(
+            f"the partition ({', '.join(values)}) of {table.full_name} depends on the partitions of {base.full_name} "
+            "with the same values: name these in DEPENDS ON TABLE … PARTITION (…)"
+        )
+    context.metastore.add_partitions(table.database, table.name, [values], if_not_exists=statement.if_not_exists)
+    refresh(context.spark, table.database, table.name)
 
 
 def _drop_cascade(context: Context, statement: DropCascade) -> None:
