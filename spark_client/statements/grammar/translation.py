@@ -11,9 +11,10 @@ from spark_client.statements.grammar.tokens import tokens
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """`text` is the statement in Spark's syntax."""
+    """`text` is the statement in Spark's syntax, `columns` the columns of its rows as in CREATE TABLE."""
 
     text: str
+    columns: str = ""
 
 
 def columns_and_keys(columns: Sequence[str], keys: Sequence[str], clause: str) -> tuple[str, str]:

@@ -28,7 +28,7 @@ _TYPES = {
 def parse(text: str) -> Translation | None:
     """Returns the translation, or None for other syntax. Raises InvalidStatementError for unknown properties."""
     if setting := _SETTING.match(text):
-        return Translation(f"SET hive.create_empty_bucket_files{text[setting.end() :]}")
+        return Translation(f"SET hive.create_empty_bucket_files{text[setting.end() :]}", "key string, value string")
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)

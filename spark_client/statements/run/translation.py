@@ -8,9 +8,9 @@ from spark_client.context import Context
 from spark_client.statements.grammar.translation import Translation
 
 
-def columns(_: Context, __: Translation) -> str:
-    """Returns no columns."""
-    return ""
+def columns(_: Context, statement: Translation) -> str:
+    """Returns the columns of the translation's rows."""
+    return statement.columns
 
 
 def execute(context: Context, statement: Translation, _: str) -> DataFrame:

@@ -284,3 +284,19 @@ def test_other_fields_of_tables_are_refused() -> None:
         InvalidInputError, match=r"Invalid key name in filter: owner\. Use one of hive_filter_field_owner__"
     ):
         table_field("owner")
+
+
+@pytest.mark.parametrize("key", ["a-b", "a b", "a=b", "1.x!", "käse-2"])
+def test_keys_need_no_backticks_whatever_characters_they_have(key: str) -> None:
+    """Spark writes the names of keys as they are."""
+    expected = Compare(key.lower(), Operator.EQUAL, "x")
+    for written in (key, key.upper(), f"`{key}`"):
+        assert parse_filter(f'{written} = "x"', keys=["a", key]) == expected
+    both = parse_filter(f'({key} = "x" and a = "{key} = 1")', keys=["a", key])
+    assert both == And((expected, Compare("a", Operator.EQUAL, f"{key} = 1")))
+
+
+def test_a_key_is_a_whole_word() -> None:
+    assert parse_filter('a-b_c = "x"', keys=["a-b", "a-b_c"]) == Compare("a-b_c", Operator.EQUAL, "x")
+    with pytest.raises(InvalidInputError, match="expected a comparison, found '-'"):
+        parse_filter('a-bc = "x"', keys=["a-b"])
