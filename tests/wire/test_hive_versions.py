@@ -1,0 +1,47 @@
+"""Errors in the words of each version of Hive, and filters as each version writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import new_table, partition
+from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
+from thrift_idl.gen.hive_metastore.ttypes import MetaException
+
+
+@pytest.mark.parametrize(
+    ("database", "names"), [("nowhere", ["t"]), (None, ["t"]), ("", ["t"]), ("default", None)], ids=str
+)
+def test_tables_of_no_database_are_an_error_that_the_method_does_not_declare(
+    hive_client: Any, database: str | None, names: list[str] | None
+) -> None:
+    with pytest.raises(TApplicationException, match=r"null|Could not find database hive\.nowhere"):
+        hive_client.get_table_objects_by_name(database, names)
+
+
+@pytest.mark.parametrize(
+    ("first", "text"),
+    [
+        ("default", "Can not drop default database"),
+        ("@hive#default", "Can not drop default database in catalog hive"),
+    ],
+)
+def test_the_default_database_stays_in_the_words_of_each_hive(metastore_server: Server, first: str, text: str) -> None:
+    with connected(metastore_server, ThriftHiveMetastore) as client:
+        client.set_ugi("test", [])  # Java's clients do this first
+        client.get_database(first)
+        with pytest.raises(MetaException) as raised:
+            client.drop_database(first, True, False)
+        assert raised.value.message == text
+
+
+def test_partitions_are_found_by_a_key_with_any_name(hive_client: Any) -> None:
+    database, name = new_table(hive_client, [("a-b", "string"), ("c d", "string")])
+    for values in (["x", "1"], ["y", "2"]):
+        hive_client.add_partition(partition(database, name, values))
+    found = hive_client.get_partitions_by_filter(database, name, 'a-b = "y" and c d = "2"', -1)
+    assert [each.values for each in found] == [["y", "2"]]
