@@ -95,14 +95,32 @@ def verify(
 
 @import_.command()
 @_source
+@click.option("--database", "names", multiple=True, metavar="NAME", help="Database to switch. Default: all.")
+@click.option("--force", is_flag=True, help="Switch although a check of the source fails or cannot be made.")
+@settings_options("database_url", "data_dir", "warehouse", "allowed_locations")
+def switch(source: str, names: tuple[str, ...], force: bool, **options: Any) -> None:
+    """Take over the files of imported databases, if SOURCE has not changed since the copy.
+
+    Stop the writers at SOURCE first. The command checks its last event and its open transactions, and changes nothing
+    there. From then on this server creates, moves and deletes the files of these databases.
+    """
+    from metastore.cli.switching import show_switch
+
+    show_switch(Settings.load(options), source, names, force=force)
+
+
+@import_.command()
+@_source
 @click.option(
-    "--take-files", is_flag=True, help="The databases stay, and their files belong to this server from now on."
+    "--take-files",
+    is_flag=True,
+    help="The databases stay, and their files belong to this server from now on, without the checks of `switch`.",
 )
 @settings_options("database_url", "data_dir")
 def forget(source: str, take_files: bool, **options: Any) -> None:
     """Forget the import from SOURCE, so that it can be repeated from the beginning.
 
-    Its databases must be dropped first, which leaves their files. With --take-files they stay.
+    Databases that are not switched must be dropped first, which leaves their files. With --take-files they stay.
     """
     from metastore.cli.importing import forget_import
 

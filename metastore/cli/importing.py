@@ -16,15 +16,15 @@ import click
 
 from metastore.cli.database import database
 from metastore.cli.printing import print_table, printable
-from metastore.errors import InvalidOperationError, NotFoundError
-from metastore.importing.copying import Copier, Request, name_of
+from metastore.errors import InvalidOperationError
+from metastore.importing.copying import Copier, Request, find_import, name_of
 from metastore.importing.planning import make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.settings import Settings, safe_url
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.repositories.imports import Finding, ImportState
+from metastore.storage.repositories.imports import BORROWED, Finding, ImportState
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.roots import Roots
 from migrations import runner
@@ -137,18 +137,18 @@ def forget_import(settings: Settings, address: str, *, take_files: bool) -> str:
     """Deletes an import. Returns a confirmation. Raises NotFoundError, InvalidOperationError if databases are left."""
     source = safe_url(address)
     with opened_store(settings) as store, store.transaction(audited=False) as work:
-        state = work.imports.find(source)
-        if state is None:
-            known = ", ".join(one.source for one in work.imports.all()) or "none"
-            raise NotFoundError(f"There is no import from {source}. Imports: {known}")
-        left = sorted(map(str, work.bulk_load.database_ids(work.imports.databases(state.id))))
+        state = find_import(work, source)
+        states = work.imports.databases(state.id)
+        existing = work.bulk_load.database_ids(states)
+        left = sorted(str(name) for name in existing if states[name] == BORROWED)
         if left and not take_files:
             raise InvalidOperationError(
                 f"The databases {', '.join(left)} of this import exist, and their files belong to {source}. Drop the "
-                f"databases first, which leaves their files, or take the files over with --take-files"
+                f"databases first, which leaves their files, or take the files over: metastore import switch {source}"
             )
         work.imports.delete(state.id)
-    return f"The import from {source} is forgotten.{' Its files belong to this server now.' if take_files else ''}"
+    taken = f" The files of {', '.join(left)} belong to this server now." if left else ""
+    return f"The import from {source} is forgotten. This server protects no files of the source any more.{taken}"
 
 
 def write_report(file: Path, content: dict[str, Any]) -> None:

@@ -179,4 +179,6 @@ def events(work: UnitOfWork, target: Target, found: Sequence[NotificationEvent])
     if target.keeps_events and len(kept) < len(found):
         target.report(EVENT_FORMAT, f"{len(found) - len(kept)} events", "only events in the format json-0.2 are kept")
     work.bulk_objects.insert_events(kept)
+    if kept:
+        work.bulk_objects.raise_last_event(max(event.eventId for event in kept))  # a later run reads a later snapshot
     return len(kept)

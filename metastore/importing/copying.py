@@ -10,7 +10,13 @@ from typing import Final
 from uuid import uuid4
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, fold
-from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError
+from metastore.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidInputError,
+    InvalidOperationError,
+    NotFoundError,
+)
 from metastore.importing.applying import apply
 from metastore.importing.prefetching import prefetched
 from metastore.importing.rewriting import Rewriting
@@ -18,10 +24,11 @@ from metastore.importing.settling import LAST, settle
 from metastore.importing.sources.objects import Batch, Selection, Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
-from metastore.storage.repositories.imports import COPIED, COPYING, Finding, ImportState
+from metastore.storage.repositories.imports import COPIED, COPYING, SWITCHED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
+SWITCHED_DATABASE: Final = "switched database"
 DEFAULT_DATABASE: Final = DatabaseName(DEFAULT_CATALOG, "default")
 _SHOWN: Final = 1_000
 """Findings of one kind that are stored. All are counted."""
@@ -58,7 +65,7 @@ class Copier:
             NotFoundError: the source has no database of a given name.
             UnavailableError: the source or the database does not answer. The next run continues.
         """
-        with self._alone(), self._source.snapshot():
+        with only_import(self._store), self._source.snapshot():
             log = self._source.log()
             databases = [one for batch in self._source.read(Stage.DATABASES, "", Selection()) for one in batch.objects]
             state = self._begin_or_resume(databases, log.last if log else None)
@@ -72,18 +79,7 @@ class Copier:
                 self._advance(work, state.id)
                 work.imports.set_state(state.id, COPIED)
         with self._store.read() as work:
-            return _found(work, state.source)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Holds the lock of imports. Raises ConflictError if another import runs."""
-        with self._store.read() as work:
-            if not work.imports.try_lock():
-                raise ConflictError("Another metastore import runs on this database. Wait until it ends")
-            try:
-                yield
-            finally:
-                work.imports.unlock()
+            return find_import(work, state.source)
 
     def _begin_or_resume(self, databases: Sequence[Database], last_event: int | None) -> ImportState:
         """Returns the import of this run, which no other run can continue any more."""
@@ -103,7 +99,7 @@ class Copier:
                 Target(number, Rewriting(rewrites), keeps_events=False).borrow_databases(work, databases)
             else:
                 self._resume(work, state, wanted)
-            return _found(work, self._source.address)
+            return find_import(work, self._source.address)
 
     def _resume(self, work: UnitOfWork, state: ImportState, wanted: set[DatabaseName]) -> None:
         if state.state == COPYING:
@@ -115,11 +111,26 @@ class Copier:
                 )
             work.imports.resume(state.id, self._runner)
             return
-        new = wanted - work.imports.databases(state.id).keys()
+        known = work.imports.databases(state.id)
+        self._leave_switched(work, state.id, {name for name in wanted if known.get(name) == SWITCHED})
+        new = wanted - known.keys()
         check_free(work, new)
         rewrites = list(self._request.rewrites) or state.options["rewrites"]
-        options = state.options | {"databases": _texts(new), "rewrites": rewrites}
+        # The log of this server has events now: those of the source would come between them.
+        options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False}
         work.imports.begin_again(state.id, self._runner, options)
+
+    def _leave_switched(self, work: UnitOfWork, number: int, switched: set[DatabaseName]) -> None:
+        """Reports switched databases, which stay as they are. Raises InvalidOperationError if the request names one."""
+        if switched and self._request.databases:
+            raise InvalidOperationError(
+                f"This server owns {', '.join(sorted(map(str, switched)))} since the switch. Nothing was imported. "
+                f"Leave switched databases out of --databases"
+            )
+        reported = {finding.object for finding in work.imports.findings(number) if finding.kind == SWITCHED_DATABASE}
+        detail = "this server owns it: it was not imported again"
+        new = sorted(set(map(str, switched)) - reported)
+        self._record(work, number, [Trouble(SWITCHED_DATABASE, name, detail) for name in new])
 
     def _wanted(self, available: set[DatabaseName]) -> set[DatabaseName]:
         wanted = set(map(name_of, self._request.databases)) or available
@@ -183,6 +194,18 @@ class Copier:
         work.imports.report(import_id, kept)
 
 
+@contextmanager
+def only_import(store: Store) -> Iterator[None]:
+    """Holds the lock of imports. Raises ConflictError if another import runs."""
+    with store.read() as work:
+        if not work.imports.try_lock():
+            raise ConflictError("Another metastore import runs on this database. Wait until it ends")
+        try:
+            yield
+        finally:
+            work.imports.unlock()
+
+
 def check_free(work: UnitOfWork, names: set[DatabaseName]) -> None:
     """Raises AlreadyExistsError if one of the databases exists here. An empty `default` is replaced."""
     existing = set(work.bulk_load.database_ids(names))
@@ -205,7 +228,7 @@ def name_of(text: str) -> DatabaseName:
     """Returns the name of `database` or `catalog.database`. Raises InvalidInputError."""
     *catalog, name = fold(text).split(".")
     if len(catalog) > 1 or not name:
-        raise InvalidInputError(f"--databases {text!r} is not the name of a database")
+        raise InvalidInputError(f"{text!r} is not the name of a database")
     return DatabaseName(catalog[0] if catalog else DEFAULT_CATALOG, name)
 
 
@@ -213,8 +236,10 @@ def _texts(names: set[DatabaseName]) -> list[str]:
     return sorted(f"{name.catalog}.{name.name}" for name in names)
 
 
-def _found(work: UnitOfWork, source: str) -> ImportState:
+def find_import(work: UnitOfWork, source: str) -> ImportState:
+    """Returns the import from a source. Raises NotFoundError, which lists the imports that there are."""
     state = work.imports.find(source)
     if state is None:
-        raise NotFoundError(f"There is no import from {source}")
+        known = ", ".join(one.source for one in work.imports.all()) or "none"
+        raise NotFoundError(f"There is no import from {source}. Imports: {known}")
     return state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
@@ -57,14 +57,15 @@ class Target:
         self.troubles.append(Trouble(kind, str(what), detail))
 
     def borrow_databases(self, work: UnitOfWork, databases: Sequence[Database]) -> None:
-        """Borrows the locations of databases of the source, imported or not."""
+        """Borrows the locations of databases of the source, imported or not, except those of switched databases."""
         locations = [
             (DatabaseName(database.catalogName, database.name), text)
             for database in databases
             for text in dict.fromkeys((database.locationUri, self.rewriting.location(database.locationUri)))
             if text
         ]
-        self._borrow(work, locations)
+        own = {paths.canonical(text) for text in paths.absolute(work.imports.switched_locations())}
+        self._borrow(work, locations, own)
 
     def borrow(self, work: UnitOfWork, locations: Locations) -> None:
         """Borrows locations, except those in the directory of their database, which is borrowed."""
@@ -74,6 +75,6 @@ class Target:
         of_database = self.databases[name].location
         return bool(of_database) and location.startswith(f"{of_database}/") and "/.." not in location
 
-    def _borrow(self, work: UnitOfWork, locations: Locations) -> None:
-        usable = [(name, text) for name, text in locations if paths.absolute([text])]
-        work.imports.borrow(self.import_id, [(name, paths.canonical(text)) for name, text in usable])
+    def _borrow(self, work: UnitOfWork, locations: Locations, own: Collection[str] = ()) -> None:
+        usable = [(name, paths.canonical(text)) for name, text in locations if paths.absolute([text])]
+        work.imports.borrow(self.import_id, [(name, text) for name, text in usable if text not in own])

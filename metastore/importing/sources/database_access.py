@@ -249,6 +249,13 @@ class TransactionReader:
                 written.setdefault(transaction, []).append((name, write_id))
         return written
 
+    def open_transactions(self) -> list[int]:
+        """Returns the ids of open transactions."""
+        if not self._connection.schema.has("TXNS"):
+            return []
+        query = 'SELECT "TXN_ID" FROM "TXNS" WHERE "TXN_STATE" = %s ORDER BY "TXN_ID"'
+        return [int(number) for (number,) in self._connection.rows(query, "o")]
+
     def log(self) -> LogState | None:
         """Returns the state of the notification log. One that never had an event may have no listener."""
         if not self._connection.schema.has("NOTIFICATION_SEQUENCE"):

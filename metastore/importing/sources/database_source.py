@@ -87,6 +87,9 @@ class DatabaseSource:
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         return self._transactions.events(after, limit)
 
+    def open_transactions(self) -> list[int] | None:
+        return self._transactions.open_transactions()
+
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         return self._readers[stage](after, selection)
 

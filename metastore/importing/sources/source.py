@@ -72,6 +72,9 @@ class Source(Protocol):
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         """Returns the next events after one, ascending."""
 
+    def open_transactions(self) -> list[int] | None:
+        """Returns the ids of open transactions, ascending; None if the source does not tell."""
+
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields the objects of a stage after a cursor (empty: from the first), in a fixed order."""
 

@@ -38,6 +38,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     SkewedInfo,
     StorageDescriptor,
     Table,
+    TxnState,
 )
 
 _PARTITIONS: Final = 1_000
@@ -108,6 +109,10 @@ class ThriftSource:
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         reply = self._calls.optional("get_next_notification", NotificationEventRequest(after, limit))
         return list(reply.events) if reply else []
+
+    def open_transactions(self) -> list[int] | None:
+        reply = self._calls.optional("get_open_txns_info")
+        return sorted(one.id for one in reply.open_txns if one.state == TxnState.OPEN) if reply else None
 
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         return iter(()) if after == _DONE else self._readers[stage](after, selection)

@@ -46,5 +46,5 @@ def require_own_files(work: UnitOfWork, locations: Iterable[str], action: str) -
     if kept := borrowed(work, locations):
         raise InvalidOperationError(
             f"{min(kept)} cannot be {action}: its files belong to the metastore that the database was imported from, "
-            f"until this server takes them over (metastore import forget --take-files)"
+            f"until the database is switched (metastore import switch SOURCE)"
         )

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Text, cast, delete, func, insert, select, text, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Text,
+    cast,
+    delete,
+    false,
+    func,
+    insert,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
-from metastore.storage.schema import borrowed_locations, databases, import_databases, import_findings, imports
+from metastore.storage.schema import borrowed_locations, databases, import_databases, import_findings, imports, tables
 from metastore.storage.schema.base import INDEXED_LENGTH
 
 COPYING: Final = "copying"
 COPIED: Final = "copied"
-"""States of an import. Following and switching add their own."""
+"""States of an import."""
 
 BORROWED: Final = "borrowed"
 SWITCHED: Final = "switched"
@@ -176,7 +190,7 @@ class Imports:
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
     def delete(self, number: int) -> None:
-        """Forgets an import. Its databases stay, and their files are this server's from now on."""
+        """Forgets an import. Its databases stay, and all files that it borrowed are this server's from now on."""
         self._connection.execute(delete(imports).where(imports.c.id == number))
 
     def try_lock(self) -> bool:
@@ -200,12 +214,32 @@ class Imports:
         if rows:
             self._connection.execute(insert(import_databases).values(rows))
 
-    def switch(self, name: DatabaseName) -> None:
-        """Makes this server the owner of a database's files."""
-        of_database = (import_databases.c.catalog == name.catalog) & (import_databases.c.database == name.name)
-        self._connection.execute(update(import_databases).where(of_database).values(state=SWITCHED))
-        of_database = (borrowed_locations.c.catalog == name.catalog) & (borrowed_locations.c.database == name.name)
-        self._connection.execute(delete(borrowed_locations).where(of_database))
+    def switch(self, number: int, names: Collection[DatabaseName]) -> None:
+        """Makes this server the owner of the files of databases of an import. What another import borrows stays."""
+        chosen = (import_databases.c.import_id == number) & _among(
+            import_databases.c.catalog, import_databases.c.database, names
+        )
+        self._connection.execute(update(import_databases).where(chosen).values(state=SWITCHED))
+        chosen = (borrowed_locations.c.import_id == number) & _among(
+            borrowed_locations.c.catalog, borrowed_locations.c.database, names
+        )
+        self._connection.execute(delete(borrowed_locations).where(chosen))
+
+    def switched_locations(self) -> list[str]:
+        """Lists the locations of switched databases."""
+        is_imported = (import_databases.c.catalog == databases.c.catalog) & (
+            import_databases.c.database == databases.c.name
+        )
+        query = select(databases.c.location).join(import_databases, is_imported)
+        return list(self._connection.execute(query.where(import_databases.c.state == SWITCHED)).scalars())
+
+    def managed_locations(self, names: Collection[DatabaseName]) -> list[str]:
+        """Lists the locations of databases and of their managed tables."""
+        chosen = _among(databases.c.catalog, databases.c.name, names)
+        of_tables = select(tables.c.location).join(databases, databases.c.id == tables.c.database_id)
+        is_managed = (tables.c.type == "MANAGED_TABLE") & (tables.c.location != "")
+        query = select(databases.c.location).where(chosen).union(of_tables.where(chosen & is_managed))
+        return sorted(self._connection.execute(query).scalars())
 
     def borrow(self, number: int, locations: Sequence[tuple[DatabaseName, str]]) -> None:
         """Adds locations, canonical, with the database that they belong to at the source."""
@@ -248,6 +282,11 @@ class Imports:
         query = select(columns.kind, columns.object, columns.detail).where(columns.import_id == number)
         rows = self._connection.execute(query.order_by(columns.kind, columns.object, columns.id))
         return [Finding(*row) for row in rows]
+
+
+def _among(catalog: Column[str], database: Column[str], names: Collection[DatabaseName]) -> ColumnElement[bool]:
+    pairs = [(name.catalog, name.name) for name in names]
+    return tuple_(catalog, database).in_(pairs) if pairs else false()
 
 
 _ADVANCE: Final = """

@@ -97,8 +97,8 @@ def test_an_own_database_inside_of_a_borrowed_one(server: Server, files: Path) -
 
 def test_after_the_switch_the_files_are_ours(server: Server, files: Path) -> None:
     with opened(server.database_url) as store, store.transaction() as work:
-        work.imports.switch(DatabaseName("hive", "sales"))
-        work.imports.switch(DatabaseName("hive", "default"))
+        names = [DatabaseName("hive", "sales"), DatabaseName("hive", "default")]
+        work.imports.switch(work.imports.all()[0].id, names)
     with connected(server) as client:
         client.drop_table("sales", "plain", True)
         client.drop_table("sales", "far", True)

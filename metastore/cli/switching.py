@@ -1,0 +1,76 @@
+"""`metastore import switch`: takes files over, and shows what is true afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from metastore.cli.importing import opened_store
+from metastore.cli.printing import print_table, printable
+from metastore.importing.copying import name_of
+from metastore.importing.switching import Switched, switch
+from metastore.services.files.ownership import borrowed
+from metastore.settings import Settings
+from metastore.warehouse import paths
+from metastore.warehouse.roots import SETTING, Roots
+
+_SHOWN: Final = 50
+"""Locations that are printed."""
+
+
+def show_switch(settings: Settings, address: str, names: Sequence[str], *, force: bool) -> None:
+    """Switches databases. Prints them, and what is left to do.
+
+    Raises InvalidInputError for a name that is none, and the errors of `switch`.
+    """
+    wanted = [name_of(name) for name in names]
+    with opened_store(settings) as store:
+        switched = switch(store, address, wanted, force=force)
+        with store.read() as work:
+            managed = paths.absolute(work.imports.managed_locations([*switched.databases, *switched.before]))
+            kept = sorted(borrowed(work, managed))
+    outside = outermost(set(managed).difference(Roots(settings.warehouse, settings.roots).within(managed)))
+    rows = [(name, "switched") for name in switched.databases]
+    rows += [(name, "was switched before") for name in switched.before]
+    rows += [
+        (name, "not switched: it was dropped here, and its files stay with the source") for name in switched.dropped
+    ]
+    print_table("Databases", ["database", "state"], [[f"{name.catalog}.{name.name}", text] for name, text in rows])
+    located = [[text, "outside of the roots"] for text in outside[:_SHOWN]]
+    located += [[text, "still belongs to the source"] for text in kept[:_SHOWN]]
+    if located:
+        print_table("Locations of managed tables", ["location", "state"], located)
+    for text in _conclusions(switched, outside, kept):
+        click.echo(printable(f"metastore: {text}"), err=True)
+
+
+def outermost(locations: set[str]) -> list[str]:
+    """Returns the locations that are below no other one, ascending."""
+    present = {paths.canonical(text) for text in locations}
+    return sorted(text for text in locations if present.isdisjoint(paths.ancestors(text)))
+
+
+def _conclusions(switched: Switched, outside: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Returns what is true after the switch, one line each."""
+    lines = [f"overridden by --force: {text}" for text in switched.doubts]
+    if outside:
+        lines.append(
+            f"{len(outside)} locations of managed tables are outside of the roots, and this server does not touch "
+            f"files there: add them, or directories above them, to {SETTING}"
+        )
+    if kept:
+        lines.append(
+            f"{len(kept)} locations of managed tables are also locations of databases that are not switched, and "
+            f"belong to the source: switch those databases, too"
+        )
+    if switched.databases:
+        lines.append(
+            "this server owns the files of the switched databases. Next: move the clients, stop the old server"
+        )
+    elif switched.before:
+        lines.append("nothing to do: this server owns the files of these databases already")
+    else:
+        lines.append("nothing to do: no database of the import exists on this server")
+    return lines

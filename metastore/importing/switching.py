@@ -1,0 +1,139 @@
+"""The switch: this server takes over the files of imported databases, if the source has not changed since the copy.
+
+The checks read the source. They cannot keep writers away from it: an administrator stops the writers first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+
+from metastore.domain.names import DatabaseName
+from metastore.errors import ConflictError, InvalidOperationError, NotFoundError, UnavailableError
+from metastore.importing.copying import find_import, only_import
+from metastore.importing.sources.opening import open_source
+from metastore.importing.sources.source import Source
+from metastore.settings import safe_url
+from metastore.storage.repositories.imports import COPIED, SWITCHED, ImportState
+from metastore.storage.unit_of_work import Store, UnitOfWork
+
+_SHOWN: Final = 5
+"""Transactions that an error names."""
+
+
+@dataclass(frozen=True)
+class Switched:
+    """What a switch has done. `doubts`: checks that failed, or could not be made, and were overridden."""
+
+    source: str
+    databases: Sequence[DatabaseName]
+    before: Sequence[DatabaseName]
+    """Databases that were switched already."""
+    dropped: Sequence[DatabaseName]
+    """Databases that do not exist here any more. They are not switched: their files stay with the source."""
+    doubts: Sequence[str]
+
+
+def switch(store: Store, address: str, names: Collection[DatabaseName] = (), *, force: bool = False) -> Switched:
+    """Makes this server the owner of the files of databases, all in one transaction. Without names: of the import.
+
+    Raises:
+        NotFoundError: there is no such import, it has no such database, or the database was dropped here.
+        InvalidOperationError: the import is unfinished, or without `force`, a check failed or could not be made.
+        ConflictError: an import runs.
+        UnavailableError: the source does not answer, without `force`.
+    """
+    with only_import(store):
+        with store.read() as work:
+            state = find_import(work, safe_url(address))
+            states = _chosen(work, state, names)
+            existing = work.bulk_load.database_ids(states).keys()
+        before = [name for name in states if states[name] == SWITCHED]
+        left = [name for name in states if states[name] != SWITCHED]
+        new = [name for name in left if name in existing]
+        dropped = [name for name in left if name not in existing]
+        if names and dropped:
+            raise NotFoundError(
+                f"{_texts(dropped)} does not exist on this server any more. Nothing was switched: drop the other "
+                f"databases of the import, run metastore import forget {state.source}, and import again"
+            )
+        doubts = _checked(address, state, force=force) if new else []
+        if new:
+            _take_over(store, state, new)
+    return Switched(state.source, new, before, dropped, doubts)
+
+
+def doubts_of(source: Source, state: ImportState) -> list[str]:
+    """Returns why the source may differ from the copy: one text for each check that failed or could not be made."""
+    with source.snapshot():
+        log, transactions = source.log(), source.open_transactions()
+    doubts = []
+    if log is None or state.position is None:
+        when = "has" if log is None else "had, when the copy began,"
+        doubts.append(
+            f"the source {when} no notification log, so changes since the copy cannot be seen: stop the writers, and "
+            f"compare with metastore import verify"
+        )
+    elif log.last != state.position:
+        doubts.append(
+            f"the source is at event {log.last}, and the copy is of event {state.position}: stop the writers, and "
+            f"compare with metastore import verify; if something differs, drop the databases here, run metastore "
+            f"import forget and metastore import run again"
+        )
+    if transactions is None:
+        doubts.append("the source does not list its open transactions: end them, and compare again")
+    elif transactions:
+        more = f" and {len(transactions) - _SHOWN} more" if len(transactions) > _SHOWN else ""
+        shown = ", ".join(map(str, transactions[:_SHOWN]))
+        doubts.append(f"transactions are open at the source ({shown}{more}): end them, and compare again")
+    return doubts
+
+
+def _chosen(work: UnitOfWork, state: ImportState, names: Collection[DatabaseName]) -> dict[DatabaseName, str]:
+    """Returns the databases to switch with their states. Raises NotFoundError, InvalidOperationError."""
+    if state.state != COPIED:
+        raise InvalidOperationError(
+            f"The import from {state.source} is unfinished. Nothing was switched: run metastore import run again first"
+        )
+    states = work.imports.databases(state.id)
+    if missing := set(names) - states.keys():
+        raise NotFoundError(
+            f"The import from {state.source} has no database {_texts(missing)}. Nothing was switched. "
+            f"Databases: {_texts(states) or 'none'}"
+        )
+    return {name: states[name] for name in sorted(names or states, key=str)}
+
+
+def _checked(address: str, state: ImportState, *, force: bool) -> list[str]:
+    """Checks the source. Returns the doubts that `force` overrides. Raises InvalidOperationError, UnavailableError."""
+    try:
+        with closing(open_source(address)) as source:
+            doubts = doubts_of(source, state)
+    except UnavailableError as error:
+        if not force:
+            raise
+        doubts = [str(error)]
+    if doubts and not force:
+        text = "; ".join(doubts)
+        raise InvalidOperationError(
+            f"Nothing was switched: {text}. If nothing differs, repeat metastore import switch with --force"
+        )
+    return doubts
+
+
+def _take_over(store: Store, state: ImportState, names: Collection[DatabaseName]) -> None:
+    """Switches databases. Raises ConflictError if another command has changed the import meanwhile."""
+    with store.transaction(audited=False) as work:
+        work.imports.switch(state.id, names)
+        states = work.imports.databases(state.id)
+        if any(states.get(name) != SWITCHED for name in names):
+            raise ConflictError(
+                f"The import from {state.source} was forgotten meanwhile. Nothing was switched: see metastore "
+                f"import status"
+            )
+
+
+def _texts(names: Collection[DatabaseName]) -> str:
+    return ", ".join(sorted(map(str, names)))

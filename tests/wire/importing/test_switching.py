@@ -1,0 +1,232 @@
+"""The switch: files belong to this server afterwards, and only if the source has not changed since the copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from metastore.cli.commands import metastore
+from metastore.domain.names import DatabaseName
+from metastore.errors import ConflictError, InvalidOperationError, NotFoundError, UnavailableError
+from metastore.importing.copying import Copier, Request
+from metastore.importing.sources.opening import open_source
+from metastore.importing.switching import switch
+from metastore.services.files.ownership import borrowed
+from metastore.storage.repositories.imports import BORROWED, SWITCHED
+from tests.fixtures.hive_schema import HiveDatabase
+from tests.fixtures.server import Server, connected, running
+from tests.wire.builders import table
+from tests.wire.importing.moving import copy, opened
+from tests.wire.importing.test_interruptions import KilledError, Killer
+from thrift_idl.gen.hive_metastore.ttypes import AbortTxnRequest, Database, OpenTxnRequest
+
+SALES, DEFAULT, WEB = (DatabaseName("hive", name) for name in ("sales", "default", "web"))
+
+
+@pytest.fixture
+def imported(hive: HiveDatabase, database_url: str) -> str:
+    """The database of a server that has imported everything."""
+    copy(hive.url, database_url)
+    return database_url
+
+
+def states(url: str) -> dict[DatabaseName, str]:
+    with opened(url) as store, store.read() as work:
+        return work.imports.databases()
+
+
+def kept(url: str, *locations: str) -> set[str]:
+    """Returns the locations that belong to the source."""
+    with opened(url) as store, store.read() as work:
+        return borrowed(work, locations)
+
+
+def switched(url: str, source: str, *names: DatabaseName, force: bool = False) -> list[DatabaseName]:
+    with opened(url) as store:
+        return list(switch(store, source, names, force=force).databases)
+
+
+def test_all_databases_are_switched_at_once_and_the_source_is_unchanged(
+    hive: HiveDatabase, imported: str, tmp_path: Path
+) -> None:
+    before = hive.content()
+    plain, far = f"file:{tmp_path}/theirs/sales.db/plain", "wasbs://c@account/far"
+    assert kept(imported, plain, far) == {plain, far}
+    assert switched(imported, hive.url) == [DEFAULT, SALES]
+    assert kept(imported, plain, far) == set()
+    assert states(imported) == {DEFAULT: SWITCHED, SALES: SWITCHED}
+    with opened(imported) as store:
+        again = switch(store, hive.url)
+    assert (again.databases, again.before) == ([], [DEFAULT, SALES])
+    assert hive.content() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (['UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 44'], r"is at event 43, and the copy is of event 42"),
+        (['UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 42'], r"is at event 41, and the copy is of event 42"),
+        (["INSERT INTO txns VALUES (99, 'o', 'u', 'h')"], r"transactions are open at the source \(99\)"),
+        (['DELETE FROM "NOTIFICATION_SEQUENCE"', 'DELETE FROM "NOTIFICATION_LOG"'], "has no notification log"),
+    ],
+    ids=["later", "earlier", "transaction", "no log"],
+)
+def test_a_source_that_differs_keeps_its_files(hive: HiveDatabase, imported: str, change: list[str], text: str) -> None:
+    for statement in change:
+        hive.execute(statement)
+    with pytest.raises(InvalidOperationError, match=text) as raised:
+        switched(imported, hive.url)
+    assert "\n" not in str(raised.value)
+    assert set(states(imported).values()) == {BORROWED}
+    assert switched(imported, hive.url, SALES, force=True) == [SALES]
+    assert states(imported) == {DEFAULT: BORROWED, SALES: SWITCHED}
+
+
+def test_an_import_without_a_log_needs_force(hive: HiveDatabase, database_url: str) -> None:
+    rows = ['DELETE FROM "NOTIFICATION_SEQUENCE"', 'DELETE FROM "NOTIFICATION_LOG"']
+    for statement in rows:
+        hive.execute(statement)
+    copy(hive.url, database_url)
+    hive.insert("NOTIFICATION_SEQUENCE", NNI_ID=1, NEXT_EVENT_ID=2)  # turned on after the copy
+    with pytest.raises(InvalidOperationError, match="had, when the copy began, no notification log"):
+        switched(database_url, hive.url)
+
+
+def test_an_unfinished_import_is_never_switched(hive: HiveDatabase, database_url: str) -> None:
+    with pytest.raises(KilledError):
+        copy(hive.url, database_url, on_batch=Killer(3))
+    with pytest.raises(InvalidOperationError, match="is unfinished"):
+        switched(database_url, hive.url, force=True)
+    copy(hive.url, database_url)
+    assert switched(database_url, hive.url) == [DEFAULT, SALES]
+
+
+def test_names_that_the_import_does_not_have(hive: HiveDatabase, imported: str) -> None:
+    with pytest.raises(NotFoundError, match=r"no import from thrift://other:1\. Imports: postgresql"):
+        switched(imported, "thrift://other:1")
+    with pytest.raises(NotFoundError, match=r"no database web\. Nothing was switched\. Databases: default, sales"):
+        switched(imported, hive.url, SALES, WEB)
+    assert set(states(imported).values()) == {BORROWED}
+
+
+def test_no_switch_while_an_import_runs(hive: HiveDatabase, database_url: str) -> None:
+    def second(kind: str, stored: int) -> None:
+        with pytest.raises(ConflictError, match="Another metastore import runs"):
+            switched(database_url, hive.url, force=True)
+
+    source = open_source(hive.url)
+    with opened(database_url) as store:
+        Copier(source, store, Request(), second).run()
+    source.close()
+
+
+def test_a_later_run_leaves_switched_databases_alone(hive: HiveDatabase, database_url: str, tmp_path: Path) -> None:
+    """Also if the source has changed them, and if this server has recorded events of its own."""
+    copy(hive.url, database_url, "sales")
+    assert switched(database_url, hive.url) == [SALES]
+    with running(database_url, tmp_path) as server, connected(server) as client:
+        client.create_table(table("sales", "ours"))
+        client.drop_table("sales", "v", False)
+        last = client.get_current_notificationEventId().eventId
+        assert last > 42
+        hive.execute('UPDATE "TBLS" SET "OWNER" = \'other\' WHERE "TBL_NAME" = \'plain\'')
+        for number in range(43, 60):
+            hive.insert("NOTIFICATION_LOG", NL_ID=number, EVENT_ID=number, EVENT_TIME=9, EVENT_TYPE="X", MESSAGE="{}")
+        with pytest.raises(InvalidOperationError, match="owns sales since the switch"):
+            copy(hive.url, database_url, "sales", "default")
+        state = copy(hive.url, database_url)
+        copy(hive.url, database_url)
+        assert client.get_table("sales", "plain").owner == "me"
+        assert client.get_table("sales", "ours").tableName == "ours"
+        assert "v" not in client.get_all_tables("sales")
+        client.create_table(table("sales", "later"))
+        assert client.get_current_notificationEventId().eventId > last
+    assert states(database_url) == {SALES: SWITCHED, DEFAULT: BORROWED}
+    plain = f"file:{tmp_path}/theirs/sales.db/plain"
+    assert kept(database_url, plain, f"file:{tmp_path}/theirs/elsewhere") == {f"file:{tmp_path}/theirs/elsewhere"}
+    with opened(database_url) as store, store.read() as work:
+        found = [one.object for one in work.imports.findings(state.id) if one.kind == "switched database"]
+    assert found == ["sales"]
+
+
+@pytest.fixture
+def servers(database_url: str, make_database: Callable[[], str], tmp_path: Path) -> Iterator[tuple[Server, str]]:
+    """A server of ours as the source, and the database of a server that imported from it through Thrift."""
+    (folder := tmp_path / "first").mkdir()
+    with running(make_database(), folder) as first:
+        with connected(first) as client:
+            client.create_database(Database(name="web"))
+            client.create_table(table("web", "t"))
+        copy(first.uri, database_url, "web")
+        yield first, database_url
+
+
+def run(url: str, *arguments: str) -> Result:
+    options = ("--database-url", url)
+    return CliRunner().invoke(metastore, ["import", *arguments, *options], catch_exceptions=True)
+
+
+def test_the_command_through_thrift(servers: tuple[Server, str], tmp_path: Path) -> None:
+    first, url = servers
+    with connected(first) as client:
+        opened_id = client.open_txns(OpenTxnRequest(1, "u", "h")).txn_ids[0]
+        failed = run(url, "switch", first.uri)
+        assert f"transactions are open at the source ({opened_id})" in str(failed.exception)
+        client.abort_txn(AbortTxnRequest(opened_id))
+        folder = Path(client.get_table("web", "t").sd.location.removeprefix("file:"))
+    done = run(url, "switch", first.uri, "--database", "WEB", "--force", "--warehouse", f"file:{tmp_path}/own")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == ["hive.web\tswitched", f"file:{folder.parent}\toutside of the roots"]
+    assert "Next: move the clients, stop the old server" in done.stderr
+    again = run(url, "switch", first.uri, "--allowed-locations", f"{tmp_path}/first")
+    assert again.stdout == "hive.web\twas switched before\n"
+    assert "nothing to do" in again.stderr
+    assert "hive.web\tswitched\n" in run(url, "status").stdout
+    with running(url, tmp_path, "--drop-retention", "0") as second, connected(second) as client:
+        assert folder.is_dir()
+        client.drop_table("web", "t", True)
+        assert not folder.exists()
+
+
+def test_a_source_that_is_gone_needs_force(servers: tuple[Server, str]) -> None:
+    first, url = servers
+    first.process.terminate()
+    first.process.wait(60)
+    with pytest.raises(UnavailableError, match="does not answer"):
+        switched(url, first.uri)
+    assert switched(url, first.uri, force=True) == [WEB]
+
+
+def test_databases_that_were_dropped_here_stay_with_the_source(
+    hive: HiveDatabase, imported: str, tmp_path: Path
+) -> None:
+    with running(imported, tmp_path) as server, connected(server) as client:
+        client.drop_database("sales", True, True)
+    with pytest.raises(NotFoundError, match="sales does not exist on this server any more"):
+        switched(imported, hive.url, SALES)
+    with opened(imported) as store:
+        done = switch(store, hive.url)
+    assert (done.databases, done.dropped) == ([DEFAULT], [SALES])
+    plain = f"file:{tmp_path}/theirs/sales.db/plain"
+    assert kept(imported, plain) == {plain}
+
+
+def test_forgetting_changes_no_ownership_in_silence(hive: HiveDatabase, imported: str) -> None:
+    assert switched(imported, hive.url, SALES) == [SALES]
+    refused = run(imported, "forget", hive.url)
+    assert "The databases default of this import exist" in str(refused.exception)
+    assert switched(imported, hive.url) == [DEFAULT]
+    assert "This server protects no files of the source any more" in run(imported, "forget", hive.url).output
+    assert states(imported) == {}
+
+
+def test_another_address_of_the_source_does_not_borrow_switched_databases(
+    hive: HiveDatabase, database_url: str, tmp_path: Path
+) -> None:
+    copy(hive.url, database_url, "sales")
+    assert switched(database_url, hive.url) == [SALES]
+    copy(f"{hive.url}{'&' if '?' in hive.url else '?'}connect_timeout=9", database_url, "default")
+    assert kept(database_url, f"file:{tmp_path}/theirs/sales.db/plain") == set()
