@@ -23,7 +23,7 @@ from metastore.storage.repositories.imports import COPIED, COPYING
 from tests.fixtures.hive_schema import HiveDatabase
 from tests.fixtures.server import connected, running
 from tests.wire.importing.moving import compare, copy, opened
-from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEventRequest
 
 
 class KilledError(Exception):
@@ -63,6 +63,18 @@ def test_a_run_continues_where_the_last_one_died(
     assert state.snapshots == deaths + 1
     with running(database_url, tmp_path) as server:
         assert compare(hive.url, server.uri) == []
+
+
+def test_events_continue_after_those_of_a_later_snapshot(hive: HiveDatabase, database_url: str, tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        copy(hive.url, database_url, on_batch=Killer(3))
+    hive.execute('UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 44')
+    hive.insert("NOTIFICATION_LOG", NL_ID=43, EVENT_ID=43, EVENT_TIME=9, EVENT_TYPE="X", MESSAGE="{}")
+    copy(hive.url, database_url)
+    with running(database_url, tmp_path) as server, connected(server) as client:
+        client.create_database(Database(name="own"))
+        events = client.get_next_notification(NotificationEventRequest(42, 100)).events
+    assert [(event.eventId, event.eventType) for event in events] == [(43, "X"), (44, "CREATE_DATABASE")]
 
 
 def change(hive: HiveDatabase, number: int) -> None:
