@@ -17,7 +17,7 @@ import click
 from metastore.cli.database import database
 from metastore.cli.printing import print_table, printable
 from metastore.errors import InvalidOperationError
-from metastore.importing.copying import Copier, Request, find_import, name_of
+from metastore.importing.copying import Copier, Request, existing_of, find_import, name_of
 from metastore.importing.planning import make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
@@ -139,8 +139,7 @@ def forget_import(settings: Settings, address: str, *, take_files: bool) -> str:
     with opened_store(settings) as store, store.transaction(audited=False) as work:
         state = find_import(work, source)
         states = work.imports.databases(state.id)
-        existing = work.bulk_load.database_ids(states)
-        left = sorted(str(name) for name in existing if states[name] == BORROWED)
+        left = sorted(str(name) for name in existing_of(work, states) if states[name] == BORROWED)
         if left and not take_files:
             raise InvalidOperationError(
                 f"The databases {', '.join(left)} of this import exist, and their files belong to {source}. Drop the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -206,12 +206,17 @@ def only_import(store: Store) -> Iterator[None]:
             work.imports.unlock()
 
 
-def check_free(work: UnitOfWork, names: set[DatabaseName]) -> None:
-    """Raises AlreadyExistsError if one of the databases exists here. An empty `default` is replaced."""
+def existing_of(work: UnitOfWork, names: Iterable[DatabaseName]) -> set[DatabaseName]:
+    """Returns the databases that exist here, without an empty `default`, which nobody can drop and imports replace."""
     existing = set(work.bulk_load.database_ids(names))
     if DEFAULT_DATABASE in existing and DEFAULT_DATABASE not in work.bulk_load.occupied([DEFAULT_DATABASE]):
         existing.discard(DEFAULT_DATABASE)
-    if existing:
+    return existing
+
+
+def check_free(work: UnitOfWork, names: set[DatabaseName]) -> None:
+    """Raises AlreadyExistsError if one of the databases exists here. An empty `default` is replaced."""
+    if existing := existing_of(work, names):
         text = ", ".join(sorted(map(str, existing)))
         plural = "s" if len(existing) > 1 else ""
         raise AlreadyExistsError(

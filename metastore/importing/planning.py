@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from metastore.domain.names import DatabaseName
-from metastore.importing.copying import DEFAULT_DATABASE
+from metastore.importing.copying import existing_of
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import LogState, Source, Survey
 from metastore.storage.unit_of_work import UnitOfWork
@@ -91,10 +91,7 @@ def describe_log(log: LogState | None) -> str:
 
 def collisions(work: UnitOfWork, names: set[DatabaseName]) -> list[DatabaseName]:
     """Returns the databases that exist on this server and do not come from an import."""
-    existing = set(work.bulk_load.database_ids(names)) - work.imports.databases().keys()
-    if DEFAULT_DATABASE in existing and not work.bulk_load.occupied([DEFAULT_DATABASE]):
-        existing.discard(DEFAULT_DATABASE)
-    return sorted(existing, key=str)
+    return sorted(existing_of(work, names) - work.imports.databases().keys(), key=str)
 
 
 def _rate(source: Source, selection: Selection) -> float:

@@ -222,12 +222,26 @@ def test_databases_that_were_dropped_here_stay_with_the_source(
 
 
 def test_forgetting_changes_no_ownership_in_silence(hive: HiveDatabase, imported: str) -> None:
-    assert switched(imported, hive.url, SALES) == [SALES]
+    assert switched(imported, hive.url, DEFAULT) == [DEFAULT]
     refused = run(imported, "forget", hive.url)
-    assert "The databases default of this import exist" in str(refused.exception)
-    assert switched(imported, hive.url) == [DEFAULT]
+    assert "The databases sales of this import exist" in str(refused.exception)
+    assert switched(imported, hive.url) == [SALES]
     assert "This server protects no files of the source any more" in run(imported, "forget", hive.url).output
     assert states(imported) == {}
+
+
+def test_a_source_that_changed_is_copied_again(hive: HiveDatabase, imported: str, tmp_path: Path) -> None:
+    """As the error says: drop the databases, forget the import, copy again. `default` cannot be dropped."""
+    hive.execute('UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 50')
+    hive.execute('UPDATE "TBLS" SET "OWNER" = \'other\' WHERE "TBL_NAME" = \'plain\'')
+    with pytest.raises(InvalidOperationError, match="run metastore import forget and metastore import run again"):
+        switched(imported, hive.url)
+    with running(imported, tmp_path) as server, connected(server) as client:
+        client.drop_database("sales", True, True)
+        assert run(imported, "forget", hive.url).exit_code == 0
+        copy(hive.url, imported)
+        assert client.get_table("sales", "plain").owner == "other"
+    assert switched(imported, hive.url) == [DEFAULT, SALES]
 
 
 def test_another_address_of_the_source_does_not_borrow_switched_databases(
