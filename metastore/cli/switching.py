@@ -57,13 +57,13 @@ def _conclusions(switched: Switched, outside: Sequence[str], kept: Sequence[str]
     lines = [f"overridden by --force: {text}" for text in switched.doubts]
     if outside:
         lines.append(
-            f"{len(outside)} locations of managed tables are outside of the roots, and this server does not touch "
-            f"files there: add them, or directories above them, to {SETTING}"
+            f"this server does not touch files outside of the roots ({len(outside)} locations of managed tables): "
+            f"add the locations, or directories above them, to {SETTING}"
         )
     if kept:
         lines.append(
-            f"{len(kept)} locations of managed tables are also locations of databases that are not switched, and "
-            f"belong to the source: switch those databases, too"
+            f"databases that are not switched have the same locations ({len(kept)} of managed tables), which belong "
+            f"to the source: switch those databases, too"
         )
     if switched.databases:
         lines.append(
