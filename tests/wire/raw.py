@@ -26,7 +26,7 @@ _WRITE: dict[int, Callable[[Any], None]] = {
 
 
 class _BytesProtocol(TBinaryProtocol):  # type: ignore[misc]
-    """Writes lone surrogates of a text as the bytes that they represent: `"\udcff"` is the byte 0xFF."""
+    r"""Writes lone surrogates of a text as the bytes that they represent: `"\udcff"` is the byte 0xFF."""
 
     def writeString(self, str_val: str) -> None:  # noqa: N802 - Thrift's name
         self.writeBinary(str_val.encode("utf-8", "surrogateescape"))

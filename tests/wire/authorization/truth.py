@@ -78,7 +78,7 @@ TRUTH: Final[dict[str, str]] = {
     "SELECT": """get_table_column_statistics get_partition_column_statistics get_table_statistics_req
         get_partitions_statistics_req get_aggr_stats_for plan_scan scan_values""",
     "INSERT": """fire_listener_event add_write_notification_log add_write_notification_log_in_batch begin_write
-        add_partitions_pspec publish publish_all renew_write end_write""",
+        add_partitions_pspec renew_write end_write""",
     "INSERT or ALTER": """add_partition add_partition_with_environment_context add_partitions add_partitions_req
         append_partition append_partition_with_environment_context append_partition_by_name
         append_partition_by_name_with_environment_context append_partition_req markPartitionForEvent
@@ -90,7 +90,8 @@ TRUTH: Final[dict[str, str]] = {
     "INSERT, UPDATE or DELETE": "add_dynamic_partitions",
     "INSERT, UPDATE, DELETE or ALTER": """allocate_table_write_ids get_lock_materialization_rebuild
         heartbeat_lock_materialization_rebuild""",
-    "INSERT and DELETE": "exchange_partition exchange_partitions",
+    # The generated requests of `publish` retire a location that is not the write's own: INSERT does not suffice.
+    "INSERT and DELETE": "exchange_partition exchange_partitions publish publish_all",
     "DELETE": "truncate_table truncate_table_req",
     "DELETE or DROP": """drop_partition drop_partition_with_environment_context drop_partition_by_name
         drop_partition_by_name_with_environment_context drop_partition_req drop_partitions_req""",
