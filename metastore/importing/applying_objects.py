@@ -163,12 +163,21 @@ def tokens(work: UnitOfWork, target: Target, found: Sequence[Token]) -> int:  # 
     return len(found)
 
 
-def transactions(work: UnitOfWork, target: Target, found: Sequence[TransactionState]) -> int:  # noqa: ARG001 - as above
-    """Raises the high-water marks, and stores unfinished transactions as aborted: readers skip what they wrote."""
+def transactions(work: UnitOfWork, target: Target, found: Sequence[TransactionState]) -> int:
+    """Raises the high-water marks, and stores unfinished transactions as aborted: readers skip what they wrote.
+
+    A server that was in use has given out ids of its own. There, transactions with writes get new ids; files name
+    write ids, which stay.
+    """
     for state in found:
         work.bulk_objects.raise_transaction_marks(state.last, state.write_ids)
+        unfinished = list(state.unfinished)
+        if not target.keeps_events:
+            unfinished = [one for one in unfinished if one.write_ids]
+            last = work.transactions.count(len(unfinished))
+            unfinished = [one._replace(id=last - place) for place, one in enumerate(unfinished)]
         work.bulk_objects.insert_transactions(
-            [NewTransaction(one.id, ABORTED, one.type, one.user, one.host, one.write_ids) for one in state.unfinished]
+            [NewTransaction(one.id, ABORTED, one.type, one.user, one.host, one.write_ids) for one in unfinished]
         )
     return sum(len(state.write_ids) for state in found)
 

@@ -23,7 +23,9 @@ from tests.wire.importing.moving import copy, opened
 from tests.wire.importing.test_interruptions import KilledError, Killer
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortTxnRequest,
+    CommitTxnRequest,
     Database,
+    GetValidWriteIdsRequest,
     NotificationEventRequest,
     OpenTxnRequest,
 )
@@ -159,6 +161,24 @@ def test_a_later_run_leaves_switched_databases_alone(hive: HiveDatabase, databas
     assert found == ["sales"]
 
 
+def test_transactions_of_a_later_run_are_not_those_of_this_server(
+    hive: HiveDatabase, database_url: str, tmp_path: Path
+) -> None:
+    """Both have given out the id 101 since the first run. The one of the source is aborted, and stays so."""
+    copy(hive.url, database_url, "sales")
+    hive.table(2, "acid", None)
+    hive.execute("UPDATE next_txn_id SET ntxn_next = 102")
+    hive.execute("INSERT INTO txns VALUES (101, 'a', 'u', 'h')")
+    hive.execute("INSERT INTO next_write_id VALUES ('default', 'acid', 4)")
+    hive.execute("INSERT INTO txn_to_write_id VALUES (101, 'default', 'acid', 2)")
+    with running(database_url, tmp_path) as server, connected(server) as client:
+        assert client.open_txns(OpenTxnRequest(1, "u", "h")).txn_ids == [101]
+        copy(hive.url, database_url)
+        client.commit_txn(CommitTxnRequest(101))
+        (ids,) = client.get_valid_write_ids(GetValidWriteIdsRequest(["default.acid"])).tblValidWriteIds
+        assert (ids.writeIdHighWaterMark, ids.invalidWriteIds) == (3, [2])
+
+
 @pytest.fixture
 def servers(database_url: str, make_database: Callable[[], str], tmp_path: Path) -> Iterator[tuple[Server, str]]:
     """A server of ours as the source, and the database of a server that imported from it through Thrift."""
@@ -219,6 +239,17 @@ def test_databases_that_were_dropped_here_stay_with_the_source(
     assert (done.databases, done.dropped) == ([DEFAULT], [SALES])
     plain = f"file:{tmp_path}/theirs/sales.db/plain"
     assert kept(imported, plain) == {plain}
+
+
+def test_a_directory_of_a_database_that_is_not_switched(hive: HiveDatabase, database_url: str, tmp_path: Path) -> None:
+    """A managed table of `sales` is in the directory of `default`, which the source keeps."""
+    loose = f"file:{tmp_path}/theirs/loose"
+    hive.table(1, "loose", loose)
+    copy(hive.url, database_url)
+    done = run(database_url, "switch", hive.url, "--database", "sales", "--allowed-locations", str(tmp_path))
+    assert done.stdout.splitlines() == ["hive.sales\tswitched", f"{loose}\tstill belongs to the source"]
+    assert switched(database_url, hive.url) == [DEFAULT]
+    assert kept(database_url, loose) == set()
 
 
 def test_forgetting_changes_no_ownership_in_silence(hive: HiveDatabase, imported: str) -> None:
