@@ -29,9 +29,9 @@ from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 from metastore.web.console.activity import ActivityPages
+from metastore.web.console.authentication import ConsoleAuthenticator
 from metastore.web.console.catalog import CatalogPages
 from metastore.web.console.dependencies import DependencyPages
-from metastore.web.console.gate import Gate
 from metastore.web.console.growth import GrowthPages
 from metastore.web.console.health import HealthPages
 from metastore.web.console.layouts import LayoutPages
@@ -58,7 +58,7 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     if settings.authorization != "off":
         rights = Authorization(store, Admins.parsed(settings.admins), warehouse.roots)
     groups = Groups(settings)
-    site = Site(_gate(settings, store), groups.of, _CONNECTIONS)
+    site = Site(_authenticator(settings, store), groups.of, _CONNECTIONS)
     activity = ActivityService(store, timedelta(seconds=settings.txn_timeout), rights)
     now = NowPages(metrics, activity)
     now.start()
@@ -82,7 +82,7 @@ def _table_pages(store: Store, warehouse: Warehouse, rights: Authorization | Non
     return [page for group in groups for page in group.pages()]
 
 
-def _gate(settings: Settings, store: Store) -> Gate:
+def _authenticator(settings: Settings, store: Store) -> ConsoleAuthenticator:
     """Returns the authentication of the console: the same users as the listeners'."""
     methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
     audit = AuditService(store, 0.0) if settings.audit != "off" else None
@@ -91,7 +91,7 @@ def _gate(settings: Settings, store: Store) -> Gate:
     record = audit.login_failed if audit else lambda *_: None
     # Browsers have no delegation tokens: the console offers PLAIN only.
     authenticator = make_authenticator(settings, _reject_token, set, record)
-    return Gate(authenticator, methods, Sessions(authenticator.ended, settings.session_max_age))
+    return ConsoleAuthenticator(authenticator, methods, Sessions(authenticator.ended, settings.session_max_age))
 
 
 def _reject_token(_: bytes) -> tuple[bytes, Identity]:

@@ -35,10 +35,10 @@ EVENT_FORMAT: Final = "event in another format"
 _FORMATS: Final = (None, "", "json-0.2")
 
 
-def statistics(work: UnitOfWork, target: Target, found: Sequence[SourceStatistics]) -> int:
+def statistics(work: UnitOfWork, target: Target, batch: Sequence[SourceStatistics]) -> int:
     """Stores column statistics. Of two rows for one column, the later one counts."""
-    alive = target.alive(work, {one.table for one in found})
-    known = [one for one in found if (table := target.tables.get(one.table)) and table.id in alive]
+    alive = target.alive(work, {one.table for one in batch})
+    known = [one for one in batch if (table := target.tables.get(one.table)) and table.id in alive]
     names = [(target.tables[one.table].id, one.partition) for one in known if one.partition is not None]
     ids = work.bulk_load.partition_ids(names)
     new = []
@@ -52,10 +52,10 @@ def statistics(work: UnitOfWork, target: Target, found: Sequence[SourceStatistic
     return sum(len(one.columns) for one in new)
 
 
-def functions(work: UnitOfWork, target: Target, found: Sequence[Function]) -> int:
+def functions(work: UnitOfWork, target: Target, batch: Sequence[Function]) -> int:
     """Stores functions."""
     new = []
-    for function in found:
+    for function in batch:
         database = target.databases.get(DatabaseName(function.catName, function.dbName))
         if database is None:
             target.report(SKIPPED, f"{function.dbName}.{function.functionName}", "a function")
@@ -65,10 +65,10 @@ def functions(work: UnitOfWork, target: Target, found: Sequence[Function]) -> in
     return len(new)
 
 
-def constraints(work: UnitOfWork, target: Target, found: Sequence[SourceConstraint]) -> int:
+def constraints(work: UnitOfWork, target: Target, batch: Sequence[SourceConstraint]) -> int:
     """Stores constraints whose tables are here."""
     new = []
-    for one in found:
+    for one in batch:
         table, parent = target.tables.get(one.table), target.tables.get(one.parent) if one.parent else None
         if table is None or (one.parent and parent is None):
             target.report(SKIPPED, one.table, f"a constraint that refers to {one.parent or one.table}")
@@ -78,10 +78,10 @@ def constraints(work: UnitOfWork, target: Target, found: Sequence[SourceConstrai
     return len(new)
 
 
-def indexes(work: UnitOfWork, target: Target, found: Sequence[Index]) -> int:
+def indexes(work: UnitOfWork, target: Target, batch: Sequence[Index]) -> int:
     """Stores indexes whose tables are here."""
     new = []
-    for index in found:
+    for index in batch:
         database = DatabaseName(target.catalog_of(index.dbName), index.dbName)
         names = (index.origTableName, index.indexTableName)
         table, holder = (target.tables.get(database.table(name or "")) for name in names)
@@ -94,23 +94,23 @@ def indexes(work: UnitOfWork, target: Target, found: Sequence[Index]) -> int:
     return len(new)
 
 
-def roles(work: UnitOfWork, target: Target, found: Sequence[Role]) -> int:  # noqa: ARG001 - the same signature for all
+def roles(work: UnitOfWork, target: Target, batch: Sequence[Role]) -> int:  # noqa: ARG001 - the same signature for all
     """Stores roles. Those that exist stay."""
-    work.bulk_objects.insert_roles(found)
-    return len(found)
+    work.bulk_objects.insert_roles(batch)
+    return len(batch)
 
 
-def role_grants(work: UnitOfWork, target: Target, found: Sequence[RolePrincipalGrant]) -> int:  # noqa: ARG001 - as above
+def role_grants(work: UnitOfWork, target: Target, batch: Sequence[RolePrincipalGrant]) -> int:  # noqa: ARG001 - as above
     """Stores members of roles."""
-    work.bulk_objects.insert_role_grants(found)
-    return len(found)
+    work.bulk_objects.insert_role_grants(batch)
+    return len(batch)
 
 
-def privileges(work: UnitOfWork, target: Target, found: Sequence[HiveObjectPrivilege]) -> int:
+def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivilege]) -> int:
     """Stores privileges, with their grantors and times."""
     rows: list[dict[str, Any]] = []
     partitions: list[tuple[int, str] | None] = []
-    for one in found:
+    for one in batch:
         ref = one.hiveObject
         name = TableName(ref.catName or "", ref.dbName or "", ref.objectName or "")
         database = target.databases.get(DatabaseName(name.catalog, name.database)) if ref.dbName else None
@@ -151,25 +151,25 @@ def _row(privilege: HiveObjectPrivilege) -> dict[str, Any]:
     }
 
 
-def master_keys(work: UnitOfWork, target: Target, found: Sequence[MasterKey]) -> int:  # noqa: ARG001 - as above
+def master_keys(work: UnitOfWork, target: Target, batch: Sequence[MasterKey]) -> int:  # noqa: ARG001 - as above
     """Stores the keys of delegation tokens, with their numbers."""
-    work.bulk_objects.insert_master_keys(found)
-    return len(found)
+    work.bulk_objects.insert_master_keys(batch)
+    return len(batch)
 
 
-def tokens(work: UnitOfWork, target: Target, found: Sequence[Token]) -> int:  # noqa: ARG001 - as above
+def tokens(work: UnitOfWork, target: Target, batch: Sequence[Token]) -> int:  # noqa: ARG001 - as above
     """Stores delegation tokens."""
-    work.bulk_objects.insert_tokens(found)
-    return len(found)
+    work.bulk_objects.insert_tokens(batch)
+    return len(batch)
 
 
-def transactions(work: UnitOfWork, target: Target, found: Sequence[TransactionState]) -> int:
+def transactions(work: UnitOfWork, target: Target, batch: Sequence[TransactionState]) -> int:
     """Raises the high-water marks, and stores unfinished transactions as aborted: readers skip what they wrote.
 
     A server that was in use has given out ids of its own. There, transactions with writes get new ids; files name
     write ids, which stay.
     """
-    for state in found:
+    for state in batch:
         work.bulk_objects.raise_transaction_marks(state.last, state.write_ids)
         unfinished = list(state.unfinished)
         if not target.keeps_events:
@@ -179,14 +179,14 @@ def transactions(work: UnitOfWork, target: Target, found: Sequence[TransactionSt
         work.bulk_objects.insert_transactions(
             [NewTransaction(one.id, ABORTED, one.type, one.user, one.host, one.write_ids) for one in unfinished]
         )
-    return sum(len(state.write_ids) for state in found)
+    return sum(len(state.write_ids) for state in batch)
 
 
-def events(work: UnitOfWork, target: Target, found: Sequence[NotificationEvent]) -> int:
+def events(work: UnitOfWork, target: Target, batch: Sequence[NotificationEvent]) -> int:
     """Stores events with their numbers, if this server had given out none."""
-    kept = [event for event in found if event.messageFormat in _FORMATS] if target.keeps_events else []
-    if target.keeps_events and len(kept) < len(found):
-        target.report(EVENT_FORMAT, f"{len(found) - len(kept)} events", "only events in the format json-0.2 are kept")
+    kept = [event for event in batch if event.messageFormat in _FORMATS] if target.keeps_events else []
+    if target.keeps_events and len(kept) < len(batch):
+        target.report(EVENT_FORMAT, f"{len(batch) - len(kept)} events", "only events in the format json-0.2 are kept")
     work.bulk_objects.insert_events(kept)
     if kept:
         work.bulk_objects.raise_last_event(max(event.eventId for event in kept))  # a later run reads a later snapshot

@@ -37,41 +37,44 @@ class HealthPages:
 
     def health(self, _: Parameters) -> Data:
         """Servers, sizes and warnings. Administrators only."""
-        found = self._activity.health()
+        figures = self._activity.health()
         certificate = self._gauges().get("metastore_certificate_expiry_seconds", {}).get("")
         return {
-            **found,
+            **figures,
             "certificate_days": None if certificate is None else certificate / _DAY,
-            "warnings": list(_warnings(found, certificate, self._settings)),
+            "warnings": list(_warnings(figures, certificate, self._settings)),
             "catalog": self._sizes.of_catalog(),
         }
 
 
-def _warnings(found: dict[str, Any], certificate: float | None, settings: Settings) -> Iterator[dict[str, str]]:
+def _warnings(figures: dict[str, Any], certificate: float | None, settings: Settings) -> Iterator[dict[str, str]]:
     """Yields what needs attention, each with what mends it."""
-    for text, mend in (*_of_servers(found), *_of_database(found), *_of_settings(certificate, settings)):
+    for text, mend in (*_of_servers(figures), *_of_database(figures), *_of_settings(certificate, settings)):
         yield {"text": text, "mend": mend}
 
 
-def _of_servers(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    servers = found["servers"] or []
+def _of_servers(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    servers = figures["servers"] or []
     if len({server["version"] for server in servers}) > 1:
         yield "Servers of several versions run.", "Upgrade all servers, then run: metastore db upgrade --finish"
-    if any(server["revision"] != found["revision"] for server in servers):
-        text = f"Servers were made for another schema revision than the database's, {found['revision']}."
+    if any(server["revision"] != figures["revision"] for server in servers):
+        text = f"Some servers need another schema revision than the database's {figures['revision']}."
         yield text, "Upgrade these servers, or run: metastore db upgrade"
-    if found["parked"]:
-        yield f"{found['parked']} file operations have failed.", "Mend the cause in the log, then run: metastore clean"
+    if figures["parked"]:
+        yield (
+            f"{figures['parked']} file operations have failed.",
+            "Mend the cause in the log, then run: metastore clean",
+        )
 
 
-def _of_database(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    if found["connections"] > _FULL * found["max_connections"]:
-        text = f"{found['connections']} of {found['max_connections']} database connections are in use."
+def _of_database(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if figures["connections"] > _FULL * figures["max_connections"]:
+        text = f"{figures['connections']} of {figures['max_connections']} database connections are in use."
         yield text, "Lower METASTORE_POOL_SIZE or METASTORE_WORKERS, or raise PostgreSQL's max_connections"
-    if (found["oldest_transaction"] or 0) > _LONG_TRANSACTION:
+    if (figures["oldest_transaction"] or 0) > _LONG_TRANSACTION:
         text = "A database transaction has been open for more than an hour: it keeps dead rows."
         yield text, "End its session: SELECT pid, query FROM pg_stat_activity ORDER BY xact_start"
-    for relation in found["relations"] or []:
+    for relation in figures["relations"] or []:
         name, dead = relation["name"], relation["dead"]
         if dead > _DEAD_ROWS and dead > _DEAD_SHARE * (relation["rows"] + dead):
             text = f"The table {name} of the database has {dead} dead rows."

@@ -1,4 +1,4 @@
-"""Serves pages: lets the visitor in, reads the data in a thread, and renders it as HTML or JSON."""
+"""Serves pages: authenticates the visitor, reads the data in a thread, and renders it as HTML or JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from metastore.context import Caller, caller
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError, UnavailableError
 from metastore.identity import AuthenticationFailedError, AuthenticationUnavailableError
-from metastore.web.console.gate import ClosedError, ForeignFormError, Gate, LoginRequiredError, Visitor, login_path
+from metastore.web.console.authentication import (
+    ClosedError,
+    ConsoleAuthenticator,
+    ForeignFormError,
+    LoginRequiredError,
+    Visitor,
+    login_path,
+)
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.rendering import render
 
@@ -58,8 +65,8 @@ class Page:
 class Site:
     """Serves pages to visitors. `groups` returns the groups of a user. At most `threads` pages are read at a time."""
 
-    def __init__(self, gate: Gate, groups: Callable[[str], list[str]], threads: int) -> None:
-        self._gate = gate
+    def __init__(self, authenticator: ConsoleAuthenticator, groups: Callable[[str], list[str]], threads: int) -> None:
+        self._authenticator = authenticator
         self._groups = groups
         self._executor = ThreadPoolExecutor(threads, "console", initializer=_be_nice)
 
@@ -68,7 +75,7 @@ class Site:
         as_json = _wants_json(request)
         visitor = None
         try:
-            visitor = await self._gate.visitor(request)
+            visitor = await self._authenticator.visitor(request)
             parameters = Parameters(request.path_params, request.query_params)
             data = await self._run(visitor, lambda: page.read(parameters))
             if as_json:
@@ -88,8 +95,8 @@ class Site:
         """`/login`: shows the form, or checks it."""
         try:
             if request.method == "POST":
-                return _secured(await self._gate.log_in(request))
-            self._gate.check_open(request)
+                return _secured(await self._authenticator.log_in(request))
+            self._authenticator.check_open(request)
             data = {"next": request.query_params.get("next", "/"), "error": ""}
             return _secured(HTMLResponse(render("login.html", data, self._view(request, None))))
         except AuthenticationFailedError as error:
@@ -102,7 +109,7 @@ class Site:
     async def logout(self, request: Request) -> Response:
         """`POST /logout`: ends the session."""
         try:
-            return _secured(await self._gate.log_out(request))
+            return _secured(await self._authenticator.log_out(request))
         except ForeignFormError as error:
             return self._failed(request, None, error)
 

@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import Request
 
 from metastore.identity import JWT, KERBEROS, PASSWORD, Identity
-from metastore.web.console.gate import LOCAL_ONLY, NO_METHOD, ClosedError, Gate, local_path
+from metastore.web.console.authentication import LOCAL_ONLY, NO_METHOD, ClosedError, ConsoleAuthenticator, local_path
 from metastore.web.console.sessions import Sessions
 
 
@@ -14,26 +14,26 @@ def request(address: str) -> Request:
     return Request({"type": "http", "server": (address, 9084), "headers": [], "method": "GET", "path": "/"})
 
 
-def gate(*methods: str) -> Gate:
-    return Gate(None, frozenset(methods), Sessions(lambda _: [""], 0.0))  # type: ignore[arg-type] # not used here
+def authenticator(*methods: str) -> ConsoleAuthenticator:
+    return ConsoleAuthenticator(None, frozenset(methods), Sessions(lambda _: [""], 0.0))  # type: ignore[arg-type] # not used here
 
 
 @pytest.mark.parametrize("address", ["10.0.0.5", "fd00::1", "0.0.0.0", "169.254.1.1", ""])
 def test_other_hosts_need_authentication(address: str) -> None:
     with pytest.raises(ClosedError, match=LOCAL_ONLY):
-        gate().check_open(request(address))
+        authenticator().check_open(request(address))
     for method in (PASSWORD, JWT):
-        gate(method).check_open(request(address))
+        authenticator(method).check_open(request(address))
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.8.8.8"])
 def test_loopback_needs_none(address: str) -> None:
-    gate().check_open(request(address))
+    authenticator().check_open(request(address))
 
 
 def test_a_browser_cannot_use_tickets() -> None:
     with pytest.raises(ClosedError, match=NO_METHOD):
-        gate(KERBEROS).check_open(request("127.0.0.1"))
+        authenticator(KERBEROS).check_open(request("127.0.0.1"))
 
 
 def test_sessions_end_by_age_and_with_their_credential() -> None:

@@ -65,8 +65,8 @@ class Visitor:
     method: str = ""
 
 
-class Gate:
-    """Lets visitors in. `methods`: the authentication methods of all listeners."""
+class ConsoleAuthenticator:
+    """Authenticates the requests of the console. `methods`: the authentication methods of all listeners."""
 
     def __init__(self, authenticator: Authenticator, methods: frozenset[str], sessions: Sessions) -> None:
         self._authenticator = authenticator
