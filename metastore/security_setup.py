@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from metastore.domain.privileges import Admins
 from metastore.errors import ConfigurationError
-from metastore.monitoring.audit_stream import audit_handlers
+from metastore.monitoring.audit_stream import audit_handlers, check_audit_stream
 from metastore.security.authenticator import make_authenticator
 from metastore.security.digest_md5 import secret_of
 from metastore.security.groups import Groups
@@ -57,10 +57,17 @@ class Security:
         self.rights = _authorization(settings, store, roots)
 
 
+def check_security_settings(settings: Settings) -> None:
+    """Raises ConfigurationError if the settings of authorization and audit cannot be used. Connects to nothing."""
+    if settings.audit == "off" and settings.audit_stream:
+        raise ConfigurationError("audit_stream needs audit=log or audit=table")
+    check_audit_stream(settings.audit_stream)
+    if settings.authorization == "opa":
+        _policy_engine(settings)
+
+
 def _audit(settings: Settings, store: Store) -> AuditService | None:
     if settings.audit == "off":
-        if settings.audit_stream:
-            raise ConfigurationError("audit_stream needs audit=log or audit=table")
         return None
     handlers = audit_handlers(settings.audit_stream)
     return AuditService(store, settings.audit_retention if settings.audit == "table" else 0.0, handlers)
@@ -72,11 +79,14 @@ def _authorization(settings: Settings, store: Store, roots: Roots) -> Authorizat
         case "grants":
             return Authorization(store, admins, roots)
         case "opa":
-            engine = PolicyEngine(
-                settings.opa_url,
-                cache_seconds=settings.opa_cache,
-                timeout=settings.opa_timeout,
-                authorities=settings.opa_ca,
-            )
-            return PolicyAuthorization(store, admins, roots, engine)
+            return PolicyAuthorization(store, admins, roots, _policy_engine(settings))
     return None
+
+
+def _policy_engine(settings: Settings) -> PolicyEngine:
+    return PolicyEngine(
+        settings.opa_url,
+        cache_seconds=settings.opa_cache,
+        timeout=settings.opa_timeout,
+        authorities=settings.opa_ca,
+    )

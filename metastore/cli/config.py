@@ -29,7 +29,7 @@ def check(options: Mapping[str, Any]) -> str:
     for warning in warnings(options, sourced):
         click.echo(f"metastore: warning: {warning}", err=True)
     transport_options(Settings.from_sources(sourced))
-    return f"{len(sourced)} settings are set and valid; the others have their defaults."
+    return f"Valid. Settings that are set: {len(sourced)}. The others have their defaults."
 
 
 def warnings(options: Mapping[str, Any], sourced: Mapping[str, Sourced]) -> Iterator[str]:

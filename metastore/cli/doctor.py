@@ -19,7 +19,7 @@ from metastore.security.listener_settings import listeners
 from metastore.security.listener_settings import warnings as listener_warnings
 from metastore.settings import SECTIONS, Settings
 from metastore.settings.sources import Sourced, read
-from metastore.transport.tls import Certificate
+from metastore.transport.tls import Certificate, CertificateError
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.kinds import set_s3_timeout
 
@@ -91,10 +91,14 @@ def _descriptors(settings: Settings) -> Iterator[Finding]:
 
 
 def _certificate(settings: Settings) -> Iterator[Finding]:
-    """The expiry of the certificate. Whether it can be loaded is a check of the settings."""
+    """The expiry of the certificate."""
     if settings.tls_certificate is None:
         return
-    left = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_ca).seconds_left()
+    try:
+        left = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_ca).seconds_left()
+    except CertificateError as error:
+        yield Finding(ERROR, str(error))
+        return
     if left is None or left <= 0:
         yield Finding(ERROR, f"{settings.tls_certificate} has expired: replace the file, a server reloads it")
     elif left < 14 * _DAY:

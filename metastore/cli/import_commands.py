@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.options import Group, settings_options, uri_option
+from metastore.cli.options import DATABASE, Group, settings_options, uri_option
 from metastore.settings import Settings
 
 _source = click.argument("source")
@@ -36,7 +36,7 @@ def import_() -> None:
 @import_.command()
 @_source
 @_databases
-@settings_options("database_url", "data_dir", "warehouse", "allowed_locations")
+@settings_options(*DATABASE, "warehouse", "allowed_locations")
 def plan(source: str, databases: str | None, **options: Any) -> None:
     """Show what an import would copy, what would stay behind, and what is wrong in the source.
 
@@ -52,7 +52,7 @@ def plan(source: str, databases: str | None, **options: Any) -> None:
 @_databases
 @_rewrites
 @click.option("--report", type=click.Path(path_type=Path), help="File that receives the report (JSON).")
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def run(source: str, databases: str | None, rewrites: tuple[str, ...], report: Path | None, **options: Any) -> None:
     """Copy databases from SOURCE, as they are. A run that was interrupted continues.
 
@@ -66,7 +66,7 @@ def run(source: str, databases: str | None, rewrites: tuple[str, ...], report: P
 
 @import_.command()
 @click.option("--findings", default=20, show_default=True, help="Maximum number of findings to show.")
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def status(findings: int, **options: Any) -> None:
     """Show the imports of this database, with their progress and findings."""
     from metastore.cli.importing import show_status
@@ -116,7 +116,7 @@ def switch(source: str, names: tuple[str, ...], force: bool, **options: Any) -> 
     is_flag=True,
     help="The databases stay, and their files belong to this server from now on, without the checks of `switch`.",
 )
-@settings_options("database_url", "data_dir")
+@settings_options(*DATABASE)
 def forget(source: str, take_files: bool, **options: Any) -> None:
     """Forget the import from SOURCE, so that it can be repeated from the beginning.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -16,7 +17,7 @@ import click
 
 from metastore.cli.database import database
 from metastore.cli.printing import print_table, printable
-from metastore.errors import InvalidOperationError
+from metastore.errors import ConfigurationError, InvalidOperationError
 from metastore.importing.copying import Copier, Request, existing_of, find_import, name_of
 from metastore.importing.planning import make_plan
 from metastore.importing.sources.objects import Selection
@@ -89,6 +90,7 @@ def run_import(
     settings: Settings, address: str, databases: str | None, rewrites: tuple[str, ...], report: Path | None
 ) -> None:
     """Copies, shows the progress, and prints a summary."""
+    check_report(report)
     begun = time.monotonic()
     gc.disable()  # batches contain no cycles, and looking for them takes a third of the time
     with opened_source(address) as source, opened_store(settings) as store, progress() as advance:
@@ -151,8 +153,17 @@ def forget_import(settings: Settings, address: str, *, take_files: bool) -> str:
 
 
 def write_report(file: Path, content: dict[str, Any]) -> None:
-    """Writes a report as JSON."""
-    file.write_text(json.dumps(content, indent=2, default=str) + "\n")
+    """Writes a report as JSON. Raises ConfigurationError."""
+    try:
+        file.write_text(json.dumps(content, indent=2, default=str) + "\n")
+    except OSError as error:
+        raise ConfigurationError(f"The report {file} cannot be written: {error.strerror}") from error
+
+
+def check_report(file: Path | None) -> None:
+    """Raises ConfigurationError if a report cannot be written to `file`. Called before the work, which may be long."""
+    if file and (file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK)):
+        raise ConfigurationError(f"The report {file} cannot be written: name a file in a folder that you can write to")
 
 
 def as_json(state: ImportState) -> dict[str, Any]:

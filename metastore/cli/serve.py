@@ -33,6 +33,7 @@ from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
+from metastore.security_setup import check_security_settings
 from metastore.settings import Settings
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.repositories.servers import Registration
@@ -178,6 +179,7 @@ def transport_options(settings: Settings) -> TransportOptions:
     Raises ConfigurationError if settings contradict each other, or a file that they name cannot be used.
     """
     parse_quotas(settings.quotas)
+    check_security_settings(settings)
     shared = {field.name for field in fields(TransportOptions)} & {field.name for field in fields(Settings)} - {
         "listeners"
     }

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import click
 
-from metastore.cli.importing import names_of, opened_source, progress, write_report
+from metastore.cli.importing import check_report, names_of, opened_source, progress, write_report
 from metastore.cli.printing import print_table
 from metastore.importing.copying import name_of
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.objects import Selection
 from metastore.importing.verifying import Outcome, Verifier
+from metastore.settings import safe_url
 
 
 def show_verified(
     address: str, uri: str, databases: str | None, rewrites: tuple[str, ...], most: int, report: Path | None
 ) -> int:
     """Prints counts and differences. Returns the exit status: 1 if something differs."""
+    check_report(report)
     begun = time.monotonic()
     wanted = frozenset(map(name_of, names_of(databases))) or None
     with opened_source(address) as source, opened_source(uri) as ours, progress() as advance:
@@ -46,8 +48,8 @@ def show_verified(
 
 def _report(address: str, uri: str, outcome: Outcome, seconds: float) -> dict[str, object]:
     return {
-        "source": address,
-        "server": uri,
+        "source": safe_url(address),
+        "server": safe_url(uri),
         "compared": outcome.compared,
         "differences": [difference._asdict() for difference in outcome.differences],
         "digest": outcome.digest,

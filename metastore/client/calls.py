@@ -142,7 +142,7 @@ class Calls:
                 self._preferred = index
                 return connection
         raise errors.MetastoreUnavailableError(
-            f"no metastore answers at {', '.join(failures)}; is it started (metastore serve) and reachable?"
+            f"no metastore answers at {', '.join(failures)}. Start it (metastore serve), or check the address and the network"
         )
 
     def _forget(self, broken: Connection) -> None:

@@ -13,6 +13,7 @@ from metastore.monitoring.logs import JsonFormatter
 from metastore.units import parse_size
 
 _SYSLOG_PORT: Final = 514
+_SCHEMES: Final = ("file", "syslog", "otlp")
 _EXAMPLES: Final = (
     "file:/var/log/metastore/audit.json?max_size=100MiB&backups=10, syslog://host:514, syslog:/dev/log, "
     "or otlp:http://host:4318/v1/logs"
@@ -26,6 +27,13 @@ class AuditFile(RotatingFileHandler):
         """Writes a record and closes the file. Called by the library."""
         super().emit(record)
         self.close()
+
+
+def check_audit_stream(text: str) -> None:
+    """Raises ConfigurationError for an URL of another kind. Opens no file and connects to nothing."""
+    for url in text.split():
+        if url.partition(":")[0] not in _SCHEMES:
+            raise ConfigurationError(f"audit_stream {url!r} must be {_EXAMPLES}")
 
 
 def audit_handlers(text: str) -> list[logging.Handler]:

@@ -59,7 +59,7 @@ class PolicyEngine:
         """Raises ConfigurationError for an invalid URL or file."""
         if not url.startswith(("http://", "https://")):
             raise ConfigurationError(
-                f"opa_url is {url!r}; it must be the URL of a rule: http://127.0.0.1:8181/v1/data/metastore/rights"
+                f"authorization=opa needs opa_url, the URL of a rule, not {url!r}: http://127.0.0.1:8181/v1/data/metastore/rights"
             )
         try:
             context = ssl.create_default_context(cafile=str(authorities) if authorities else None)

@@ -138,3 +138,26 @@ def test_shown_passwords_are_hidden(file: Path) -> None:
     file.write_text('[database]\ndatabase_url = "postgresql://a:secret@h/d?password=secret"\n')
     shown = config.show({"config": file}, changed=True)
     assert tomllib.loads(shown) == {"database": {"database_url": "postgresql://a:***@h/d?password=***"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[authorization]\nauthorization = "opa"\n', "authorization=opa needs opa_url"),
+        ('[authorization]\naudit_stream = "syslog:/dev/log"\n', "audit_stream needs audit=log"),
+        ('[authorization]\naudit = "log"\naudit_stream = "gopher://x"\n', "audit_stream 'gopher://x' must be file:"),
+    ],
+)
+def test_check_finds_what_would_stop_a_server(
+    file: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(text)
+    assert run(["config", "check", "--config", str(file)]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_check_opens_no_audit_file(file: Path, tmp_path: Path) -> None:
+    audit = tmp_path / "audit.json"
+    file.write_text(f'[authorization]\naudit = "log"\naudit_stream = "file:{audit}"\n')
+    assert run(["config", "check", "--config", str(file)]) == 0
+    assert not audit.exists()

@@ -79,6 +79,16 @@ def test_an_old_certificate(
     assert finding in doctor(database_url, "--tls", "allowed", "--tls-certificate", str(certificate(tmp_path, days)))[1]
 
 
+def test_a_file_that_is_no_certificate(
+    doctor: Callable[..., tuple[int, str]], database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "server.pem").write_text("root:x:0:0")
+    status, output = doctor(database_url, "--tls", "allowed", "--tls-certificate", str(tmp_path / "server.pem"))
+    assert status == 1
+    assert f"error    certificate  {tmp_path / 'server.pem'}: " in output
+    assert "database" in output  # the other checks ran, too
+
+
 def test_a_database_without_schema(doctor: Callable[..., tuple[int, str]], empty_database_url: str) -> None:
     status, output = doctor(empty_database_url)
     assert status == 1

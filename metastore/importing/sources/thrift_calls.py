@@ -58,7 +58,7 @@ class ThriftCalls:
         except NoSuchObjectError as error:
             raise NotFoundError(str(error)) from None
         except MetastoreUnavailableError as error:
-            raise UnavailableError(f"{self.address} does not answer: {error}") from None
+            raise UnavailableError(str(error)) from None
         except MetastoreRefusedError as error:
             raise UnsupportedCallError(str(error)) from None
         except ClientError as error:
