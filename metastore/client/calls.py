@@ -142,7 +142,7 @@ class Calls:
                 self._preferred = index
                 return connection
         raise errors.MetastoreUnavailableError(
-            f"no metastore answers at {', '.join(failures)}. Start it (metastore serve), or check the address and the network"
+            f"no metastore answers at {', '.join(failures)}; start it (metastore serve), or check the address"
         )
 
     def _forget(self, broken: Connection) -> None:

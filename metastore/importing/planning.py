@@ -73,6 +73,8 @@ def access(location: str, roots: Roots) -> str:
         return f"registered without being touched; managed tables need: pip install 'metastore[{extra}]'"
     if location in roots.all or roots.within([f"{location.rstrip('/')}/x"]):
         return "below a root of this server"
+    if location.endswith("://"):  # a scheme without a host, such as file://: the setting must not name the whole disk
+        return "registered without being touched; managed tables need METASTORE_ALLOWED_LOCATIONS with their directory"
     return f"registered without being touched; managed tables need METASTORE_ALLOWED_LOCATIONS={location}"
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
+from metastore.cli.commands import run
 from metastore.domain.names import DatabaseName
-from metastore.importing.planning import make_plan
+from metastore.importing.planning import access, make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.warehouse.roots import Roots
@@ -146,6 +147,31 @@ def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, 
     assert plan.collisions == []
     assert through_thrift.survey.counts == {"databases": 2, "tables": 8, "partitions": 35}
     assert through_thrift.survey.left_out == {"master keys and delegation tokens (use the source's database)": 1}
+
+
+def test_the_plan_does_not_advise_to_allow_the_whole_disk(tmp_path: Path) -> None:
+    ours = Roots(str(tmp_path))
+    assert "METASTORE_ALLOWED_LOCATIONS=" not in access("file://", ours)
+    assert "METASTORE_ALLOWED_LOCATIONS with their directory" in access("file://", ours)
+
+
+@pytest.mark.parametrize("command", ["run", "verify"])
+def test_a_report_that_cannot_be_written_stops_before_the_work(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "missing" / "report.json"
+    assert run(["import", command, "thrift://127.0.0.1:1", "--report", str(report)]) == 1
+    assert capsys.readouterr().err.startswith(f"metastore: The report {report} cannot be written: ")
+
+
+def test_a_report_has_no_password(
+    hive: HiveDatabase, first: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    source = f"{hive.url}{'&' if '?' in hive.url else '?'}password=geheim"
+    run(["import", "verify", source, "--uri", first.uri, "--report", str(report)])
+    assert report.exists(), capsys.readouterr().err
+    assert "geheim" not in report.read_text()
 
 
 def test_the_plan_names_databases_that_exist_here(hive: HiveDatabase, first: Server) -> None:
