@@ -97,7 +97,7 @@ def verify(
 @_source
 @click.option("--database", "names", multiple=True, metavar="NAME", help="Database to switch. Default: all.")
 @click.option("--force", is_flag=True, help="Switch although a check of the source fails or cannot be made.")
-@settings_options("database_url", "data_dir", "warehouse", "allowed_locations")
+@settings_options(*DATABASE, "warehouse", "allowed_locations")
 def switch(source: str, names: tuple[str, ...], force: bool, **options: Any) -> None:
     """Take over the files of imported databases, if SOURCE has not changed since the copy.
 
