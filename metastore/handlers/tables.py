@@ -131,14 +131,11 @@ class TableHandlers:
     @operation(_DATABASE, answer_filter=tables)
     def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Table]:
         # Hive's generated result has no exceptions for this method: its clients get a TApplicationException.
+        # An unknown database has no tables: PyIceberg's list of tables depends on it.
         with raised_as(UndeclaredError, NotFoundError, InvalidOperationError):
             if names is None:
                 raise InvalidOperationError(f"{database} cannot find null tables")
-            name = nonempty_database_name(database)
-            tables = self._tables.get_many(name, names)
-            if not tables:
-                self._tables.check_database(name)
-            return tables
+            return self._tables.get_many(nonempty_database_name(database), names)
 
     @operation(
         DatabaseFields("req.dbName", "req.catName"),

@@ -13,13 +13,11 @@ from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import MetaException
 
 
-@pytest.mark.parametrize(
-    ("database", "names"), [("nowhere", ["t"]), (None, ["t"]), ("", ["t"]), ("default", None)], ids=str
-)
+@pytest.mark.parametrize(("database", "names"), [(None, ["t"]), ("", ["t"]), ("default", None)], ids=str)
 def test_tables_of_no_database_are_an_error_that_the_method_does_not_declare(
     hive_client: Any, database: str | None, names: list[str] | None
 ) -> None:
-    with pytest.raises(TApplicationException, match=r"null|Could not find database hive\.nowhere"):
+    with pytest.raises(TApplicationException, match=r"null|Could not find database|empty"):
         hive_client.get_table_objects_by_name(database, names)
 
 
