@@ -162,7 +162,7 @@ def test_databases_that_exist_here(hive: HiveDatabase, database_url: str, tmp_pa
     [
         ("postgresql://nobody:secret@127.0.0.1:1/x", UnavailableError, "nobody:\\*\\*\\*@127.0.0.1:1/x cannot be read"),
         ("oracle://host/x", InvalidInputError, "is not a source: write thrift://host:9083"),
-        ("thrift://127.0.0.1:1", UnavailableError, "does not answer"),
+        ("thrift://127.0.0.1:1", UnavailableError, "no metastore answers"),
         ("mysql://u:secret@127.0.0.1:1/x", UnavailableError, r"mysql://u:\*\*\*@127.0.0.1:1/x cannot be read"),
     ],
 )
