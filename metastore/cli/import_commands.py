@@ -84,7 +84,7 @@ def status(findings: int, **options: Any) -> None:
 def verify(
     source: str, databases: str | None, rewrites: tuple[str, ...], show: int, report: Path | None, uri: str
 ) -> int:
-    """Compare the objects of SOURCE with those of this server, field by field.
+    """Compare the objects of SOURCE with this server's, field by field.
 
     This server is asked through Thrift. The exit status is 1 if something differs.
     """

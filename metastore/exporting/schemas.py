@@ -1,4 +1,4 @@
-"""What the versions of Hive's schema do not have, or have in addition, compared with 3.1."""
+"""The differences of Hive's schema versions from 3.1."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The tables of Hive's schema, in an order that its foreign keys allow, and the queries of their rows.
 
-Most rows are those of the views of the schema `hive`. Rows that several of our objects share are repeated: Hive deletes
+Most rows come from the views of the schema `hive`. Rows that several of our objects share are repeated: Hive deletes
 the column list, the format and the skewed values of a descriptor together with it. So the export numbers these anew:
 
     | of                 | SD_ID, SERDE_ID | CD_ID                                                  |
@@ -21,7 +21,7 @@ class Exported(NamedTuple):
 
     Attributes:
         name: in upper case.
-        query: the rows; the names of the columns are those of Hive, in upper case.
+        query: the rows; the columns have Hive's names, in upper case.
         sequence: the class whose ids the first column has, for SEQUENCE_TABLE.
         since: the first version of the schema that has it.
         seeded: Hive's script inserts rows, which the export replaces.

@@ -18,7 +18,7 @@ ODD: Final = "object that this server's rules reject"
 
 
 def apply(work: UnitOfWork, target: Target, stage: Stage, batch: Sequence[Any]) -> int:
-    """Stores objects of one stage, and returns their number. What is reported is in `target.troubles`."""
+    """Stores objects of one stage, and returns their number. Findings are in `target.troubles`."""
     target.troubles = []
     if stage in (Stage.ROLES, Stage.ROLE_GRANTS, Stage.PRIVILEGES):
         work.change_privileges()

@@ -140,7 +140,7 @@ class Copier:
         return wanted
 
     def _copy_all(self, state: ImportState, target: Target, selection: Selection) -> None:
-        """Copies the stages that are not finished. What came from an earlier snapshot is compared with this one."""
+        """Copies the stages that are not finished. Objects from an earlier snapshot are compared with this one."""
         if not state.options["databases"]:
             return
         stages = list(self._source.stages)

@@ -28,7 +28,7 @@ _SAMPLE: Final = 20_000  # partitions that are read to estimate the time
 
 @dataclass(frozen=True)
 class Plan:
-    """What an import would do. `roots`: of locations, with objects and access. `seconds`: the estimated time."""
+    """The plan of an import. `roots`: of locations, with objects and access. `seconds`: the estimated time."""
 
     address: str
     version: str

@@ -25,7 +25,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True)
 class Switched:
-    """What a switch has done. `doubts`: checks that failed, or could not be made, and were overridden."""
+    """The result of a switch. `doubts`: checks that failed, or could not be made, and were overridden."""
 
     source: str
     databases: Sequence[DatabaseName]

@@ -24,7 +24,7 @@ class LoadedDatabase(NamedTuple):
 
 
 class Target:
-    """What an import has stored so far, by name."""
+    """The objects that an import has stored so far, by name."""
 
     def __init__(self, import_id: int, rewriting: Rewriting, *, keeps_events: bool) -> None:
         """`keeps_events`: the log of this server was empty, so that the source's events keep their numbers."""
@@ -45,7 +45,7 @@ class Target:
         self.tables = work.bulk_load.tables(self.databases)
 
     def alive(self, work: UnitOfWork, names: Iterable[TableName]) -> set[int]:
-        """Locks tables until the commit. Returns the ids of those that nobody has dropped."""
+        """Locks tables until the commit. Returns the ids of the tables that still exist."""
         return work.bulk_load.lock_tables([self.tables[name].id for name in names if name in self.tables])
 
     def catalog_of(self, database: str) -> str:

@@ -55,7 +55,7 @@ class Difference(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What a comparison has found. `compared`: objects by kind. `digest`: of all objects of the source."""
+    """The result of a comparison. `compared`: objects by kind. `digest`: of all objects of the source."""
 
     compared: dict[str, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)

@@ -34,7 +34,7 @@ class Root:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a source contains. `counts`: objects by kind; `left_out`: objects that an import does not copy."""
+    """The contents of a source. `counts`: objects by kind; `left_out`: objects that an import does not copy."""
 
     counts: dict[str, int]
     roots: Sequence[Root]

@@ -13,7 +13,7 @@ _HIGHEST: Final = 2**62
 
 
 class ActivityPages:
-    """What happens and happened."""
+    """Recent and running activity."""
 
     def __init__(self, activity: ActivityService) -> None:
         self._activity = activity
