@@ -145,10 +145,12 @@ def test_a_draining_server_is_not_ready(
         assert client.get_all_databases() == ["default"]
         proxy.silence()
         client.send_get_all_databases()
-        while "get_all_databases" not in page(f"{found[1]}/calls/now", Authorization=authorization):
+        # A call is listed before it sends its statement.
+        while "SELECT" not in page(f"{found[1]}/calls/now", Authorization=authorization):
             threading.Event().wait(0.1)
         (call,) = json.loads(page(f"{found[1]}/calls/now", Authorization=authorization))
         assert "SELECT" in call["sql"], "the statement that the call waits for"
+        assert call["method"] == "get_all_databases"
         server.process.terminate()
         while not is_refused(f"{found[1]}/health/ready"):
             threading.Event().wait(0.1)
