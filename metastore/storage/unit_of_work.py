@@ -63,7 +63,7 @@ from metastore.storage.repositories.servers import Servers
 from metastore.storage.repositories.shared_descriptors import SharedDescriptors
 from metastore.storage.repositories.sizes import Sizes
 from metastore.storage.repositories.table_overview import TableOverview
-from metastore.storage.repositories.tables import Tables
+from metastore.storage.repositories.tables import ReferenceCache, Tables
 from metastore.storage.repositories.tokens import Tokens
 from metastore.storage.repositories.transaction_writes import TransactionWrites
 from metastore.storage.repositories.transactions import Transactions
@@ -72,6 +72,7 @@ from metastore.storage.repositories.write_ids import WriteIds
 from metastore.storage.repositories.writes import Writes
 
 _CACHE_BYTES: Final = 16 * 2**20
+_REFERENCE_BYTES: Final = 2 * 2**20
 _PATIENCE: Final = 40.0  # seconds in which the outcome of a lost commit must become known
 _SHORT_PATIENCE: Final = 5.0  # the same for a transaction that can be undone later
 _PAUSE: Final = 0.05
@@ -156,10 +157,17 @@ class UnitOfWork:
     lost_writes = _Repository(LostWrites)
     shared_descriptors = _Repository(SharedDescriptors)
 
-    def __init__(self, connection: Connection, tails: TailCache, names: NameCache | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        tails: TailCache,
+        names: NameCache | None = None,
+        references: ReferenceCache | None = None,
+    ) -> None:
         self._connection = connection
         self._tails = tails
         self._names = names
+        self._references = references
         self._in_transaction = False
         self._number = ""  # PostgreSQL's id of the transaction
         self.unknown: UnknownCommit | None = None  # set if the commit's outcome is unknown
@@ -185,7 +193,7 @@ class UnitOfWork:
 
     @_Lazy
     def tables(self) -> Tables:
-        return Tables(self._connection, self._descriptors)
+        return Tables(self._connection, self._descriptors, self._references)
 
     @_Lazy
     def partitions(self) -> Partitions:
@@ -307,6 +315,7 @@ class Store:
         self._pool = ConnectionPool(engine, settings.pool_size, settings.pool_timeout)
         self._tails: TailCache = Cache(_CACHE_BYTES)
         self._names: NameCache = Cache(_CACHE_BYTES)
+        self._references: ReferenceCache = Cache(_REFERENCE_BYTES)
         self._unknown: deque[UnknownCommit] = deque()
         self._settling = Lock()
 
@@ -317,7 +326,7 @@ class Store:
         That also holds behind a pooler that shares sessions, where the block is one transaction (READ COMMITTED).
         """
         with self._connection() as connection, reading(connection):
-            yield UnitOfWork(connection, self._tails, self._names)
+            yield UnitOfWork(connection, self._tails, self._names, self._references)
 
     @contextmanager
     def transaction(self, *, audited: bool = True) -> Iterator[UnitOfWork]:
@@ -326,7 +335,7 @@ class Store:
         `audited`: the transaction is what the call is for, so that it writes the call's line of the audit trail.
         """
         with self._connection(writes=True) as connection:
-            work = UnitOfWork(connection, self._tails)  # without the name cache: uncommitted names must not get into it
+            work = UnitOfWork(connection, self._tails)  # the other caches must not get uncommitted values
             if audited and (current := caller.get()) and current.note and not current.note.is_written:
                 work.note = current.note
             try:

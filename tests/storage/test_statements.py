@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from metastore.app import Application
 from metastore.encoding.binary import decode
+from metastore.errors import InvalidInputError, NotFoundError
 from tests.fixtures.application import called, counted
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -140,3 +141,38 @@ def test_an_administrator_reads_skew_with_sql(application: Application, call: Ca
     with application._store._engine.connect() as connection:
         rows = [tuple(row) for row in connection.execute(query)]
     assert rows == [("t", f"ds=x/n={number}", ["a"], ["1"], f"file:/w/{number}/a=1") for number in range(2)]
+
+
+def test_a_repeated_filter_is_one_statement_until_the_table_changes(
+    application: Application, call: Callable[..., Any]
+) -> None:
+    read = partial(call, "get_partitions_by_filter", "db")
+    call("create_table", table("db", "filtered", [("ds", "string")]))
+    call("add_partitions", [partition("db", "filtered", ["1"]), partition("db", "filtered", ["02"])])
+    assert len(read("filtered", "ds = '1'", -1)) == 1
+    with counted(application) as statements:
+        assert len(read("filtered", "ds = '1'", -1)) == 1
+    assert len(statements) == 1
+    with counted(application) as statements:
+        assert len(read("filtered", "ds = '3'", -1)) == 0
+    assert len(statements) == 2, "nothing matches, or the table has changed"
+
+    # Each change is made after the table was read: the name, the partition columns, and the table itself.
+    assert len(read("filtered", "ds > '1'", -1)) == 0
+    changed = call("get_table", "db", "filtered").decode()
+    changed.partitionKeys[0].type = "int"
+    call("alter_table", "db", "filtered", changed)
+    assert len(read("filtered", "ds > 1", -1)) == 1
+    changed.tableName = "renamed"
+    call("alter_table", "db", "filtered", changed)
+    with pytest.raises(NotFoundError):
+        read("filtered", "ds > 1", -1)
+    call("create_table", table("db", "filtered", [("n", "int")]))
+    call("add_partitions", [partition("db", "filtered", ["7"])])
+    assert len(read("filtered", "n = 7", -1)) == 1
+    assert len(read("renamed", "ds > 1", -1)) == 1
+    with pytest.raises(InvalidInputError):
+        read("filtered", "ds = '1'", -1)
+    call("drop_table", "db", "filtered", False)
+    with pytest.raises(NotFoundError):
+        read("filtered", "n = 7", -1)

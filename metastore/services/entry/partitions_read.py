@@ -9,7 +9,7 @@ from metastore.domain.partition_names import checked_name, partition_name, value
 from metastore.encoding.binary import EncodedList, EncodedStruct, EncodedTexts
 from metastore.errors import InvalidObjectError, NotFoundError
 from metastore.services.rules.lookup import get_table_ref, missing_table
-from metastore.services.rules.partition_conditions import by_filter, by_values, select_affordable
+from metastore.services.rules.partition_conditions import by_filter, by_values, select_affordable, select_matching
 from metastore.services.rules.privileges import Viewer, with_privileges
 from metastore.services.service import Service
 from metastore.storage.references import TableRef
@@ -65,8 +65,7 @@ class PartitionReadService(Service):
     def select_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
         """Reads partitions that match a filter in Hive's grammar; None for all. Raises InvalidInputError."""
         with self._store.read() as work:
-            reference = get_table_ref(work, table)
-            return select_affordable(work, reference, by_filter(reference, text), limit)
+            return select_matching(work, table, text, limit)
 
     def count_by_filter(self, table: TableName, text: str | None) -> int:
         """Counts the partitions that match a filter. Raises InvalidInputError."""

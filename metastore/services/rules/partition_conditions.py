@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
-from metastore import text_cache
 from metastore.context import caller
-from metastore.domain.expression import Expression
 from metastore.domain.filters import check_columns, is_word, parse_filter
+from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidInputError, QuotaExceededError
-from metastore.storage.postgres.sql import Condition
+from metastore.services.rules.lookup import get_table_ref
+from metastore.storage.postgres.sql import Condition, all_of
 from metastore.storage.queries.filters import filter_condition, values_condition
-from metastore.storage.references import TableRef
+from metastore.storage.references import Key, TableRef
 from metastore.storage.unit_of_work import UnitOfWork
+from metastore.text_cache import LONGEST
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 
@@ -30,17 +32,48 @@ def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
 
 def by_filter(table: TableRef, text: str | None) -> Condition | None:
     """Returns the condition of a filter; None, for all, without a text. Raises InvalidInputError."""
-    special = [name for name in table.key_names if not is_word(name)]
-    expression = parse_filter(text, keys=special) if special or text is None else _parsed(text)
+    condition = _cached_condition if text and len(text) <= LONGEST else _condition
+    return condition(text, table.keys)
+
+
+def _condition(text: str | None, keys: tuple[Key, ...]) -> Condition | None:
+    names = [key.name for key in keys]
+    expression = parse_filter(text, keys=[name for name in names if not is_word(name)])
     if expression is None:
         return None
-    check_columns(expression, table.key_names)
-    return filter_condition(expression, table.keys)
+    check_columns(expression, names)
+    return filter_condition(expression, keys)
 
 
-@text_cache.cached(1_000)  # engines repeat their filters
-def _parsed(text: str) -> Expression | None:
-    return parse_filter(text)
+_cached_condition = lru_cache(1_000)(_condition)  # engines repeat their filters
+
+
+def select_matching(work: UnitOfWork, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
+    """Reads partitions that match a filter, within the caller's quota.
+
+    It is one statement for a table that an earlier call has read, unless the table has changed or nothing matches.
+
+    Raises NotFoundError, InvalidInputError, QuotaExceededError.
+    """
+    known = work.tables.known(table) if _quota(limit) is None else None
+    partitions = _select_unchanged(work, *known, text, limit) if known else None
+    if partitions is not None and len(partitions):
+        return partitions
+    current = get_table_ref(work, table)
+    if partitions is not None and known and known[0] == current:
+        return partitions
+    return select_affordable(work, current, by_filter(current, text), limit)
+
+
+def _select_unchanged(
+    work: UnitOfWork, table: TableRef, unchanged: Condition, text: str | None, limit: int | None
+) -> EncodedList[Partition] | None:
+    """Reads partitions that match a filter; none if the table has changed; None if it has no such columns."""
+    try:
+        condition = by_filter(table, text)
+    except InvalidInputError:
+        return None
+    return work.partitions.select(table, all_of([unchanged, condition]), limit)
 
 
 def select_affordable(
@@ -55,9 +88,8 @@ def check_partition_quota(
     work: UnitOfWork, table: TableRef, condition: Condition | None, limit: int | None = None
 ) -> None:
     """Raises QuotaExceededError if the call would read more partitions than the caller's quota permits."""
-    current = caller.get()
-    most = current.max_partitions if current else None
-    if most is None or (limit is not None and limit <= most):
+    most = _quota(limit)
+    if most is None:
         return
     count = work.partitions.count(table, condition)
     if count > most:
@@ -68,3 +100,10 @@ def check_partition_quota(
         raise QuotaExceededError(
             f"{table.name}: {count} partitions match, but a call may read {most} (METASTORE_QUOTAS): {advice}"
         )
+
+
+def _quota(limit: int | None) -> int | None:
+    """Returns how many partitions the caller may read, or None if a call with this limit cannot exceed it."""
+    current = caller.get()
+    most = current.max_partitions if current else None
+    return None if most is None or (limit is not None and limit <= most) else most

@@ -26,6 +26,7 @@ from sqlalchemy import (
 from metastore.context import claim_reply_memory
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
+from metastore.storage.cache import Cache
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.layout import OpenHead, whole_table
 from metastore.storage.mapping.tables import table_row
@@ -40,6 +41,8 @@ from metastore.storage.schema.base import Texts
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Table
 
 TableLock: TypeAlias = Literal["share", "update", "change"]
+ReferenceCache: TypeAlias = Cache[TableName, tuple[TableRef, Condition]]
+"""Identities of tables as they were last read, and for each the condition that it still is true."""
 
 
 class TableMeta(NamedTuple):
@@ -112,6 +115,14 @@ _BEFORE = text("""
     FROM dropped_rows, LATERAL jsonb_populate_record(NULL::tables, content) AS was
     WHERE drop_id = :drop_id AND relation = 'tables'
 """)
+_IS_UNCHANGED = """
+    EXISTS (
+        SELECT FROM tables JOIN databases ON databases.id = tables.database_id
+        WHERE tables.id = %s AND tables.name = %s AND databases.catalog = %s AND databases.name = %s
+          AND tables.partition_keys = cast(%s AS jsonb)
+    )
+"""
+_REFERENCE_BYTES = 1_000  # estimated size of a cached identity besides its partition columns
 _NAMES = "SELECT tables.name FROM tables JOIN databases ON databases.id = tables.database_id"
 _UPDATE_VIEWS = text("""
     UPDATE tables AS old
@@ -128,14 +139,32 @@ _UPDATE_VIEWS = text("""
 class Tables:
     """Queries on tables. Names are in lower case, structs complete (`services.rules.tables`)."""
 
-    def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
+    def __init__(
+        self, connection: Connection, descriptors: Descriptors, references: ReferenceCache | None = None
+    ) -> None:
         self._connection = connection
         self._descriptors = descriptors
+        self._references = references
 
     def reference(self, table: TableName) -> TableRef | None:
         """Returns the table's identity, or None."""
         rows = _REFER.rows(self._connection, **_values(table))
-        return _reference(rows[0]) if rows else None
+        if not rows:
+            return None
+        reference = _reference(rows[0])
+        if self._references is not None:
+            *_, key_objects, _, _ = rows[0]
+            keys = json.dumps(key_objects)
+            unchanged = Sql(_IS_UNCHANGED, (reference.id, table.name, table.catalog, table.database, keys))
+            self._references.put(table, (reference, unchanged), _REFERENCE_BYTES + 2 * len(keys))
+        return reference
+
+    def known(self, table: TableName) -> tuple[TableRef, Condition] | None:
+        """Returns what the last `reference` on this server read, without a query, or None.
+
+        The table may have changed since. The condition is true while name, id and partition columns are the same.
+        """
+        return self._references.get(table) if self._references is not None else None
 
     def reference_and_privileges(self, table: TableName) -> tuple[TableRef | None, bool]:
         """Returns the table's identity, or None, and whether its partitions have privileges of their own."""
