@@ -21,12 +21,11 @@ def fate_of(directory: Path, root: Path = _ROOT) -> str:
     """
     if not any((root / mark).exists() for mark in _MARKS):
         return ""
-    found = max(
+    point, source = max(
         ((point, source) for point, source in _mounts(root) if directory.is_relative_to(point)),
         key=lambda mount: len(mount[0].parts),
         default=(_ROOT, ""),
     )
-    point, source = found
     if point == _ROOT:
         return "it is part of the container and is deleted with it"
     if _ANONYMOUS.search(source):

@@ -31,17 +31,17 @@ def changes_of(event_type: str, message: dict[str, Any]) -> Iterator[str]:
 
 def properties(table: Table) -> dict[str, str]:
     """Returns the properties of a table definition, by name."""
-    found = {
+    values = {
         "name": f"{table.dbName}.{table.tableName}",
         "type": table.tableType or "",
         "owner": table.owner or "",
     }
-    found |= {f"column {col.name}": col.type for col in [*table.sd.cols, *(table.partitionKeys or ())]}
-    found |= {"location": table.sd.location or ""}
+    values |= {f"column {col.name}": col.type for col in [*table.sd.cols, *(table.partitionKeys or ())]}
+    values |= {"location": table.sd.location or ""}
     skew = table.sd.skewedInfo
-    found |= {name: str(value) for name in _SKEW if skew and (value := getattr(skew, name))}
-    found |= {f"property {key}": value for key, value in sorted((table.parameters or {}).items())}
-    return found
+    values |= {name: str(value) for name in _SKEW if skew and (value := getattr(skew, name))}
+    values |= {f"property {key}": value for key, value in sorted((table.parameters or {}).items())}
+    return values
 
 
 def table_of(message: dict[str, Any], key: str) -> Table:

@@ -39,9 +39,8 @@ class UserNames:
         if not self.limit or not user:
             return 0
         name = _shortened(user)
-        found = self._known.get(name)
-        if found is not None:
-            return found
+        if name in self._known:
+            return self._known[name]
         if self._count() == self.limit == len(self._known):
             return 0
         with self._locked():

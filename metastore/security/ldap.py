@@ -128,7 +128,7 @@ class Directory:
         """Returns whether the directory has an entry of the user. Raises UnavailableError."""
         with self._searching() as connection:
             if self._settings.user_base:
-                return self._found(connection, user) is not None
+                return self._searched_dn(connection, user) is not None
             base = self._from_template(user)
             connection.search(base, "(objectClass=*)", search_scope=self._ldap.BASE, attributes=["1.1"])
             return bool(connection.entries)
@@ -139,20 +139,20 @@ class Directory:
         if not self._settings.group_base or not name:
             return []
         with self._searching() as connection:
-            dn = self._found(connection, name) if self._settings.user_base else self._from_template(name)
+            dn = self._searched_dn(connection, name) if self._settings.user_base else self._from_template(name)
             if dn is None:
                 return []
-            found = self._groups_of(connection, name, dn)
-            new = set(found) if self._settings.nested_groups else set()
+            names_by_group = self._groups_of(connection, name, dn)
+            new = set(names_by_group) if self._settings.nested_groups else set()
             for _ in range(_MAX_DEPTH):
                 above: dict[str, list[str]] = {}
                 for group in sorted(new):
                     above |= self._groups_of(connection, "", group)
-                new = above.keys() - found.keys()
-                found |= above
+                new = above.keys() - names_by_group.keys()
+                names_by_group |= above
                 if not new:
                     break
-            return sorted({text for names in found.values() for text in names})
+            return sorted({text for names in names_by_group.values() for text in names})
 
     def _groups_of(self, connection: Any, user: str, dn: str) -> dict[str, list[str]]:
         """Returns the names of the groups of which this user or DN is a direct member, by the group's DN."""
@@ -165,21 +165,21 @@ class Directory:
         if not self._settings.user_base:
             return self._from_template(user)
         with self._searching() as connection:
-            return self._found(connection, user)
+            return self._searched_dn(connection, user)
 
     def _from_template(self, user: str) -> str:
         escaped: str = self._ldap.utils.dn.escape_rdn(user)
         return self._settings.user_dn.replace("{user}", escaped)
 
-    def _found(self, connection: Any, user: str) -> str | None:
+    def _searched_dn(self, connection: Any, user: str) -> str | None:
         """Returns the DN of a user's only entry. Several entries count as none: which one is meant is not known."""
         escaped = self._ldap.utils.conv.escape_filter_chars(user)
         wanted = self._settings.user_filter.replace("{user}", escaped)
         connection.search(self._settings.user_base, wanted, attributes=["1.1"], size_limit=2)
-        found = [entry.entry_dn for entry in connection.entries]
-        if len(found) > 1:
+        entries = [entry.entry_dn for entry in connection.entries]
+        if len(entries) > 1:
             log.warning("ldap_user_filter matches several entries of user %r: the user cannot log in", user)
-        return found[0] if len(found) == 1 else None
+        return entries[0] if len(entries) == 1 else None
 
     def _bind_password(self) -> str:
         path = self._settings.bind_password_file

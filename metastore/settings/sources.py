@@ -53,18 +53,18 @@ def read(
     Options win over variables of `environment` (default: of this process), and variables over the file.
     """
     environment = os.environ if environment is None else environment
-    found: dict[str, Sourced] = {}
+    values: dict[str, Sourced] = {}
     file = options.get(FILE) or environment.get(variable(FILE))
     if file:
-        found.update(_from_file(Path(file), sections))
+        values.update(_from_file(Path(file), sections))
     for section in sections:
         for setting in fields(section):  # type: ignore[arg-type] # each section is a dataclass
             given = options.get(setting.name)
             if given is not None:
-                found[setting.name] = _parsed(setting, given, option(setting.name))
+                values[setting.name] = _parsed(setting, given, option(setting.name))
             elif given := environment.get(variable(setting.name)):
-                found[setting.name] = _parsed(setting, given, variable(setting.name))
-    return found
+                values[setting.name] = _parsed(setting, given, variable(setting.name))
+    return values
 
 
 def _parsed(setting: Field[Any], given: Any, source: str) -> Sourced:

@@ -114,14 +114,14 @@ def _default_of_others(
 
     Spark stores the data of some tables there although it registers another location.
     """
-    found = set()
+    defaults = set()
     for location in locations:
         for above in database:
             first = paths.parse(location).path[len(paths.parse(above).path.rstrip("/")) + 1 :].split("/")[0]
             name = required.database.table(first.lower())
             if paths.is_below(location, above) and name != required.table and work.tables.reference(name):
-                found.add(location)
-    return found
+                defaults.add(location)
+    return defaults
 
 
 def _between(location: str, above: str) -> list[str]:

@@ -112,8 +112,8 @@ class RestorationService(FileService):
         with self._store.read() as work:
             known = work.file_operations.known_in_trash([paths.name(text) for text in trashed])
         manifests = (read_manifest(self._warehouse, text) for text in trashed if paths.name(text) not in known)
-        found = [manifest for manifest in manifests if manifest]
-        return sorted(found, key=lambda trashed: (len(trashed.origin), trashed.origin, trashed.decided_at))
+        known_origins = [manifest for manifest in manifests if manifest]
+        return sorted(known_origins, key=lambda trashed: (len(trashed.origin), trashed.origin, trashed.decided_at))
 
     def _reconcile(self, trashed: Trashed, put_back: set[str], *, dry_run: bool) -> list[Finding]:
         origin = trashed.origin

@@ -22,13 +22,13 @@ def borrowed(work: UnitOfWork, locations: Iterable[str]) -> set[str]:
     """Returns the locations whose files belong to the source of an import. One query if there is none."""
     texts = list(paths.absolute(locations))
     above = {text: [text, *paths.ancestors(text)] for text in map(paths.canonical, texts)}
-    found = work.imports.borrowed(above) if above else {}
-    if not found:
+    in_imports = work.imports.borrowed(above) if above else {}
+    if not in_imports:
         return set()
     own = {paths.canonical(text) for text in work.imports.own_database_locations()}
     kept = {
         location
-        for location, (nearest, below) in found.items()
+        for location, (nearest, below) in in_imports.items()
         if below or (nearest and not any(text in own and len(text) > len(nearest) for text in above[location]))
     }
     return {text for text in texts if paths.canonical(text) in kept}

@@ -65,9 +65,9 @@ def client_program(name: str, need: Need) -> str:
     package = f"postgresql-client-{need.version}" if need.version else "postgresql-client"
     kind = f"version {need.version} or newer" if need.version else "any version"
     tls = ", built with TLS" if need.tls else ""
-    found = ", ".join(f"{path} ({version or 'unknown version'})" for version, path in installed) or "none"
+    programs = ", ".join(f"{path} ({version or 'unknown version'})" for version, path in installed) or "none"
     raise ConfigurationError(
-        f"The database needs PostgreSQL's program {name}, {kind}{tls}. Installed: {found}. "
+        f"The database needs PostgreSQL's program {name}, {kind}{tls}. Installed: {programs}. "
         f"Install the package {package} (Debian, Ubuntu) or {package.replace('-client-', '')} (Red Hat)"
     )
 
