@@ -138,12 +138,12 @@ DECLARE
     scale int := (value ->> '3')::int;
     number numeric := 0;
 BEGIN
+    IF octet_length(bytes) > 0 AND get_byte(bytes, 0) > 127 THEN
+        number := -1;  -- all bits above the first byte
+    END IF;
     FOR position IN 0 .. octet_length(bytes) - 1 LOOP
         number := number * 256 + get_byte(bytes, position);
     END LOOP;
-    IF octet_length(bytes) > 0 AND get_byte(bytes, 0) > 127 THEN
-        number := number - power(256::numeric, octet_length(bytes));
-    END IF;
     RETURN (number || 'e' || -scale)::numeric;  -- exact, which a division is not
 END $$;
 COMMENT ON FUNCTION hive.decimal_of IS 'The text of a Decimal of hive_metastore.thrift: an unscaled big-endian integer and its scale.';

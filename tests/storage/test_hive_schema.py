@@ -254,12 +254,20 @@ def dates(column: str, low: int, high: int) -> ColumnStatisticsObj:
 @given(
     doubles=some.lists(some.floats(width=64), min_size=20, max_size=50),
     decimals=some.lists(some.tuples(some.integers(-(10**38), 10**38), some.integers(0, 38)), min_size=20, max_size=50),
+    spare=some.integers(1, 3),
 )
-def test_numbers_are_decoded_exactly(rows: Rows, doubles: list[float], decimals: list[tuple[int, int]]) -> None:
+def test_numbers_are_decoded_exactly(
+    rows: Rows, doubles: list[float], decimals: list[tuple[int, int]], spare: int
+) -> None:
+    """Decimals have any number of bytes that is enough for them."""
     bits = ", ".join(str(struct.unpack("!q", struct.pack("!d", number))[0]) for number in doubles)
     found = [row[0] for row in rows(f"SELECT hive.double_of(bits) FROM unnest(ARRAY[{bits}]::bigint[]) bits")]
     assert all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(found, doubles, strict=True))
-    encoded = [(number.to_bytes(17, "big", signed=True).hex(), scale) for number, scale in decimals]
+    decimals = [(-150, 2), *decimals]
+    encoded = [
+        (number.to_bytes(number.bit_length() // 8 + spare, "big", signed=True).hex(), scale)
+        for number, scale in decimals
+    ]
     objects = ", ".join(f"jsonb_build_object('1', '{digits}', '3', {scale})" for digits, scale in encoded)
     texts = [row[0] for row in rows(f"SELECT hive.decimal_of(value) FROM unnest(ARRAY[{objects}]) value")]
     assert [Number(each) for each in texts] == [EXACT.scaleb(number, -scale) for number, scale in decimals]

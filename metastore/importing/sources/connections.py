@@ -17,6 +17,8 @@ from metastore.settings import safe_url
 Row = tuple[Any, ...]
 Pairs = dict[str, str | None]
 _CONNECT_TIMEOUT: Final = 10  # seconds
+_FIRST_OF_SERVER: Final = 1000
+_OF_CONNECTION: Final = range(2000, 3000)  # error numbers of MySQL's client library
 _SILENCE: Final = 600  # seconds without a reply before the source counts as lost
 
 
@@ -33,7 +35,7 @@ class SourceConnection(ABC):
     def rows(self, statement: str, *values: Any) -> list[Row]:
         """Runs a query with `%s` for each value, and returns its rows. A tuple stands for a list of an IN.
 
-        Raises UnavailableError if the source stops answering.
+        Raises UnavailableError if the source stops answering, or lacks a column or a privilege.
         """
         with self._cursor() as cursor:
             cursor.execute(self.schema.sql(statement), values)
@@ -157,8 +159,11 @@ class PostgresConnection(SourceConnection):
         try:
             with self._link.cursor() as cursor:
                 yield cursor
-        except psycopg2.Error as error:
+        except (psycopg2.OperationalError, psycopg2.InterfaceError) as error:
             raise UnavailableError(f"{self.address} does not answer: {_line(error)}") from None
+        except psycopg2.Error as error:  # such as a missing column or privilege
+            reason = error.diag.message_primary or _line(error)
+            raise UnavailableError(f"{self.address} cannot be read: {reason}") from None
 
 
 class MySqlConnection(SourceConnection):
@@ -232,7 +237,8 @@ class MySqlConnection(SourceConnection):
             with self._link.cursor() as cursor:
                 yield cursor
         except (pymysql.Error, OSError) as error:
-            raise UnavailableError(f"{self.address} does not answer: {_line(error)}") from None
+            trouble = "cannot be read" if _is_rejection(error) else "does not answer"
+            raise UnavailableError(f"{self.address} {trouble}: {_line(error)}") from None
 
 
 def connect(url: str) -> SourceConnection:
@@ -298,6 +304,12 @@ _POSITIONS: Final = [str(number) for number in range(100)]
 
 def same(text: str) -> str:
     return text
+
+
+def _is_rejection(error: BaseException) -> bool:
+    """Tells whether MySQL rejected a statement. Errors of a connection have the numbers 2000 to 2999, or none."""
+    number = error.args[0] if error.args else None
+    return isinstance(number, int) and number >= _FIRST_OF_SERVER and number not in _OF_CONNECTION
 
 
 def _line(error: BaseException) -> str:

@@ -53,7 +53,11 @@ class HiveSchema:
 def hive_schema(
     columns: Mapping[str, list[str]], address: str, latin1: frozenset[tuple[str, str]] = frozenset()
 ) -> HiveSchema:
-    """Returns the schema from its tables and their columns. Raises ConfigurationError if it is not Hive's."""
+    """Returns the schema from its tables and their columns. Raises ConfigurationError if it is not Hive's.
+
+    Our own views have each name in upper case, and again in lower case: those in upper case are read.
+    """
+    columns = {table: names for table, names in columns.items() if table.isupper() or table.upper() not in columns}
     tables = {table.upper(): {column.upper(): column for column in names} for table, names in columns.items()}
     if missing := [table for table in _NEEDED if table not in tables]:
         raise ConfigurationError(

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
+from metastore.errors import UnavailableError
 from metastore.storage.repositories.imports import COPIED
 from tests.fixtures.hive_schema import VERSIONS, HiveDatabase, hive_database
 from tests.fixtures.server import connected, running
@@ -95,3 +97,23 @@ def test_chosen_databases_and_rewritten_locations(hive: HiveDatabase, database_u
     copy(hive.url, database_url)  # the others follow in a second import, with the same rewriting
     with running(database_url, tmp_path) as server:
         assert compare(hive.url, server.uri, rewrites=rewrites) == []
+
+
+def test_the_views_of_our_own_database_are_a_source(
+    hive: HiveDatabase, make_database: Callable[..., str], database_url: str, tmp_path: Path
+) -> None:
+    """The views exist under names in upper and in lower case."""
+    ours = make_database()
+    copy(hive.url, ours)
+    views = make_url(ours).set(drivername="postgresql").update_query_dict({"options": "-csearch_path=hive"})
+    source = views.render_as_string(hide_password=False)
+    assert copy(source, database_url).source_version == "3.1"
+    with running(database_url, tmp_path) as server:
+        assert compare(source, server.uri) == []
+        assert compare(hive.url, server.uri) == []
+
+
+def test_a_source_without_a_column_cannot_be_read(hive: HiveDatabase, database_url: str) -> None:
+    hive.execute('ALTER TABLE "SDS" DROP COLUMN "CD_ID"')
+    with pytest.raises(UnavailableError, match=r"cannot be read: column s\.CD_ID does not exist$"):
+        copy(hive.url, database_url)
