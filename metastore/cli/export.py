@@ -61,6 +61,10 @@ def _written(file: Path) -> Iterator[TextIO]:
 
 
 def _warnings(result: Result) -> Iterator[str]:
+    """Yields what is not in the file, and what Hive's columns cannot store."""
+    left_out = ", ".join(f"{number} {what}" for what, number in result.left_out.items() if number)
+    if left_out:
+        yield f"not exported: {left_out}"
     for (column, limit), number in sorted(result.too_long.items()):
         yield f"{number} values of {column} are longer than Hive's {limit} characters: widen the column before loading"
     for column, number in sorted(result.not_latin1.items()):

@@ -11,12 +11,13 @@ from sqlalchemy import Engine
 
 from metastore.errors import ConfigurationError
 from metastore.exporting.dialects import Dialect
-from metastore.exporting.schemas import ADDED, MISSING, width
+from metastore.exporting.indexes import INDEXES
+from metastore.exporting.left_out import LEFT_OUT
+from metastore.exporting.schemas import MISSING, VERSIONS, width
 from metastore.exporting.tables import MODEL, TABLES, Exported
 from metastore.exporting.transactions import BEFORE_4, SINCE_4
 
 _BATCH: Final = 1000  # rows of one statement
-_LATER: Final = {"2.3": ("2.3",), "3.1": ("2.3", "3.1"), "4.0": ("2.3", "3.1", "4.0")}
 _KINDS_OF_2_3: Final = 1  # primary and foreign keys: the highest CONSTRAINT_TYPE of schema 2.3
 
 _SET_TRANSACTIONS: Final = (
@@ -32,11 +33,13 @@ class Result:
         rows: the number of rows by table.
         too_long: the number of values that are longer than Hive's column, by column and width.
         not_latin1: the number of values with characters that latin1 has not, by column; for MySQL.
+        left_out: the number of objects for which the version has no place, by kind.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
     too_long: Counter[tuple[str, int]] = field(default_factory=Counter)
     not_latin1: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 class Export:
@@ -60,15 +63,29 @@ class Export:
                 f"-- Rows for an empty database of Hive's metastore, schema {self._version}, {self._dialect.name}.\n"
             )
             file.write(self._dialect.begin)
-            for table in (*TABLES, *(SINCE_4 if self._version == "4.0" else BEFORE_4)):
-                if table.since in _LATER[self._version]:
-                    file.writelines(self._table(connection, table))
+            for table in self._tables():
+                file.writelines(self._table(connection, table))
             file.writelines(self._sequences())
             file.write(self._dialect.end)
+            self._count_left_out(connection)
             return self._result
         finally:
             connection.rollback()
             link.invalidate()  # its session is read-only
+
+    def _tables(self) -> Iterator[Exported]:
+        transactions = SINCE_4 if self._version == "4.0" else BEFORE_4
+        indexes = INDEXES if self._version == "2.3" else ()
+        for table in (*TABLES, *indexes, *transactions):
+            if VERSIONS.index(table.since) <= VERSIONS.index(self._version) <= VERSIONS.index(table.until):
+                yield table
+
+    def _count_left_out(self, connection: Any) -> None:
+        with connection.cursor() as cursor:
+            for kind in LEFT_OUT:
+                if self._version in kind.versions:
+                    cursor.execute(kind.query)
+                    self._result.left_out[kind.what] = cursor.fetchone()[0]
 
     def _check(self, connection: Any) -> None:
         with connection.cursor() as cursor:
@@ -90,13 +107,10 @@ class Export:
             rows = cursor.fetchmany(_BATCH)
             names = [column.name for column in cursor.description]
             kept = self._kept(table.name, names)
-            added = ADDED[self._version].get(table.name, {})
-            columns = [*(names[position] for position in kept), *added]
+            columns = [names[position] for position in kept]
             shown = [self._dialect.column(name, lower=lower) for name in columns]
             while rows:
-                chosen = [
-                    [*(row[position] for position in kept), *added.values()] for row in self._known(table, names, rows)
-                ]
+                chosen = [[row[position] for position in kept] for row in self._known(table, names, rows)]
                 self._note(table, columns, chosen)
                 if chosen:
                     yield from self._dialect.rows(written, shown, chosen)

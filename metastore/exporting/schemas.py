@@ -9,28 +9,26 @@ VERSIONS: Final = ("2.3", "3.1", "4.0")
 
 _GRANTED: Final = ("GLOBAL_PRIVS", "DB_PRIVS", "TBL_PRIVS", "PART_PRIVS", "TBL_COL_PRIVS", "PART_COL_PRIVS")
 
+_SINCE_4: Final[Mapping[str, frozenset[str]]] = {
+    "CTLGS": frozenset({"CREATE_TIME"}),
+    "DBS": frozenset({"CREATE_TIME", "DB_MANAGED_LOCATION_URI", "TYPE", "DATACONNECTOR_NAME", "REMOTE_DBNAME"}),
+}
 MISSING: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     "2.3": {
-        "DBS": frozenset({"CTLG_NAME"}),
+        "DBS": _SINCE_4["DBS"] | {"CTLG_NAME"},
         "TBLS": frozenset({"OWNER_TYPE"}),
         "SERDES": frozenset({"DESCRIPTION", "SERIALIZER_CLASS", "DESERIALIZER_CLASS", "SERDE_TYPE"}),
         "TAB_COL_STATS": frozenset({"CAT_NAME", "BIT_VECTOR"}),
         "PART_COL_STATS": frozenset({"CAT_NAME", "BIT_VECTOR"}),
         "KEY_CONSTRAINTS": frozenset({"DEFAULT_VALUE"}),
         "NOTIFICATION_LOG": frozenset({"CAT_NAME"}),
+        "PARTITION_EVENTS": frozenset({"CAT_NAME"}),
         **{name: frozenset({"AUTHORIZER"}) for name in _GRANTED},
     },
-    "3.1": {},
+    "3.1": _SINCE_4,
     "4.0": {},
 }
 """Columns that are left out, by version and table."""
-
-ADDED: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
-    "2.3": {},
-    "3.1": {},
-    "4.0": {"TAB_COL_STATS": {"ENGINE": "hive"}, "PART_COL_STATS": {"ENGINE": "hive"}},
-}
-"""Columns with one value for all rows, by version and table."""
 
 WIDTHS: Final = {
     "DATABASE_PARAMS.PARAM_KEY": 180,

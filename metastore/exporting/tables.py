@@ -3,10 +3,11 @@
 Most rows come from the views of the schema `hive`. Rows that several of our objects share are repeated: Hive deletes
 the column list, the format and the skewed values of a descriptor together with it. So the export numbers these anew:
 
-    | of                 | SD_ID, SERDE_ID | CD_ID                                                  |
-    | ------------------ | --------------- | ------------------------------------------------------ |
-    | the partition n    | 2 n             | one for each table and list of columns; a partition    |
-    | the table n        | 2 n + 1         | with the columns of its table shares the table's CD_ID |
+    | of                 | SD_ID, SERDE_ID | CD_ID                                                         |
+    | ------------------ | --------------- | ------------------------------------------------------------- |
+    | the partition n    | 3 n             | even: one for each table and list of columns; a partition     |
+    | the table n        | 3 n + 1         | with the columns of its table shares the table's CD_ID        |
+    | the index n        | 3 n + 2         | 2 n + 1 (`indexes.py`)                                        |
 """
 
 from __future__ import annotations
@@ -23,25 +24,27 @@ class Exported(NamedTuple):
         name: in upper case.
         query: the rows; the columns have Hive's names, in upper case.
         sequence: the class whose ids the first column has, for SEQUENCE_TABLE.
-        since: the first version of the schema that has it.
+        since: the first version of the schema for which the query is.
+        until: the last one.
         seeded: Hive's script inserts rows, which the export replaces.
-        transactional: in lower case on PostgreSQL before schema 4.0.
+        transactional: in lower case on PostgreSQL before schema 4.0, as most tables of transactions.
     """
 
     name: str
     query: str
     sequence: str = ""
     since: str = "2.3"
+    until: str = "4.0"
     seeded: bool = False
     transactional: bool = False
 
 
 _DESCRIPTORS: Final = """
     WITH owned AS (
-        SELECT 2 * t.id + 1 AS sd_id, t.id AS table_id, t.location, d.columns_id, d.format_id, d.skew_id
+        SELECT 3 * t.id + 1 AS sd_id, t.id AS table_id, t.location, d.columns_id, d.format_id, d.skew_id
         FROM tables t JOIN storage_descriptors d ON d.id = t.descriptor_id WHERE t.database_id IS NOT NULL
         UNION ALL
-        SELECT 2 * p.id, p.table_id, p.location, d.columns_id, d.format_id, d.skew_id
+        SELECT 3 * p.id, p.table_id, p.location, d.columns_id, d.format_id, d.skew_id
         FROM partitions p JOIN tables t ON t.id = p.table_id JOIN storage_descriptors d ON d.id = p.descriptor_id
         WHERE t.database_id IS NOT NULL
     )
@@ -49,7 +52,7 @@ _DESCRIPTORS: Final = """
 _LISTS: Final = (
     _DESCRIPTORS.rstrip()
     + """, lists AS (
-        SELECT row_number() OVER (ORDER BY table_id, columns_id) AS cd_id, table_id, columns_id
+        SELECT 2 * row_number() OVER (ORDER BY table_id, columns_id) AS cd_id, table_id, columns_id
         FROM (SELECT DISTINCT table_id, columns_id FROM owned) pairs
     )
 """
@@ -60,7 +63,7 @@ _VALUES: Final = (
         SELECT o.sd_id, v.position, v.value, 2 * row_number() OVER (ORDER BY o.sd_id, v.position) AS list_id
         FROM owned o JOIN skew_values v ON v.skew_id = o.skew_id
     ), located AS (
-        SELECT CASE WHEN l.partition_id IS NULL THEN 2 * l.table_id + 1 ELSE 2 * l.partition_id END AS sd_id,
+        SELECT CASE WHEN l.partition_id IS NULL THEN 3 * l.table_id + 1 ELSE 3 * l.partition_id END AS sd_id,
                l.location, l.value, 2 * l.id + 1 AS list_id
         FROM skewed_locations l JOIN tables t ON t.id = l.table_id WHERE t.database_id IS NOT NULL
     )
@@ -84,12 +87,23 @@ _STATISTICS: Final = {"CS_ID": _NAMED}
 TABLES: Final = (
     Exported(
         "CTLGS",
-        _view("CTLGS", CTLG_ID='(SELECT count(*) FROM catalogs c WHERE c.name <= v."NAME")'),
+        _view(
+            "CTLGS",
+            CTLG_ID='(SELECT count(*) FROM catalogs c WHERE c.name <= v."NAME")',
+            CREATE_TIME='(SELECT create_time FROM catalogs c WHERE c.name = v."NAME")',
+        ),
         "MCatalog",
         since="3.1",
         seeded=True,
     ),
-    Exported("DBS", _view("DBS"), "MDatabase"),
+    Exported(
+        "DBS",
+        """SELECT v.*, d.create_time AS "CREATE_TIME", hive.text_of(f -> '10') AS "DB_MANAGED_LOCATION_URI",
+                  CASE f ->> '11' WHEN '2' THEN 'REMOTE' ELSE 'NATIVE' END AS "TYPE",
+                  hive.text_of(f -> '12') AS "DATACONNECTOR_NAME", hive.text_of(f -> '13') AS "REMOTE_DBNAME"
+           FROM hive."DBS" v JOIN databases d ON d.id = v."DB_ID", hive.thrift_struct(d.encoded) f""",
+        "MDatabase",
+    ),
     Exported("DATABASE_PARAMS", _view("DATABASE_PARAMS")),
     Exported("CDS", _LISTS + 'SELECT cd_id AS "CD_ID" FROM lists', "MColumnDescriptor"),
     Exported(
@@ -176,14 +190,16 @@ TABLES: Final = (
         "SKEWED_COL_VALUE_LOC_MAP",
         _VALUES + """SELECT sd_id AS "SD_ID", list_id AS "STRING_LIST_ID_KID", location AS "LOCATION" FROM located""",
     ),
-    Exported("TBLS", _view("TBLS", TBL_ID='v."TBL_ID"', SD_ID='2 * v."TBL_ID" + 1'), "MTable"),
+    Exported("TBLS", _view("TBLS", TBL_ID='v."TBL_ID"', SD_ID='3 * v."TBL_ID" + 1'), "MTable"),
     Exported("TABLE_PARAMS", _view("TABLE_PARAMS")),
     Exported("PARTITION_KEYS", _view("PARTITION_KEYS")),
-    Exported("PARTITIONS", _view("PARTITIONS", PART_ID='v."PART_ID"', SD_ID='2 * v."PART_ID"'), "MPartition"),
+    Exported("PARTITIONS", _view("PARTITIONS", PART_ID='v."PART_ID"', SD_ID='3 * v."PART_ID"'), "MPartition"),
     Exported("PARTITION_PARAMS", _view("PARTITION_PARAMS")),
     Exported("PARTITION_KEY_VALS", _view("PARTITION_KEY_VALS")),
-    Exported("TAB_COL_STATS", _view("TAB_COL_STATS", **_STATISTICS), "MTableColumnStatistics"),
-    Exported("PART_COL_STATS", _view("PART_COL_STATS", **_STATISTICS), "MPartitionColumnStatistics"),
+    Exported("TAB_COL_STATS", _view("TAB_COL_STATS", **_STATISTICS), "MTableColumnStatistics", until="3.1"),
+    Exported("PART_COL_STATS", _view("PART_COL_STATS", **_STATISTICS), "MPartitionColumnStatistics", until="3.1"),
+    Exported("TAB_COL_STATS", _view("table_statistics", **_STATISTICS), "MTableColumnStatistics", since="4.0"),
+    Exported("PART_COL_STATS", _view("partition_statistics", **_STATISTICS), "MPartitionColumnStatistics", since="4.0"),
     Exported("FUNCS", _view("FUNCS"), "MFunction"),
     Exported("FUNC_RU", _view("FUNC_RU")),
     Exported(
@@ -214,6 +230,8 @@ TABLES: Final = (
     Exported("PART_COL_PRIVS", _view("PART_COL_PRIVS"), "MPartitionColumnPrivilege"),
     Exported("MV_CREATION_METADATA", _view("MV_CREATION_METADATA"), "MCreationMetadata", since="3.1"),
     Exported("MV_TABLES_USED", _view("MV_TABLES_USED"), since="3.1"),
+    Exported("PARTITION_EVENTS", _view("PARTITION_EVENTS", PART_NAME_ID=_NAMED), "MPartitionEvent"),
+    Exported("RUNTIME_STATS", _view("RUNTIME_STATS"), "MRuntimeStat", since="3.1", transactional=True),
     Exported("NOTIFICATION_LOG", _view("NOTIFICATION_LOG"), "MNotificationLog"),
     Exported("NOTIFICATION_SEQUENCE", _view("NOTIFICATION_SEQUENCE"), seeded=True),
 )

@@ -1,4 +1,8 @@
-"""The tables of transactions. An open transaction is exported as aborted: its client cannot continue it elsewhere."""
+"""The tables of transactions and compactions.
+
+An open transaction is exported as aborted: its client cannot continue it elsewhere. So a running compaction is one that
+waits for a worker.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,13 @@ from typing import Final
 from metastore.exporting.tables import Exported
 
 _ABORTED: Final = """SELECT 'a' AS "TXN_STATE", v.* FROM hive."TXNS" v"""
+
+
+_QUEUE: Final = """
+    SELECT CASE "CQ_STATE" WHEN 'w' THEN 'i' ELSE "CQ_STATE" END AS "CQ_STATE", NULL::text AS "CQ_WORKER_ID",
+           NULL::bigint AS "CQ_START", NULL::text AS "CQ_HADOOP_JOB_ID", v.*
+    FROM hive."COMPACTION_QUEUE" v
+"""
 
 
 def _counter(name: str) -> Exported:
@@ -27,6 +38,8 @@ BEFORE_4: Final = (
     _rows("NEXT_WRITE_ID"),
     _counter("NEXT_LOCK_ID"),
     _counter("NEXT_COMPACTION_QUEUE_ID"),
+    Exported("COMPACTION_QUEUE", _QUEUE, since="3.1", transactional=True),
+    _rows("COMPLETED_COMPACTIONS"),
 )
 
 SINCE_4: Final = (

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 from metastore.app import Application
 from metastore.cli.commands import run
 from metastore.exporting.dialects import DIALECTS
-from metastore.exporting.export import Export
+from metastore.exporting.export import Export, Result
 from tests.fixtures.application import called
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from tests.wire.statistics import longs, of_table
@@ -27,6 +27,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
     CreateCatalogRequest,
     Database,
+    Index,
+    Order,
     SetPartitionsStatsRequest,
     SQLPrimaryKey,
 )
@@ -138,6 +140,37 @@ def test_an_export_is_a_snapshot(dialect: str, filled: Application, application:
     file = Interrupted(change)
     result = Export(application._store._engine, "3.1", DIALECTS[dialect]).write(file)
     assert (result.rows["TBLS"], result.rows["PARTITIONS"], result.rows["SDS"]) == (2, 3, 5)
+
+
+def test_indexes_are_exported_for_hive_2(filled: Application) -> None:
+    """With a descriptor of their own, which Hive drops with the index. For later versions they are counted."""
+    held = table("db", "held", tableType="INDEX_TABLE", sd=descriptor(cols=columns(("a", "int"))))
+    own = descriptor(
+        cols=columns(("only", "int")), parameters={"p": ODD}, bucketCols=["only"], sortCols=[Order("only", 1)]
+    )
+    index = Index("i", "org.Handler", "db", "t", 5, 0, "held", own, {"key": "value"}, True)
+    called(filled, "add_index", index, held)
+    (before, _), (result, _) = (_export(filled, version) for version in ("3.1", "2.3"))
+    assert (before.rows["IDXS"], before.left_out["indexes of Hive 2"]) == (0, 1)
+    assert (result.rows["IDXS"], result.rows["INDEX_PARAMS"], result.left_out["indexes of Hive 2"]) == (1, 2, 0)
+    more = {name: result.rows[name] - before.rows[name] for name in ("SDS", "SERDES", "CDS", "COLUMNS_V2", "SORT_COLS")}
+    assert more == {"SDS": 1, "SERDES": 1, "CDS": 1, "COLUMNS_V2": 1, "SORT_COLS": 1}
+
+
+def _export(application: Application, version: str) -> tuple[Result, str]:
+    file = io.StringIO()
+    return Export(application._store._engine, version, DIALECTS["postgresql"]).write(file), file.getvalue()
+
+
+def test_hive_4_has_more_columns(filled: Application) -> None:
+    statistics = SetPartitionsStatsRequest([of_table("db", "t", longs("a", 1, 2), engine="impala")], engine="impala")
+    called(filled, "set_aggr_stats_for", statistics)
+    called(filled, "create_database", Database("managed", managedLocationUri="memory://test/managed"))
+    (older, _), (newer, written) = (_export(filled, version) for version in ("3.1", "4.0"))
+    assert (older.rows["TAB_COL_STATS"], newer.rows["TAB_COL_STATS"]) == (1, 2)
+    assert older.left_out["column statistics of other engines"] == 1
+    assert older.left_out["managed locations of databases"] == 1
+    assert "memory://test/managed" in written
 
 
 def test_values_that_hive_cannot_store_are_reported(application: Application) -> None:

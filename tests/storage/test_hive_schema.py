@@ -93,7 +93,7 @@ def test_each_table_of_hive_is_there_under_both_names(rows: Rows) -> None:
     for name, named in TABLES.items():
         assert found.pop(name.upper()) == {column.upper() for column in named.split()}
         assert found.pop(name.lower()) == {column.lower() for column in named.split()}
-    assert set(found) == {"descriptors", "string_lists"}
+    assert set(found) == {"descriptors", "string_lists", "table_statistics", "partition_statistics"}
     for name in TABLES:
         rows(f'SELECT * FROM "{name.upper()}"')
 
