@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
 
 from metastore.cli.commands import run
 from metastore.errors import ConfigurationError, MetastoreError
@@ -169,3 +171,20 @@ def test_waiting_calls_poll_or_listen_on_the_direct_address(transaction: str, di
     listening = make_listener(settings, transaction)
     assert isinstance(listening, Listener)
     listening.close()
+
+
+def test_a_reader_behind_a_pooler(direct: str, folder: Path, tmp_path: Path) -> None:
+    """The settings of its role apply, so that it needs no search path, which PgBouncer rejects."""
+    file = tmp_path / "password"
+    file.write_text("pw")
+    assert run(["db", "reader", "add", "pooled", "--password-file", str(file), "--database-url", direct]) == 0
+    reader = make_url(direct).set(username="pooled", password="pw").render_as_string(hide_password=False)
+    with pgbouncer(folder, reader, "transaction", {"default_pool_size": "1"}) as url:
+        for _ in range(2):
+            with create_engine(url, poolclass=NullPool).connect() as connection:
+                assert connection.execute(text("SELECT count(*) FROM dbs")).scalar() is not None
+                assert connection.execute(text("SHOW search_path")).scalar() == "hive"
+                assert connection.execute(text("SHOW default_transaction_read_only")).scalar() == "on"
+        asked = make_url(url).update_query_dict({"options": "-csearch_path=hive"})
+        with pytest.raises(OperationalError, match="unsupported startup parameter"):
+            create_engine(asked, poolclass=NullPool).connect()

@@ -30,7 +30,7 @@ def name(database_url: str, postgres_url: str) -> Iterator[str]:
 
 
 def reader(*arguments: str, url: str) -> int:
-    return run(["db", "reader", *arguments, "--database-url", url])
+    return run(["db", "reader", arguments[0], "--database-url", url, *arguments[1:]])
 
 
 def value(url: str, query: str, role: str | None = None) -> object:
@@ -140,10 +140,21 @@ def test_readers_are_added_again_after_a_restore(
         assert reader("remove", name, url=url) == 0
 
 
-@pytest.mark.parametrize("wrong", ["pg_reader", "", "x" * 64, "public"])
+@pytest.mark.parametrize("wrong", ["pg_reader", "", "x" * 64, "public", "two\nlines", "\x1b[31m", "\udcff"])
 def test_names_that_no_role_can_have(wrong: str, database_url: str, capsys: Capture) -> None:
-    assert reader("add", wrong, url=database_url) == 1
-    assert "cannot be the name of a role" in capsys.readouterr().err
+    for action in ("add", "remove"):
+        assert reader(action, wrong, url=database_url) == 1
+        assert "cannot be the name of a role" in capsys.readouterr().err
+
+
+def test_any_other_name_is_only_a_name(database_url: str, name: str, capsys: Capture) -> None:
+    for odd in ('"; DROP TABLE tables; --', "it's %s {role}", "-x", "current_user", "ünï"):
+        odd_name = f"{odd} {name}"
+        assert reader("add", "--", odd_name, url=database_url) == 0
+        assert f"Reader {odd_name} created" in capsys.readouterr().out
+        assert value(database_url, "SELECT count(*) FROM dbs", odd_name) == 0
+        assert reader("remove", "--", odd_name, url=database_url) == 0
+    assert value(database_url, "SELECT count(*) FROM tables") == 0
 
 
 def test_a_role_with_more_rights_is_no_reader(database_url: str, capsys: Capture) -> None:

@@ -74,8 +74,9 @@ class Readers:
 
     def remove(self, name: str) -> bool:
         """Takes the views from a reader, and drops the role. Returns False if the role stays, because other objects
-        of this server grant it rights. Raises NotFoundError.
+        of this server grant it rights. Raises NotFoundError, InvalidInputError.
         """
+        _check_name(name)
         if name not in self.names():
             raise NotFoundError(f"{name} is not a reader of this database. List the readers: metastore db reader list")
 
@@ -162,11 +163,12 @@ def _check_name(name: str) -> None:
         not name
         or name.startswith("pg_")
         or name in ("public", "none")
+        or not name.isprintable()
         or len(name.encode()) > _LONGEST
-        or "\0" in name
     ):
         raise InvalidInputError(
-            f"{name!r} cannot be the name of a role: choose up to {_LONGEST} bytes, without pg_ in front"
+            f"{name!r} cannot be the name of a role: choose up to {_LONGEST} bytes of printable characters, without "
+            f"pg_ in front"
         )
 
 

@@ -16,6 +16,14 @@ from metastore.storage.queries.repository import Repository
 _EVENT_GAP: Final = 1_000_000
 """Event numbers that a restore skips: more than a database loses that its witness has not seen."""
 
+_ID_GAP: Final = 1_000_000_000
+"""Ids that a restore skips, of 2**52: those of lost objects do not recur for readers of the schema `hive`."""
+
+_SKIP_IDS: Final = text("""
+    SELECT setval(sequence, nextval(sequence) + :gap)
+    FROM (SELECT pg_get_serial_sequence(name, 'id')::regclass AS sequence
+          FROM unnest(ARRAY['databases', 'tables', 'partitions', 'functions']) AS name) AS identities
+""")
 _SET: Final = text("""
     INSERT INTO metastore_properties (name, value) VALUES (:name, :value)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -103,10 +111,11 @@ class Lineages(Repository):
         return advanced
 
     def restart(self, now: Lineage, witness: Lineage | None) -> Lineage:
-        """Begins a new incarnation after a restore: see `_RESTART`. Numbers of events continue after a gap."""
+        """Begins a new incarnation after a restore: see `_RESTART`. Numbers of events and ids continue after a gap."""
         for statement in _RESTART:
             self._connection.execute(text(statement))
         self._connection.execute(_RAISE_FLOOR)
+        self._connection.execute(_SKIP_IDS, {"gap": _ID_GAP})
         event = max(now.event, witness.event if witness else 0) + _EVENT_GAP
         self._connection.execute(text("UPDATE notification_sequence SET last_event_id = :event"), {"event": event})
         known = dict.fromkeys([*now.ancestors, now.incarnation, *((witness.incarnation,) if witness else ())])
@@ -125,6 +134,7 @@ class Lineages(Repository):
         """Records that this database was loaded from a backup."""
         self._connection.execute(_SET, {"name": "lineage.restored", "value": "true"})
         self.raise_write_floor()
+        self._connection.execute(_SKIP_IDS, {"gap": _ID_GAP})
 
     def raise_write_floor(self) -> None:
         """Makes later write numbers start at the present time in microseconds: those of lost writes do not recur."""

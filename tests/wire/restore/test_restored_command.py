@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import NullPool, create_engine, text
 
 from tests.wire.builders import partition, table
 from tests.wire.restore.catalog import TRASH, RestoredCatalog
@@ -144,3 +145,23 @@ def test_a_warehouse_of_a_lost_catalog_is_taken_over(
     catalog.open()
     assert catalog.application.journal.lineage.problem() is None
     assert catalog.contents() == {"one"}
+
+
+def test_ids_of_lost_tables_do_not_recur(catalog: RestoredCatalog, capsys: Capture) -> None:
+    """Readers of the schema `hive` may have kept them. Ids of restored tables stay the same."""
+
+    def ids() -> dict[str, int]:
+        with create_engine(catalog.url, poolclass=NullPool).connect() as connection:
+            return dict(connection.execute(text("SELECT tbl_name, tbl_id FROM hive.tbls")).all())  # type: ignore[arg-type]
+
+    catalog.create("kept")
+    file = catalog.back_up()
+    catalog.create("lost")
+    lost = ids()
+    catalog.restore(file)
+    catalog.create("between")
+    reconcile(catalog, capsys)
+    catalog.create("after")
+    found = ids()
+    assert found.pop("kept") == lost["kept"]
+    assert lost["lost"] < found["between"] < found["after"]
