@@ -12,6 +12,7 @@ from thrift.Thrift import TException
 from tests.contract.scenarios.statistics import COLUMNS
 from thrift_idl.gen.hive_metastore.ttypes import (
     ForeignKeysRequest,
+    GetTableRequest,
     HiveObjectRef,
     NotificationEventRequest,
     PartitionsStatsRequest,
@@ -59,12 +60,13 @@ def _calls(client: Any) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
 def _of_table(client: Any, database: str, name: str) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
     for method in ("get_table", "get_fields", "get_schema"):
         yield from _one(method, database, name)
+    yield f"get_table_req({database}, {name})", "get_table_req", (GetTableRequest(database, name),)
     yield from _one("get_primary_keys", PrimaryKeysRequest(database, name))
     yield from _one("get_foreign_keys", ForeignKeysRequest(None, None, database, name))
     columns = [column.name for column in COLUMNS]
     if "stats" in name:
         yield from _one("get_table_statistics_req", TableStatsRequest(database, name, columns))
-    if not client.get_table(database, name).partitionKeys:
+    if not client.get_table_req(GetTableRequest(database, name)).table.partitionKeys:
         return
     names = client.get_partition_names(database, name, -1)
     yield from _one("get_partition_names", database, name, -1)

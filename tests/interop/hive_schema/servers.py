@@ -1,4 +1,4 @@
-"""Hive's own metastores 2.3.10 and 3.1.3 on a database that exists, and empty databases of Hive's schemas."""
+"""Hive's own metastores 2.3.10, 3.1.3 and 4.0.1 on a database that exists, and empty databases of Hive's schemas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STANDALONE = {
     "4.0": "org.apache.hive:hive-standalone-metastore-server:4.0.1",
 }
 REPLACED = re.compile(r"hive|datanucleus|spark|javax\.jdo|derby|jdo|libthrift|libfb|HikariCP|bonecp")
-"""Jars of PySpark that Hive 3.1 brings in other versions."""
+"""Jars of PySpark that newer versions of Hive bring in other versions."""
 LOGGING = re.compile(r"log4j|slf4j|disruptor")
 SCRIPTS = {
     "2.3": [
@@ -36,15 +36,19 @@ SCRIPTS = {
     "3.1": ["hive-schema-3.1.0"],
     "4.0": ["hive-schema-4.0.0"],
 }
+_WITHOUT_QL = {
+    "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+    "metastore.storage.schema.reader.impl": "org.apache.hadoop.hive.metastore.DefaultStorageSchemaReader",
+    "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
+    "metastore.task.threads.remote": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
+    "metastore.metastore.event.db.notification.api.auth": "false",
+}
+"""Replaces classes that are not in the standalone metastore."""
+PATIENCE = "600000"  # milliseconds: a busy machine opens a connection late
 SETTINGS: dict[str, dict[str, str]] = {
-    "2.3": {},
-    "3.1": {
-        "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
-        "metastore.storage.schema.reader.impl": "org.apache.hadoop.hive.metastore.DefaultStorageSchemaReader",
-        "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
-        "metastore.task.threads.remote": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
-        "metastore.metastore.event.db.notification.api.auth": "false",
-    },
+    "2.3": {"datanucleus.connectionPool.connectionWaitTimeout": PATIENCE},
+    "3.1": {"hikari.connectionTimeout": PATIENCE, **_WITHOUT_QL},
+    "4.0": {"hikaricp.connectionTimeout": PATIENCE, **_WITHOUT_QL},
 }
 
 
@@ -83,6 +87,7 @@ def running(version: str, folder: Path, jdbc: Jdbc, **settings: str) -> Iterator
         "hive.in.test": "false",
         "datanucleus.schema.autoCreateAll": "false",
         "datanucleus.schema.autoCreateTables": "false",
+        "metastore.warehouse.external.dir": f"file:{folder}/external",
         "javax.jdo.option.ConnectionURL": jdbc.url,
         "javax.jdo.option.ConnectionDriverName": jdbc.driver,
         "javax.jdo.option.ConnectionUserName": jdbc.user,

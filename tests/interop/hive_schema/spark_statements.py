@@ -1,0 +1,109 @@
+"""Runs statements of Spark SQL against a metastore: `python -m … URI WAREHOUSE < statements.json`.
+
+A process has one session, because Spark keeps the first metastore. It prints the answers as JSON in the last line.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+WRITES = (
+    "CREATE DATABASE spark",
+    """CREATE TABLE spark.events (a INT, x STRING, d DECIMAL(10,2), m MAP<STRING,INT>)
+       PARTITIONED BY (ds DATE, hour INT, `odd name` STRING) STORED AS PARQUET TBLPROPERTIES ('k' = 'ü')""",
+    *(
+        f"""INSERT INTO spark.events PARTITION (ds = '2026-01-{day:02}', hour, `odd name`)
+            SELECT id, concat('x', id), id / 3, map('k', id), id % 4, concat('a b/', id % 2) FROM range(20)"""
+        for day in range(1, 4)
+    ),
+    "INSERT INTO spark.events PARTITION (ds, hour, `odd name`) SELECT 1, 'n', 1, NULL, NULL, 5, '' FROM range(1)",
+    """CREATE TABLE spark.texts (a INT, x STRING) PARTITIONED BY (p STRING)
+       ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' STORED AS TEXTFILE""",
+    "INSERT INTO spark.texts PARTITION (p) SELECT id, 'é', concat('v', id % 5, '%') FROM range(10)",
+    "CREATE TABLE spark.source (a INT, x STRING) USING parquet PARTITIONED BY (x) CLUSTERED BY (a) INTO 4 BUCKETS",
+    "INSERT INTO spark.source SELECT id, concat('p', id % 3) FROM range(9)",
+    "CREATE VIEW spark.seen AS SELECT a, count(*) AS n FROM spark.events GROUP BY a",
+    "ANALYZE TABLE spark.source COMPUTE STATISTICS FOR ALL COLUMNS",
+)
+
+_DATABASES = ("SHOW DATABASES", "DESCRIBE DATABASE EXTENDED sales", "SHOW TABLES IN sales", "SHOW VIEWS IN sales")
+_LISTS = (
+    "SHOW TABLES IN sales LIKE 'p*'",
+    "SHOW TABLE EXTENDED IN sales LIKE 'parted*'",
+    "SHOW TABLE EXTENDED IN spark LIKE 'events' PARTITION (ds = '2026-01-01', hour = 1, `odd name` = 'a b/1')",
+    "SHOW USER FUNCTIONS IN sales",
+    "SHOW PARTITIONS spark.events PARTITION (hour = 1)",
+    "DESCRIBE EXTENDED spark.events PARTITION (ds = '2026-01-01', hour = 1, `odd name` = 'a b/1')",
+    "DESCRIBE EXTENDED spark.source a",
+    "DESCRIBE FUNCTION EXTENDED sales.f",
+)
+_FILTERS = {
+    "events": (
+        "ds = '2026-01-02'",
+        "ds > DATE'2026-01-01' AND hour IN (1, 2)",
+        "ds BETWEEN '2026-01-01' AND '2026-01-02' AND `odd name` LIKE 'a b/1%'",
+        "ds IS NULL OR hour = 3",
+        "NOT (hour <=> 1) AND a > 10",
+        "`odd name` IN ('a b/0', 'nothing') AND day(ds) = 3",
+        "hour = 1 AND ds <> '2026-01-01'",
+    ),
+    "texts": ("p = 'v1%'", "p LIKE 'v%' AND a < 5", "p > 'v2' OR p IN ('v0%')", "p LIKE '%3%'"),
+    "source": ("x = 'p1'", "x <> 'p1' AND a = 3", "x IN ('p0', 'p2')"),
+    "seen": ("n > 1",),
+}
+
+
+def reads(tables: list[str]) -> list[str]:
+    """The statements that only read. `tables`: of the database `sales`, read without their files."""
+    names = [f"sales.`{name}`" for name in tables] + [f"spark.{name}" for name in _FILTERS]
+    shows = ("DESCRIBE EXTENDED", "SHOW CREATE TABLE", "SHOW TBLPROPERTIES", "SHOW COLUMNS IN", "SHOW PARTITIONS")
+    return [
+        *_DATABASES,
+        *_LISTS,
+        *(f"{show} {name}" for name in names for show in shows),
+        *(f"SELECT * FROM spark.{name}" for name in _FILTERS),
+        *(f"SELECT * FROM spark.{name} WHERE {each}" for name, filters in _FILTERS.items() for each in filters),
+    ]
+
+
+def answers(uri: str, warehouse: str, statements: list[str]) -> list[list[str]]:
+    """Runs the statements in a new process. Returns the rows of each, or the class of its error."""
+    command = [sys.executable, "-m", __name__, uri, warehouse]
+    done = subprocess.run(command, input=json.dumps(statements), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main(uri: str, warehouse: str) -> None:
+    settings = {
+        "spark.hadoop.hive.metastore.uris": uri,
+        "spark.sql.warehouse.dir": warehouse,
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "1",
+        "hive.exec.dynamic.partition.mode": "nonstrict",
+    }
+    builder = SparkSession.builder.appName("statements").master("local[1]").enableHiveSupport()
+    spark = builder.config(map=settings).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    found = [_answer(spark, statement) for statement in json.load(sys.stdin)]
+    print(f"\n{json.dumps(found)}")  # noqa: T201 - the answer
+
+
+def _answer(spark: SparkSession, statement: str) -> list[str]:
+    """Returns the rows, those of a SELECT sorted."""
+    try:
+        rows = [str(tuple(row)) for row in spark.sql(statement).collect()]
+    except PySparkException as error:
+        return [f"{type(error).__name__}: {error.getErrorClass()}"]
+    return sorted(rows) if statement.startswith("SELECT") else rows
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
