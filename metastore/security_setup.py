@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metastore.domain.privileges import Admins
+from metastore.domain.privileges import Administrators, Admins
 from metastore.errors import ConfigurationError
 from metastore.monitoring.audit_stream import audit_handlers, check_audit_stream
 from metastore.security.authenticator import make_authenticator
@@ -54,7 +54,7 @@ class Security:
             self.audit.login_failed if self.audit else lambda *_: None,
             FailedLoginService(store),
         )
-        self.rights = _authorization(settings, store, roots)
+        self.rights = make_authorization(settings, store, roots)
 
 
 def check_security_settings(settings: Settings) -> None:
@@ -62,6 +62,8 @@ def check_security_settings(settings: Settings) -> None:
     if settings.audit == "off" and settings.audit_stream:
         raise ConfigurationError("audit_stream needs audit=log or audit=table")
     check_audit_stream(settings.audit_stream)
+    if (settings.security_admins or settings.data_admins) and settings.authorization != "grants":
+        raise ConfigurationError("security_admins and data_admins need authorization=grants")
     if settings.authorization == "opa":
         _policy_engine(settings)
 
@@ -73,8 +75,11 @@ def _audit(settings: Settings, store: Store) -> AuditService | None:
     return AuditService(store, settings.audit_retention if settings.audit == "table" else 0.0, handlers)
 
 
-def _authorization(settings: Settings, store: Store, roots: Roots) -> Authorization | None:
-    admins = Admins.parsed(settings.admins)
+def make_authorization(settings: Settings, store: Store, roots: Roots) -> Authorization | None:
+    """Returns what decides about rights; None if everything is allowed."""
+    admins = Administrators(
+        Admins.parsed(settings.admins), Admins.parsed(settings.security_admins), Admins.parsed(settings.data_admins)
+    )
     match settings.authorization:
         case "grants":
             return Authorization(store, admins, roots)

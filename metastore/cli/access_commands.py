@@ -89,7 +89,8 @@ def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None
 def rights() -> None:
     """Manage the privileges of users, groups and roles, for METASTORE_AUTHORIZATION=grants.
 
-    OBJECT is a DATABASE, a DATABASE.TABLE, a location (s3a://bucket/raw), catalog:NAME, or '*' for everything.
+    OBJECT is a DATABASE, a DATABASE.TABLE, a DATABASE.TABLE.COLUMN, a location (s3a://bucket/raw), catalog:NAME, '*'
+    for everything, or a pattern of names such as 'sales.public_*' and 'stage_*.*'.
     PRINCIPAL is a USER, @GROUP or role:ROLE.
     """
 
@@ -120,6 +121,33 @@ def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
     from metastore.cli.rights import change
 
     click.echo(change(uri, right, on, principal, revoked=True))
+
+
+@rights.command("deny")
+@click.argument("right")
+@click.argument("on", metavar="OBJECT")
+@click.argument("principal")
+@uri_option
+def deny_right(right: str, on: str, principal: str, uri: str) -> None:
+    """Deny a privilege, whatever is granted.
+
+    RIGHT is SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or ALL. OBJECT is no location.
+    """
+    from metastore.cli.rights import deny
+
+    click.echo(deny(uri, right, on, principal))
+
+
+@rights.command("allow")
+@click.argument("right")
+@click.argument("on", metavar="OBJECT")
+@click.argument("principal")
+@uri_option
+def allow_right(right: str, on: str, principal: str, uri: str) -> None:
+    """End a deny."""
+    from metastore.cli.rights import deny
+
+    click.echo(deny(uri, right, on, principal, revoked=True))
 
 
 @rights.command("list")

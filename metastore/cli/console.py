@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import Final
 
 from metastore.background.audit import audit_writing
-from metastore.domain.privileges import Admins
 from metastore.identity import AuthenticationFailedError, Identity
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners
+from metastore.security_setup import make_authorization
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.entry.activity import ActivityService
 from metastore.services.entry.audit import AuditService
@@ -54,9 +54,7 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     engine = make_engine(bounded, url, statement_timeout=_TIMEOUT, application="metastore console")
     store = Store(engine, bounded)
     warehouse = Warehouse(settings.warehouse, settings.roots)
-    rights = None
-    if settings.authorization != "off":
-        rights = Authorization(store, Admins.parsed(settings.admins), warehouse.roots)
+    rights = make_authorization(settings, store, warehouse.roots)
     groups = Groups(settings)
     site = Site(_authenticator(settings, store), groups.of, _CONNECTIONS)
     activity = ActivityService(store, timedelta(seconds=settings.txn_timeout), rights)

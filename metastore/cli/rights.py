@@ -8,7 +8,9 @@ from typing import Final
 from metastore.cli.client import connected
 from metastore.cli.names import split_object
 from metastore.cli.printing import print_table
-from metastore.domain.privileges import GRANTED, PrincipalKind
+from metastore.domain.name_rules import DENY, WILDCARD, is_pattern, parse_pattern, stored_scope
+from metastore.domain.names import DEFAULT_CATALOG, fold
+from metastore.domain.privileges import DENIABLE, GRANTED, PrincipalKind
 from metastore.errors import InvalidInputError
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetCatalogRequest,
@@ -24,6 +26,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 _HEADER: Final = ("principal", "privilege", "object", "grant option", "grantor")
 _CATALOG: Final = "catalog:"
 _ROLE: Final = "role:"
+_OF_COLUMN: Final = 2  # dots in the name of a column
 
 
 def change(uri: str, right: str, on: str, principal: str, *, option: bool = False, revoked: bool = False) -> str:
@@ -34,15 +37,32 @@ def change(uri: str, right: str, on: str, principal: str, *, option: bool = Fals
     """
     if right.upper() not in GRANTED:
         raise InvalidInputError(f"{right!r} is not a privilege. Use one of {', '.join(sorted(GRANTED))}.")
-    ref, (kind, name) = _object(on), _principal(principal)
-    info = PrivilegeGrantInfo(right.upper(), 0, "", PrincipalKind.USER, option)  # the server sets the grantor
+    return _send(uri, right.upper(), on, _object(on), principal, option=option, revoked=revoked)
+
+
+def deny(uri: str, right: str, on: str, principal: str, *, revoked: bool = False) -> str:
+    """Denies a privilege, or ends that if `revoked`. Returns a confirmation. Arguments and errors as for `change`."""
+    if right.upper() not in DENIABLE:
+        raise InvalidInputError(f"{right!r} cannot be denied. Use one of {', '.join(sorted(DENIABLE))}.")
+    pattern = HiveObjectRef(HiveObjectType.GLOBAL, objectName=_pattern(on))
+    return _send(uri, f"{DENY}{right.upper()}", on, pattern, principal, revoked=revoked)
+
+
+def _send(
+    uri: str, right: str, on: str, ref: HiveObjectRef, principal: str, *, option: bool = False, revoked: bool = False
+) -> str:
+    kind, name = _principal(principal)
+    info = PrivilegeGrantInfo(right, 0, "", PrincipalKind.USER, option)  # the server sets the grantor
     bag = PrivilegeBag([HiveObjectPrivilege(ref, name, kind, info, "SQL")])
     with connected(uri) as client:
         if on.startswith(_CATALOG):
             client.get_catalog(GetCatalogRequest(ref.objectName))
         request = GrantRevokeType.REVOKE if revoked else GrantRevokeType.GRANT
         client.grant_revoke_privileges(GrantRevokePrivilegeRequest(request, bag))
-    return f"{right.upper()} on {on} {'revoked from' if revoked else 'granted to'} {principal}."
+    if right.startswith(DENY):
+        right = right.removeprefix(DENY)
+        return f"{right} on {on} {'no longer denied' if revoked else 'denied'} to {principal}."
+    return f"{right} on {on} {'revoked from' if revoked else 'granted to'} {principal}."
 
 
 def show(uri: str, on: str | None, principal: str | None) -> None:
@@ -51,8 +71,11 @@ def show(uri: str, on: str | None, principal: str | None) -> None:
     ref = _object(on) if on else HiveObjectRef()
     with connected(uri) as client:
         privileges = client.list_privileges(name, kind, ref)
-    # For a location or a catalog, the server returns the privileges on all locations and catalogs.
-    matches = [each for each in privileges if on is None or each.hiveObject.objectName == ref.objectName]
+        # For a location, a catalog or a pattern, the server returns the privileges on all of them.
+        matches = [each for each in privileges if on is None or each.hiveObject.objectName == ref.objectName]
+        if ref.dbName:
+            rules = client.list_privileges(name, kind, HiveObjectRef(HiveObjectType.GLOBAL))
+            matches += [each for each in rules if _applies(each.hiveObject.objectName, ref)]
     print_table("Privileges", _HEADER, sorted(map(_row, matches)))
 
 
@@ -61,8 +84,29 @@ def _object(text: str) -> HiveObjectRef:
         return HiveObjectRef(HiveObjectType.GLOBAL)
     if text.startswith(_CATALOG) or "/" in text:
         return HiveObjectRef(HiveObjectType.GLOBAL, objectName=text.removeprefix(_CATALOG))
+    if WILDCARD in text:
+        return HiveObjectRef(HiveObjectType.GLOBAL, objectName=_pattern(text))
+    if text.count(".") == _OF_COLUMN:
+        database, table, column = text.split(".")
+        split_object(f"{database}.{table}")
+        return HiveObjectRef(HiveObjectType.COLUMN, database, table, columnName=column)
     database, table = split_object(text)
     return HiveObjectRef(HiveObjectType.TABLE if table else HiveObjectType.DATABASE, database, table or None)
+
+
+def _pattern(text: str) -> str:
+    """Returns the pattern of a rule. DATABASE is the database with everything in it, `*` everything."""
+    if text.startswith(_CATALOG):
+        return f"@{text.removeprefix(_CATALOG)}#*.*"
+    name = {"*": "@*#*.*"}.get(text, text if "." in text else f"{text}.*")
+    return stored_scope(parse_pattern(name))
+
+
+def _applies(scope: str | None, ref: HiveObjectRef) -> bool:
+    """Tells whether a global privilege is a rule that applies to a database or table, or to a column of the table."""
+    if not scope or not is_pattern(scope):
+        return False
+    return parse_pattern(scope).matches(DEFAULT_CATALOG, fold(ref.dbName), fold(ref.objectName) or None)
 
 
 def _principal(text: str) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.domain.privileges import CatalogName, Right, WholeMetastore
+from metastore.domain.privileges import CatalogName, Duty, Right, WholeMetastore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,9 @@ class RequiredPrivilege:
 
 @dataclass(frozen=True, slots=True)
 class Administrator:
-    """Membership in METASTORE_ADMINS."""
+    """Membership in METASTORE_ADMINS, or among the administrators with this duty."""
+
+    duty: Duty | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +90,38 @@ class FunctionPrivilege:
 
 @dataclass(frozen=True, slots=True)
 class GrantOption:
-    """The right to grant these privileges on an object."""
+    """The right to grant these privileges on an object to a principal (kind and name)."""
 
     securable: TableName | DatabaseName | WholeMetastore
     privileges: tuple[str, ...]
+    principal: tuple[int | None, str | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class RoleAdministration:
-    """The right to grant a role to others, and to revoke it."""
+    """The right to grant a role to others, and to revoke it. `principal`: the kind and the name of who gets it."""
 
     role: str
+    principal: tuple[int | None, str | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """A table may get this name: no rule that denies something ends to apply, and for a name to which other rules
+    apply, the caller owns the table.
+    """
+
+    table: TableName
+    new: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsColumns:
+    """The caller may see the column. In the `colNames` of a `request`, a missing column replaces hidden ones."""
+
+    table: TableName
+    column: str | None = None
+    request: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +146,6 @@ Requirement: TypeAlias = (
     | GrantOption
     | RoleAdministration
     | PrincipalAccess
+    | Renaming
+    | StatisticsColumns
 )

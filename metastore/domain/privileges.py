@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
+from metastore.domain.column_scope import ColumnScope
+from metastore.domain.name_rules import DENY, NameRule
 from metastore.domain.names import TableName
 
 ADMIN: Final = "admin"
@@ -17,7 +19,9 @@ PUBLIC: Final = "public"
 WITH_OPTION: Final = "+"
 """Suffix of a stored privilege with the grant option."""
 PART: Final = "."
-"""Stored for a privilege on a column or partition. It makes the table visible and allows nothing else."""
+"""Stands for a privilege on a partition. It makes the table visible and allows nothing else."""
+OF_COLUMN: Final = "@"
+"""First character of a column's name, which stands for a privilege on that column of the table."""
 
 
 class PrincipalKind(IntEnum):
@@ -29,7 +33,11 @@ class PrincipalKind(IntEnum):
 
 
 class Right(StrEnum):
-    """Rights that a method can require. OWNERSHIP is never granted: owners of the object and its database have it."""
+    """Rights that a method can require.
+
+    OWNERSHIP is never granted: owners of the object and its database have it. Nor is COLUMNS: it replaces SELECT for a
+    caller who may read some columns of a table and not all.
+    """
 
     SELECT = "SELECT"
     INSERT = "INSERT"
@@ -40,14 +48,25 @@ class Right(StrEnum):
     DROP = "DROP"
     LOCATION = "LOCATION"
     OWNERSHIP = "OWNERSHIP"
+    COLUMNS = "COLUMNS"
+
+
+class Duty(StrEnum):
+    """The duties of administrators: of rights (SECURITY), of objects (DATA), or both."""
+
+    SECURITY = "security"
+    DATA = "data"
 
 
 _ALL: Final = frozenset(("ALL", "ALL PRIVILEGES"))
-_OWNED: Final = frozenset(map(str, Right)) - {Right.LOCATION}
+_OWNED: Final = frozenset(map(str, Right)) - {Right.LOCATION, Right.COLUMNS}
 _INCLUDED_IN_ALL: Final = _OWNED - {Right.OWNERSHIP}
 _INHERITED: Final = _INCLUDED_IN_ALL - {Right.CREATE}
+_NEED_ALL_COLUMNS: Final = frozenset((Right.SELECT, Right.ALTER, Right.OWNERSHIP))
 GRANTED: Final = _INCLUDED_IN_ALL | {str(Right.LOCATION), "ALL"}
 """Privileges that can be granted."""
+DENIABLE: Final = _INCLUDED_IN_ALL | {"ALL"}
+"""Privileges that can be denied."""
 NOTHING: Final[frozenset[str]] = frozenset()
 ANY_LOCATION: Final = ""
 """Root of all locations, for grants of LOCATION."""
@@ -90,6 +109,19 @@ class Admins(NamedTuple):
         return user in self.users or not self.groups.isdisjoint(groups)
 
 
+class Administrators(NamedTuple):
+    """Administrators by duty. Those of everything have both duties, and no rule applies to them."""
+
+    of_everything: Admins
+    of_security: Admins = Admins(frozenset(), frozenset())
+    of_data: Admins = Admins(frozenset(), frozenset())
+
+    def duties(self, user: str | None, groups: Collection[str]) -> frozenset[Duty]:
+        """Returns the duties of a user."""
+        by_duty = ((Duty.SECURITY, self.of_security), (Duty.DATA, self.of_data))
+        return frozenset(duty for duty, admins in by_duty if admins.include(user, groups))
+
+
 @dataclass(frozen=True, slots=True)
 class CallerGrants:
     """Identity and privileges of a caller, except those on single tables.
@@ -100,12 +132,15 @@ class CallerGrants:
         user: name of the user, or None for an anonymous client.
         groups: groups of the user.
         roles: roles of the user and its groups.
-        is_admin: whether the caller is an administrator.
+        is_admin: whether the caller is an administrator of everything: no rule and no missing privilege counts.
+        duties: what the caller administers.
         everywhere: privileges on the whole metastore.
         catalogs: privileges by catalog name.
         databases: privileges by database id.
         locations: locations below which the caller may register tables; `ANY_LOCATION` contains all.
         administered: roles that the caller may grant.
+        rules: rules about names that apply to the caller.
+        has_columns: whether the caller has a privilege on a column.
         version: number of the stored state. It increases with every change.
         by_policy: a policy engine decides. `Securable.granted` then holds all rights on the object, and neither
             ownership nor the privileges on objects above it count.
@@ -115,11 +150,14 @@ class CallerGrants:
     groups: frozenset[str] = frozenset()
     roles: frozenset[str] = frozenset((PUBLIC,))
     is_admin: bool = False
+    duties: frozenset[Duty] = frozenset()
     everywhere: frozenset[str] = frozenset()
     catalogs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     databases: Mapping[int, frozenset[str]] = field(default_factory=dict)
     locations: frozenset[str] = frozenset()
     administered: frozenset[str] = frozenset()
+    rules: tuple[NameRule, ...] = ()
+    has_columns: bool = False
     version: int = -1
     by_policy: bool = False
 
@@ -133,7 +171,12 @@ class CallerGrants:
     @property
     def sees_everything(self) -> bool:
         """True if every object is visible to the caller."""
-        return self.is_admin or bool(inherited(self.everywhere))
+        return self.is_admin or Duty.SECURITY in self.duties or (not self.rules and bool(inherited(self.everywhere)))
+
+    @property
+    def may_miss_columns(self) -> bool:
+        """Whether there may be tables of which the caller sees only some columns."""
+        return not self.is_admin and (self.has_columns or any(rule.pattern.column is not None for rule in self.rules))
 
     def is_principal(self, kind: int | None, name: str | None) -> bool:
         """Returns whether a principal is the caller or one of its groups or roles. The default kind is a user."""
@@ -151,14 +194,17 @@ class CallerGrants:
 class Securable(NamedTuple):
     """A database or table, its owners, and the privileges that the caller was granted on the table itself.
 
-    `table_id` is None for a database. `within` is true for a database with an object that the caller may see.
+    `table_id` and `name` are None for a database. `within` is true for a database with an object on which the caller
+    has a privilege.
     """
 
     catalog: str
+    database: str
     database_id: int
     database_owner: str | None = None
     database_owner_kind: int | None = None
     table_id: int | None = None
+    name: str | None = None
     owner: str | None = None
     owner_kind: int | None = None
     granted: Collection[str] = ()
@@ -200,59 +246,128 @@ def owns(grants: CallerGrants, securable: Securable) -> bool:
 
 def owns_all(grants: CallerGrants, securable: Securable) -> bool:
     """Returns whether the caller is an administrator or owns the object, so that nothing in it is hidden."""
-    return grants.is_admin or owns(grants, securable)
+    return Right.OWNERSHIP in rights(grants, securable)
 
 
 def stored_privileges(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     """Returns the privileges on the object, including those inherited from its database, catalog and the metastore."""
     above = inherited(grants.everywhere | grants.catalogs.get(securable.catalog, NOTHING))
+    by_rule = {
+        rule.privilege
+        for rule in grants.rules
+        if not rule.is_deny
+        and rule.pattern.column is None
+        and rule.pattern.matches(securable.catalog, securable.database, securable.name)
+    }
     of_database = grants.databases.get(securable.database_id, NOTHING)
     if securable.table_id is None:
-        return above | of_database
-    return above | inherited(of_database) | frozenset(securable.granted)
+        return above | of_database | by_rule
+    return above | inherited(of_database) | by_rule | frozenset(securable.granted)
+
+
+def denied_rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
+    """Returns the rights on the whole object that rules deny: "ALL" for all of them."""
+    return frozenset(
+        rule.privilege.removeprefix(DENY)
+        for rule in grants.rules
+        if rule.is_deny
+        and rule.pattern.column is None
+        and rule.pattern.matches(securable.catalog, securable.database, securable.name)
+    )
 
 
 def rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     """Returns the rights of the caller on the object. Without rights, the object is hidden (see `sees`)."""
-    if grants.is_admin or owns(grants, securable):
+    if grants.is_admin:
         return _OWNED
     if grants.by_policy:
         return _OWNED if Right.OWNERSHIP in securable.granted else expanded(securable.granted)
-    held = expanded(stored_privileges(grants, securable))
+    held = rights_on_whole(grants, securable)
+    if securable.table_id is None or not grants.may_miss_columns:
+        return held
+    return _without_columns(grants, securable, held)
+
+
+def rights_on_whole(grants: CallerGrants, securable: Securable) -> frozenset[str]:
+    """Returns the rights on the object by ownership, grants and rules, as if the caller saw all columns."""
+    held = _OWNED if owns(grants, securable) else expanded(stored_privileges(grants, securable))
     if (
         securable.table_id is None
         and securable.database_owner_kind == PrincipalKind.ROLE
         and securable.database_owner == PUBLIC
     ):
-        return held | {Right.CREATE}  # as in Hive, where every user may create tables in `default`
-    return held
+        held |= {Right.CREATE}  # as in Hive, where every user may create tables in `default`
+    denied = denied_rights(grants, securable) if grants.rules else NOTHING
+    if not denied:
+        return held
+    if not denied.isdisjoint(_ALL):
+        return NOTHING
+    if Right.SELECT in denied:
+        held = frozenset(right for right in held if right != PART and not right.startswith(OF_COLUMN))
+    return held - denied
+
+
+def column_scope(grants: CallerGrants, table: Securable) -> ColumnScope | None:
+    """Returns the columns of a visible table that the caller may see; None: all of them."""
+    if not grants.may_miss_columns:
+        return None
+    return _column_scope(grants, table, rights_on_whole(grants, table))
+
+
+def _column_scope(grants: CallerGrants, table: Securable, held: frozenset[str]) -> ColumnScope | None:
+    names = (table.catalog, table.database, table.name)
+    denied = frozenset(
+        rule.pattern.column for rule in grants.rules if rule.pattern.column and rule.pattern[:3] == names
+    )
+    granted = frozenset(right for right in held if right.startswith(OF_COLUMN))
+    is_partial = Duty.SECURITY not in grants.duties and held == granted
+    if not is_partial and not denied:
+        return None
+    only = frozenset(right.removeprefix(OF_COLUMN) for right in granted) if is_partial else None
+    return ColumnScope(only, denied)
+
+
+def _without_columns(grants: CallerGrants, table: Securable, held: frozenset[str]) -> frozenset[str]:
+    """Returns the rights of a caller who sees some of the columns: whoever alters a table must see all of them."""
+    scope = _column_scope(grants, table, held)
+    whole = frozenset(right for right in held if not right.startswith(OF_COLUMN))
+    if scope is None:
+        return whole
+    reads = Right.SELECT in whole or bool(scope.only)
+    return (whole - _NEED_ALL_COLUMNS) | ({Right.COLUMNS} if reads else NOTHING)
 
 
 def sees(grants: CallerGrants, securable: Securable) -> bool:
     """Returns whether the object is visible to the caller."""
-    return securable.within or bool(rights(grants, securable))
+    if securable.within or Duty.SECURITY in grants.duties:
+        return Duty.SECURITY in grants.duties or denied_rights(grants, securable).isdisjoint(_ALL)
+    return bool(rights(grants, securable))
 
 
 def sees_all_of(grants: CallerGrants, database: Securable) -> bool:
     """Returns whether the caller sees all tables of a database, including future ones."""
-    if grants.is_admin or owns_database(grants, database):
+    if grants.is_admin:
         return True
-    return not grants.by_policy and bool(inherited(stored_privileges(grants, database)))
+    if grants.by_policy:
+        return owns_database(grants, database)
+    if grants.rules or grants.has_columns:
+        return False
+    return owns_database(grants, database) or bool(inherited(stored_privileges(grants, database)))
 
 
 def may_grant(grants: CallerGrants, securable: Securable | None, privileges: Iterable[str]) -> bool:
     """Returns whether the caller may grant the privileges on the object.
 
-    Only administrators may grant privileges on the whole metastore (None).
+    Only administrators may grant privileges on the whole metastore (None), and write rules.
     """
     if grants.is_admin:
         return True
     if grants.by_policy:
         return False
     wanted = expanded(privilege.upper() for privilege in privileges)
-    return securable is not None and (
-        owns(grants, securable) or wanted <= grantable(stored_privileges(grants, securable))
-    )
+    if securable is None or not wanted.isdisjoint(denied_rights(grants, securable)):
+        return False
+    return owns(grants, securable) or wanted <= grantable(stored_privileges(grants, securable))
 
 
 def rights_on_catalog(grants: CallerGrants, catalog: str) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import fold
 from metastore.operations.answer_filters import catalog, catalogs
-from metastore.operations.operation import administrator, change, from_fields, operation
+from metastore.operations.operation import change, data_administrator, from_fields, operation
 from metastore.services.entry.catalogs import CatalogService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterCatalogRequest,
@@ -23,11 +23,11 @@ class CatalogHandlers:
     def __init__(self, catalogs: CatalogService) -> None:
         self._catalogs = catalogs
 
-    @change("catalog.catalog.name", administrator)
+    @change("catalog.catalog.name", data_administrator)
     def create_catalog(self, request: CreateCatalogRequest) -> None:
         self._catalogs.create(request.catalog or Catalog())
 
-    @change("rqst.name", administrator)
+    @change("rqst.name", data_administrator)
     def alter_catalog(self, request: AlterCatalogRequest) -> None:
         self._catalogs.alter(fold(request.name), request.newCat or Catalog())
 
@@ -39,7 +39,7 @@ class CatalogHandlers:
     def get_catalogs(self) -> GetCatalogsResponse:
         return GetCatalogsResponse(self._catalogs.names())
 
-    @change("catName.name", administrator)
+    @change("catName.name", data_administrator)
     def drop_catalog(self, request: DropCatalogRequest) -> None:
         self._catalogs.drop(fold(request.name), if_exists=bool(request.ifExists))
 

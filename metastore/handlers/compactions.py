@@ -6,7 +6,7 @@ from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
 from metastore.operations.answer_filters import compactions
 from metastore.operations.fields import DatabaseFields, TableFields
-from metastore.operations.operation import administrator, any_of, change, operation, visible
+from metastore.operations.operation import any_of, change, data_administrator, operation, visible
 from metastore.services.entry.compactions import CompactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
@@ -44,40 +44,40 @@ class CompactionHandlers:
     def show_compact(self, request: ShowCompactRequest) -> ShowCompactResponse:
         return ShowCompactResponse(self._compactions.show(request))
 
-    @change(None, administrator)
+    @change(None, data_administrator)
     def abort_Compactions(self, request: AbortCompactionRequest) -> AbortCompactResponse:  # noqa: N802 - the wire's name
         return AbortCompactResponse(self._compactions.abort(request.compactionIds or []))
 
-    @change(None, administrator)
+    @change(None, data_administrator)
     def find_next_compact(self, worker: str | None) -> OptionalCompactionInfoStruct:
         return OptionalCompactionInfoStruct(self._compactions.next(None, worker, None))
 
-    @change(None, administrator)
+    @change(None, data_administrator)
     def find_next_compact2(self, request: FindNextCompactRequest) -> OptionalCompactionInfoStruct:
         taken = self._compactions.next(request.poolName, request.workerId, request.workerVersion)
         return OptionalCompactionInfoStruct(taken)
 
-    @change(_COMPACTED_TABLE, administrator)
+    @change(_COMPACTED_TABLE, data_administrator)
     def update_compactor_state(self, info: CompactionInfoStruct, transaction: int | None) -> None:
         self._compactions.update(table_name(info.dbname, info.tablename), info, transaction or 0)
 
-    @change(_COMPACTED_TABLE, administrator)
+    @change(_COMPACTED_TABLE, data_administrator)
     def mark_compacted(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_compacted(info.id or 0)
 
-    @change(_COMPACTED_TABLE, administrator)
+    @change(_COMPACTED_TABLE, data_administrator)
     def mark_cleaned(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_cleaned(info.id or 0)
 
-    @change(_COMPACTED_TABLE, administrator)
+    @change(_COMPACTED_TABLE, data_administrator)
     def mark_failed(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_failed(table_name(info.dbname, info.tablename), info)
 
-    @change(_COMPACTED_TABLE, administrator)
+    @change(_COMPACTED_TABLE, data_administrator)
     def mark_refused(self, info: CompactionInfoStruct) -> None:
         self._compactions.mark_refused(info)
 
-    @change(None, administrator)
+    @change(None, data_administrator)
     def set_hadoop_jobid(self, job: str | None, compaction: int | None) -> None:
         self._compactions.set_job(compaction or 0, job or "")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from metastore.handlers.arguments import is_revocation
 from metastore.operations.answer_filters import role_grants, role_names, roles
 from metastore.operations.audit_details import granted_role
-from metastore.operations.operation import administrator, change, from_fields, operation
-from metastore.operations.sessions import principal, role_administration
+from metastore.operations.operation import change, from_fields, operation, security_administrator
+from metastore.operations.sessions import principal, role_administration, role_members
 from metastore.services.entry.roles import RoleService
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPrincipalsInRoleRequest,
@@ -21,7 +21,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 _GRANT_ROLE = change(
     "role_name",
-    from_fields(role_administration, "role_name"),
+    from_fields(role_administration, "role_name", "principal_type", "principal_name"),
     audit_detail=from_fields(granted_role, "role_name", "principal_name", "principal_type"),
 )
 
@@ -32,12 +32,12 @@ class RoleHandlers:
     def __init__(self, roles: RoleService) -> None:
         self._roles = roles
 
-    @change("role.roleName", administrator)
+    @change("role.roleName", security_administrator)
     def create_role(self, role: Role) -> bool:
         self._roles.create(role)
         return True
 
-    @change("role_name", administrator)
+    @change("role_name", security_administrator)
     def drop_role(self, name: str) -> bool:
         self._roles.drop(name)
         return True
@@ -60,7 +60,7 @@ class RoleHandlers:
 
     @change(
         "request.roleName",
-        from_fields(role_administration, "request.roleName"),
+        from_fields(role_administration, "request.roleName", "request.principalType", "request.principalName"),
         audit_detail=from_fields(
             granted_role, "request.roleName", "request.principalName", "request.principalType", "request.requestType"
         ),
@@ -81,7 +81,7 @@ class RoleHandlers:
     def list_roles(self, principal: str, kind: int) -> list[Role]:
         return self._roles.of_principal(principal, kind)
 
-    @operation("request.roleName", from_fields(role_administration, "request.roleName"))
+    @operation("request.roleName", from_fields(role_members, "request.roleName"))
     def get_principals_in_role(self, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse:
         return GetPrincipalsInRoleResponse(principalGrants=self._roles.members(request.roleName))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metastore.domain.names import pattern_regex
 from metastore.encoding.binary import EncodedStruct
-from metastore.operations.operation import administrator, change, operation
+from metastore.operations.operation import change, data_administrator, operation
 from metastore.services.entry.types import TypeService
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
@@ -15,12 +15,12 @@ class TypeHandlers:
     def __init__(self, types: TypeService) -> None:
         self._types = types
 
-    @change("type.name", administrator)
+    @change("type.name", data_administrator)
     def create_type(self, new: Type) -> bool:
         self._types.create(new)
         return True
 
-    @change("type", administrator)
+    @change("type", data_administrator)
     def drop_type(self, name: str) -> bool:
         self._types.drop(name or "")
         return True

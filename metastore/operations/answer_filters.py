@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from metastore.domain.expression import columns
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, TableNameList, fold, table_name
-from metastore.domain.privileges import ADMIN
+from metastore.domain.privileges import ADMIN, Duty
 from metastore.encoding.binary import EncodedList, EncodedTexts
 from metastore.encoding.redaction import is_secret, redacted_json
 from metastore.errors import NotFoundError
@@ -152,6 +152,9 @@ def filtered_table_names(
     because the answer would tell its value.
     """
     expression = parse_filter(text, fold_names=False)
+    if expression is not None:  # the answer would tell what parameters say about hidden columns
+        scopes = authorizer.column_scopes(map(database.table, answer))
+        answer = [name for name in answer if database.table(name) not in scopes]
     if expression is None or not any(map(is_secret, columns(expression))):
         return table_names(authorizer, answer, database)
     owned = authorizer.owned(database.table(name) for name in answer)
@@ -161,6 +164,10 @@ def filtered_table_names(
 def write_events(authorizer: Authorizer, answer: list[WriteEventInfo]) -> list[WriteEventInfo]:
     """Keeps writes to visible tables, without secrets of tables that the caller does not own."""
     kept = _visible(authorizer, answer, _written_table)
+    scopes = authorizer.column_scopes(map(_written_table, kept)) if kept else {}
+    for event in kept:
+        if _written_table(event) in scopes:  # the JSON describes all columns
+            event.tableObj = event.partitionObj = None
     owned = authorizer.owned(map(_written_table, kept)) if kept else frozenset()
     for event in kept:
         if _written_table(event) not in owned:
@@ -266,8 +273,9 @@ def transactions(authorizer: Authorizer, answer: GetOpenTxnsInfoResponse) -> Get
 
 def _hide_holders(authorizer: Authorizer, held: Iterable[ShowLocksResponseElement | TxnInfo]) -> None:
     grants = authorizer.grants()
+    sees_holders = grants.is_admin or Duty.DATA in grants.duties
     for holding in held:
-        if not grants.is_admin and holding.user != (grants.user or ""):
+        if not sees_holders and holding.user != (grants.user or ""):
             holding.user = holding.hostname = HIDDEN
             holding.agentInfo = None
 
@@ -283,7 +291,7 @@ def configuration_value(authorizer: Authorizer, answer: str, default: str | None
 def privileges(authorizer: Authorizer, answer: list[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
     """Keeps the caller's own privileges, and those on objects that the caller owns."""
     grants = authorizer.grants()
-    if grants.is_admin:
+    if grants.is_admin or Duty.SECURITY in grants.duties:
         return answer
     objects = [securable(privilege.hiveObject) for privilege in answer]
     owned = authorizer.owned([on for on in objects if isinstance(on, TableName | DatabaseName)])
@@ -297,7 +305,11 @@ def privileges(authorizer: Authorizer, answer: list[HiveObjectPrivilege]) -> lis
 def role_names(authorizer: Authorizer, answer: list[str]) -> list[str]:
     """Keeps the caller's roles. Administrators see all."""
     grants = authorizer.grants()
-    return answer if grants.is_admin else [role for role in answer if role in grants.roles]
+    return (
+        answer
+        if grants.is_admin or Duty.SECURITY in grants.duties
+        else [role for role in answer if role in grants.roles]
+    )
 
 
 def roles(authorizer: Authorizer, answer: list[Role], name: str | None, kind: int | None) -> list[Role]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from metastore.domain.column_scope import ColumnScope
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Administrator, RequiredPrivilege, Requirement
-from metastore.domain.privileges import CallerGrants, Right
+from metastore.domain.privileges import CallerGrants, Duty, Right
 from metastore.errors import ConfigurationError
 from metastore.operations.fields import Field, Reader, field_reader
 
@@ -38,6 +39,8 @@ class Authorizer(Protocol):
     def hidden_tables(self, names: Iterable[TableName]) -> AbstractSet[TableName]: ...
 
     def owned(self, names: Iterable[TableName | DatabaseName]) -> AbstractSet[TableName | DatabaseName]: ...
+
+    def column_scopes(self, names: Iterable[TableName]) -> Mapping[TableName, ColumnScope]: ...
 
 
 class FieldFunction(NamedTuple):
@@ -77,11 +80,14 @@ def any_of(*rights: Right) -> FieldFunction:
     return FieldFunction(lambda securable: (RequiredPrivilege(securable, rights),), (TARGET,))
 
 
-_ADMINISTRATOR: Final = (Administrator(),)
 visible: Final = any_of()
 """Requires that the caller may see the target."""
-administrator: Final = FieldFunction(lambda: _ADMINISTRATOR)
-"""Requires an administrator."""
+administrator: Final = FieldFunction(lambda: (Administrator(),))
+"""Requires an administrator of everything."""
+data_administrator: Final = FieldFunction(lambda: (Administrator(Duty.DATA),))
+"""Requires an administrator of data."""
+security_administrator: Final = FieldFunction(lambda: (Administrator(Duty.SECURITY),))
+"""Requires an administrator of security."""
 
 Answer: TypeAlias = "FieldFunction | Callable[[Authorizer, Any], Any]"
 

@@ -11,10 +11,12 @@ from metastore.domain.permissions import (
     DependentsPrivilege,
     FunctionPrivilege,
     LocationPrivilege,
+    Renaming,
     RequiredPrivilege,
     Requirement,
+    StatisticsColumns,
 )
-from metastore.domain.privileges import CatalogName, Right
+from metastore.domain.privileges import CatalogName, Duty, Right
 from metastore.domain.renaming import replaces
 from metastore.operations.locations import locations_in
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -91,7 +93,10 @@ def altered_table(name: TableName, new: Table | None) -> Requirements:
     if database != name.parent:
         yield RequiredPrivilege(name, (Right.OWNERSHIP,))
         yield RequiredPrivilege(database, (Right.CREATE,))
-    yield LocationPrivilege(database, database.table(fold(new.tableName) or name.name), ())
+    renamed = database.table(fold(new.tableName) or name.name)
+    yield LocationPrivilege(database, renamed, ())
+    if renamed != name:
+        yield Renaming(name, renamed)
 
 
 def altered_or_replaced_table(name: TableName, new: Table | None, context: EnvironmentContext | None) -> Requirements:
@@ -238,6 +243,18 @@ def column_statistics_list(statistics: Iterable[ColumnStatistics | None] | None)
     return (RequiredPrivilege(name, (Right.INSERT, Right.ALTER)) for name in names)
 
 
+def statistics_column(table: TableName, column: str | None) -> Requirements:
+    """SELECT on the table, or on the column whose statistics are read."""
+    yield RequiredPrivilege(table, (Right.SELECT, Right.COLUMNS))
+    yield StatisticsColumns(table, column)
+
+
+def statistics_request(table: TableName, request: object) -> Requirements:
+    """SELECT on the table, or on columns of it; the others count as missing."""
+    yield RequiredPrivilege(table, (Right.SELECT, Right.COLUMNS))
+    yield StatisticsColumns(table, request=request)
+
+
 # Functions
 
 
@@ -276,12 +293,12 @@ def cleaned(table: TableName) -> Requirements:
     elif table.database:
         yield RequiredPrivilege(table.parent, (Right.ALTER,))
     else:
-        yield Administrator()
+        yield Administrator(Duty.DATA)
 
 
 def dropped_objects(database: DatabaseName) -> Requirements:
     """ALTER on the database whose dropped objects are listed; an administrator if all databases are."""
-    yield RequiredPrivilege(database, (Right.ALTER,)) if database.name else Administrator()
+    yield RequiredPrivilege(database, (Right.ALTER,)) if database.name else Administrator(Duty.DATA)
 
 
 def undropped(table: TableName, new_name: str | None) -> Requirements:
@@ -294,6 +311,7 @@ def undropped(table: TableName, new_name: str | None) -> Requirements:
     yield RequiredPrivilege(table, (Right.INSERT,), if_missing=(Right.CREATE,))
     if new_name:
         yield RequiredPrivilege(table.parent, (Right.CREATE,))
+        yield Renaming(table, table.parent.table(fold(new_name)))
 
 
 # Dependent tables

@@ -161,11 +161,18 @@ def grantable(bag: PrivilegeBag | None) -> Requirements:
         if privilege is not None and privilege.hiveObject is not None:
             texts = (privilege.grantInfo.privilege or "").split(",") if privilege.grantInfo else ()
             names = tuple(text.strip() for text in texts if text.strip())
-            yield GrantOption(securable(privilege.hiveObject), names)
+            yield GrantOption(
+                securable(privilege.hiveObject), names, (privilege.principalType, privilege.principalName)
+            )
 
 
-def role_administration(role: str | None) -> Requirements:
-    """The right to grant the role."""
+def role_administration(role: str | None, kind: int | None, name: str | None) -> Requirements:
+    """The right to grant the role to a principal."""
+    yield RoleAdministration(role or "", (kind, name))
+
+
+def role_members(role: str | None) -> Requirements:
+    """The right to grant the role, and so to know who has it."""
     yield RoleAdministration(role or "")
 
 

@@ -186,6 +186,16 @@ class Authorization(Section):
         "Users with the role admin, separated by commas. Groups are prefixed with @. Unset: no administrators.",
         separator=",",
     )
+    security_admins: str = text(
+        "",
+        "Users and groups who administer grants, rules and roles, but not objects. Written as admins.",
+        separator=",",
+    )
+    data_admins: str = text(
+        "",
+        "Users and groups who have all rights on all objects, but cannot grant them. Written as admins.",
+        separator=",",
+    )
     read_only: bool = flag("Reject all calls that change anything: true or false.")
     audit: str = text(
         "off",

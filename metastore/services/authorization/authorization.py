@@ -6,12 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
+from metastore.domain.column_scope import ColumnScope
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Requirement
-from metastore.domain.privileges import Admins, CallerGrants, Right, Securable, rights, sees, sees_all_of
+from metastore.domain.privileges import (
+    Administrators,
+    CallerGrants,
+    Right,
+    Securable,
+    column_scope,
+    rights,
+    sees,
+    sees_all_of,
+)
 from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
+from metastore.encoding.hidden_columns import table_without_columns
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import GrantsCache, unsettled
@@ -24,13 +35,24 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _ATTEMPTS: Final = 10
+NOBODY: Final = CallerGrants(None, roles=frozenset())
+_EVERYTHING: Final = CallerGrants(None, is_admin=True)
 Name = TypeVar("Name", bound=TableName | DatabaseName)
+
+
+class ReadWithRights(NamedTuple):
+    """A table, the caller's grants, rights on the table and visible columns (None: all)."""
+
+    read: ReadTable
+    grants: CallerGrants
+    held: frozenset[str]
+    columns: ColumnScope | None = None
 
 
 class Authorization:
     """Decides what the caller of the current call may do and see."""
 
-    def __init__(self, store: Store, admins: Admins, roots: Roots) -> None:
+    def __init__(self, store: Store, admins: Administrators, roots: Roots) -> None:
         self._store = store
         self._cache = GrantsCache(admins)
         self._roots = roots
@@ -60,7 +82,10 @@ class Authorization:
 
     def search_parameters(self) -> Mapping[str, Any]:
         """Returns the parameters of the conditions that make a search show only visible objects."""
-        return seeing(self.grants(), tables=True)
+        grants = self.grants()
+        # The conditions know neither rules nor columns.
+        is_exact = grants.is_admin or not (grants.rules or grants.has_columns)
+        return seeing(grants if is_exact else NOBODY, tables=True)
 
     def check(self, requirements: Iterable[Requirement]) -> CallerGrants:
         """Returns the caller's grants if they meet the requirements.
@@ -92,13 +117,12 @@ class Authorization:
                 if not decision.is_visible:
                     raise HiddenError(str(missing_table(name)))
                 encoded = work.access.encoded(read)
-                return encoded if decision.is_owned else without_secrets(encoded)
+                encoded = encoded if decision.is_owned else without_secrets(encoded)
+                return encoded if decision.columns is None else table_without_columns(encoded, decision.columns)
             cached = self._cache.reloaded(work)
         raise unsettled()
 
-    def read_table_with_rights(
-        self, work: UnitOfWork, name: TableName
-    ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
+    def read_table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
         """Reads a table, with the caller's grants and the caller's rights on the table, in two statements. Raises
         NotFoundError if it does not exist or is hidden.
         """
@@ -112,7 +136,8 @@ class Authorization:
                 securable = read.securable._replace(granted=granted)
                 if not sees(cached.grants, securable):
                     raise HiddenError(str(missing_table(name)))
-                return read, cached.grants, rights(cached.grants, securable)
+                held = rights(cached.grants, securable)
+                return ReadWithRights(read, cached.grants, held, column_scope(cached.grants, securable))
             cached = self._cache.reloaded(work)
         raise unsettled()
 
@@ -123,13 +148,32 @@ class Authorization:
         unique = set(names)
         with self._store.read() as work:
             grants = self.current(work)
-            return unique if grants.sees_everything else set(work.access.seen_tables(unique, grants))
+            if grants.sees_everything:
+                return unique
+            if grants.rules:
+                found = self._found(work, grants, unique)
+                return {name for name, table in found.items() if table.table_id is not None and sees(grants, table)}
+            return set(work.access.seen_tables(unique, grants))
 
     def creation_times(self, names: Iterable[TableName]) -> dict[TableName, int]:
         """Returns the tables that the caller may see, with their creation times in seconds since 1970."""
+        visible = self.visible_tables(names)
+        with self._store.read() as work:
+            return work.access.seen_tables(visible, _EVERYTHING)
+
+    def column_scopes(self, names: Iterable[TableName]) -> dict[TableName, ColumnScope]:
+        """Returns the tables of which the caller may not see all columns, with the columns."""
         unique = set(names)
         with self._store.read() as work:
-            return work.access.seen_tables(unique, self.current(work))
+            grants = self.current(work)
+            if not unique or not grants.may_miss_columns:
+                return {}
+            found = self._found(work, grants, unique)
+            scopes = {name: column_scope(grants, table) for name, table in found.items() if table.table_id is not None}
+            columns = work.access.columns(sorted(unique))
+        return {
+            name: scope.of(*columns[name]) for name, scope in scopes.items() if scope is not None and name in columns
+        }
 
     def fully_visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns the databases in which the caller may see every table, dropped tables included."""
@@ -141,7 +185,12 @@ class Authorization:
         unique = set(names)
         with self._store.read() as work:
             grants = self.current(work)
-            return unique if grants.sees_everything else work.access.seen_databases(unique, grants)
+            if grants.sees_everything:
+                return unique
+            if grants.rules:
+                found = self._found(work, grants, unique)
+                return {name for name, database in found.items() if sees(grants, database)}
+            return work.access.seen_databases(unique, grants)
 
     def visible_catalogs(self, names: Iterable[str]) -> set[str]:
         """Returns the catalogs in which the caller may see an object."""
@@ -170,11 +219,16 @@ class Authorization:
 
     def _looked_up(self, names: Iterable[Name]) -> tuple[CallerGrants, dict[Name, Securable]]:
         """Returns the caller's grants, and the objects that exist."""
-        unique = list(dict.fromkeys(names))
+        unique = set(names)
         with self._store.read() as work:
             grants = self.current(work)
-            securables = self.find(work, grants, unique)
-        return grants, {name: securable for name, securable in zip(unique, securables, strict=True) if securable}
+            return grants, self._found(work, grants, unique)
+
+    def _found(self, work: UnitOfWork, grants: CallerGrants, names: Iterable[Name]) -> dict[Name, Securable]:
+        """Looks up objects. Those whose database does not exist are left out."""
+        listed = list(names)
+        securables = self.find(work, grants, listed)
+        return {name: securable for name, securable in zip(listed, securables, strict=True) if securable}
 
 
 def without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:

@@ -54,6 +54,8 @@ def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[Not
     whole = rights.fully_visible_databases(homes)
     elsewhere = (event for event in named if event.tableName and _database(event) not in whole)
     tables = rights.creation_times(map(_table, elsewhere))
+    for name in rights.column_scopes(tables):  # the events describe all columns
+        del tables[name]
     databases = rights.visible_databases(homes)
     catalogs = rights.visible_catalogs(event.catName for event in events if event.dbName is None and event.catName)
 

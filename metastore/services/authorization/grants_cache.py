@@ -5,10 +5,25 @@ and reloads the caller's grants if the version changed.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from metastore.context import Caller, caller
-from metastore.domain.privileges import ADMIN, PART, PUBLIC, Admins, CallerGrants, Securable, owns_all, sees
+from metastore.domain.column_scope import ColumnScope
+from metastore.domain.privileges import (
+    ADMIN,
+    ANY_LOCATION,
+    OF_COLUMN,
+    PART,
+    PUBLIC,
+    Administrators,
+    CallerGrants,
+    Duty,
+    Securable,
+    column_scope,
+    owns_all,
+    sees,
+)
 from metastore.errors import UnavailableError
 from metastore.storage.cache import Cache
 from metastore.storage.unit_of_work import UnitOfWork
@@ -19,10 +34,11 @@ _UNKNOWN: Final = Caller(peer="")
 
 
 class Decision(NamedTuple):
-    """Whether the caller may see a table, and whether its secrets."""
+    """Whether the caller may see a table, and whether its secrets. `columns`: None for all."""
 
     is_visible: bool
     is_owned: bool
+    columns: ColumnScope | None = None
 
 
 class CachedGrants:
@@ -47,9 +63,9 @@ class CachedGrants:
         about a missing table.
         """
         whole = table._replace(granted=granted)
-        decision = Decision(sees(self.grants, whole), owns_all(self.grants, whole))
+        decision = Decision(sees(self.grants, whole), owns_all(self.grants, whole), column_scope(self.grants, whole))
         # Dropping a partition removes its privileges without a new version.
-        if decision.is_visible and PART not in granted:
+        if decision.is_visible and not any(held.startswith((PART, OF_COLUMN)) for held in granted):
             if len(self._decisions) >= _MOST_DECISIONS:
                 self._decisions.clear()
             self._decisions[table] = decision
@@ -59,7 +75,7 @@ class CachedGrants:
 class GrantsCache:
     """The grants of the callers of a process. `admins`: the administrators that the settings name."""
 
-    def __init__(self, admins: Admins) -> None:
+    def __init__(self, admins: Administrators) -> None:
         self._admins = admins
         self._cache: Cache[tuple[str | None, tuple[str, ...]], CachedGrants] = Cache(_CACHE_BYTES)
 
@@ -95,10 +111,13 @@ class GrantsCache:
 
     def _read(self, work: UnitOfWork, key: tuple[str | None, tuple[str, ...]]) -> CachedGrants:
         user, groups = key
-        if self._admins.include(user, groups):
+        if self._admins.of_everything.include(user, groups):
             grants = CallerGrants(user, frozenset(groups), frozenset((ADMIN, PUBLIC)), is_admin=True)
         else:
-            grants = work.access.caller_grants(user, groups)
+            grants = replace(work.access.caller_grants(user, groups), duties=self._admins.duties(user, groups))
+            if Duty.DATA in grants.duties:
+                everything = grants.everywhere | {"ALL"}
+                grants = replace(grants, everywhere=everything, locations=grants.locations | {ANY_LOCATION})
         cached = CachedGrants(user, groups, grants)
         size = 1000 + 100 * (len(groups) + len(grants.roles) + len(grants.databases) + len(grants.locations))
         self._cache.put(key, cached, size)

@@ -15,19 +15,23 @@ from metastore.domain.permissions import (
     OwnLocks,
     OwnTransactions,
     PrincipalAccess,
+    Renaming,
     RequiredPrivilege,
     Requirement,
     RoleAdministration,
+    StatisticsColumns,
     WriteAccess,
 )
 from metastore.domain.privileges import (
     ADMIN,
     CallerGrants,
     CatalogName,
+    Duty,
     PrincipalKind,
     Right,
     Securable,
     WholeMetastore,
+    column_scope,
     denied,
     may_grant,
     owns,
@@ -48,13 +52,14 @@ from metastore.errors import (
 from metastore.services.authorization.locations import check_locations
 from metastore.services.authorization.statistics import changes_only_statistics
 from metastore.services.files.open_writes import ended
-from metastore.services.rules.lookup import missing_database, missing_table
+from metastore.services.rules.lookup import missing_database, missing_table, no_statistics
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 
 _Name: TypeAlias = TableName | DatabaseName
 Find: TypeAlias = Callable[[Sequence[_Name]], list[Securable | None]]
+_NO_COLUMN: Final = ""
 _NO_TABLE: Final = TableName("", "", "")
 
 
@@ -132,8 +137,9 @@ class Permission:
         stored = self._work.tables.find(name) if isinstance(name, TableName) else None
         return stored is not None and isinstance(new, Table) and changes_only_statistics(stored.encoded.decode(), new)
 
-    def check_administrator(self, _: Administrator) -> None:
-        raise self._denied(ADMIN.upper(), "the metastore")
+    def check_administrator(self, required: Administrator) -> None:
+        if required.duty not in self._grants.duties:
+            raise self._denied(ADMIN.upper(), "the metastore")
 
     def check_locations(self, required: LocationPrivilege) -> None:
         if required.locations:
@@ -143,7 +149,7 @@ class Permission:
             check_locations(self._work, self._grants, self._roots, required, owns_database=is_own)
 
     def check_role(self, required: RoleAdministration) -> None:
-        if required.role not in self._grants.administered:
+        if not self._may_administer(required.principal) and required.role not in self._grants.administered:
             raise self._denied("GRANT OPTION", f"role {required.role}")
 
     def check_locks(self, required: OwnLocks) -> None:
@@ -160,6 +166,8 @@ class Permission:
             raise _hidden(TransactionNotFoundError(f"No such transaction txnid:{min(others)}"))
 
     def _others(self, owners: dict[int, str]) -> list[int]:
+        if Duty.DATA in self._grants.duties:
+            return []
         return [number for number, user in owners.items() if user != (self._grants.user or "")]
 
     def check_write(self, required: WriteAccess) -> None:
@@ -202,6 +210,8 @@ class Permission:
     def check_grant_option(self, required: GrantOption) -> None:
         name = required.securable
         securable = self._visible(name) if isinstance(name, TableName | DatabaseName) else None
+        if self._may_administer(required.principal):
+            return
         if not may_grant(self._grants, securable, required.privileges):
             missing = [
                 privilege for privilege in required.privileges if not may_grant(self._grants, securable, [privilege])
@@ -210,6 +220,8 @@ class Permission:
 
     def check_principal(self, required: PrincipalAccess) -> None:
         is_own = required.name is None or self._grants.is_principal(required.kind, required.name)
+        if Duty.SECURITY in self._grants.duties:
+            return
         if is_own and self._grants.groups.issuperset(required.groups):
             return
         if isinstance(required.securable, TableName | DatabaseName):
@@ -217,6 +229,33 @@ class Permission:
             if securable is not None and owns(self._grants, securable):
                 return
         raise self._denied(ADMIN.upper(), f"principal {required.name or ', '.join(required.groups)}")
+
+    def check_renaming(self, required: Renaming) -> None:
+        """The new name must not free the table from a deny, nor put it under a rule, unless the caller may grant."""
+        lost, gained = self._work.access.rules_that_differ(required.table, required.new)
+        if lost:
+            raise self._denied(ADMIN.upper(), f"{required.table}: a rule denies something on this name")
+        if gained:
+            self._look_up([required.table])
+            if not owns(self._grants, self._visible(required.table)):
+                raise self._denied(Right.OWNERSHIP, f"{required.table}: a rule grants something on the new name")
+
+    def check_statistics(self, required: StatisticsColumns) -> None:
+        """A hidden column is treated as one without statistics."""
+        scope = column_scope(self._grants, self._visible(required.table))
+        if scope is None:
+            return
+        request: Any = required.request
+        if request is not None:
+            request.colNames = request.colNames and [
+                _NO_COLUMN if scope.hides(name) else name for name in request.colNames
+            ]
+        elif scope.hides(required.column):
+            raise HiddenError(str(no_statistics(required.table, required.column or "")))
+
+    def _may_administer(self, principal: tuple[int | None, str | None]) -> bool:
+        """Administrators of security change the rights of everybody but themselves."""
+        return Duty.SECURITY in self._grants.duties and not self._grants.is_principal(*principal)
 
     def _require(self, held: frozenset[str], any_of: Sequence[Right], on: object) -> None:
         if any_of and held.isdisjoint(any_of):
@@ -237,6 +276,8 @@ _CHECKS: dict[type[Requirement], Callable[[Permission, Any], None]] = {
     FunctionPrivilege: Permission.check_function,
     GrantOption: Permission.check_grant_option,
     RoleAdministration: Permission.check_role,
+    Renaming: Permission.check_renaming,
+    StatisticsColumns: Permission.check_statistics,
     PrincipalAccess: Permission.check_principal,
 }
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import RequiredPrivilege, Requirement
 from metastore.domain.privileges import (
-    Admins,
+    Administrators,
     CallerGrants,
     CatalogName,
     Right,
@@ -24,7 +24,7 @@ from metastore.domain.privileges import (
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import HiddenError
 from metastore.security.policy_engine import PolicyEngine, Resource
-from metastore.services.authorization.authorization import Authorization, without_secrets
+from metastore.services.authorization.authorization import NOBODY, Authorization, ReadWithRights, without_secrets
 from metastore.services.rules.lookup import missing_table
 from metastore.storage.queries.visibility import seeing
 from metastore.storage.repositories.access import ReadTable
@@ -32,11 +32,9 @@ from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
-_EVERYTHING: Final = CallerGrants(None, is_admin=True)
 _MAX_VISIBLE: Final = 100_000  # tables and users
 _UNKNOWN: Final = float("-inf"), False
 _VisibleTable: TypeAlias = tuple[str | None, tuple[str, ...], TableName, Securable | None]
-_NOTHING: Final = CallerGrants(None, roles=frozenset())
 
 
 class PolicyAuthorization(Authorization):
@@ -45,7 +43,7 @@ class PolicyAuthorization(Authorization):
     Objects that do not exist are asked about, too, so that a call about a hidden object costs the same.
     """
 
-    def __init__(self, store: Store, admins: Admins, roots: Roots, engine: PolicyEngine) -> None:
+    def __init__(self, store: Store, admins: Administrators, roots: Roots, engine: PolicyEngine) -> None:
         super().__init__(store, admins, roots)
         self._engine = engine
         self._visible: dict[_VisibleTable, tuple[float, bool]] = {}
@@ -93,7 +91,7 @@ class PolicyAuthorization(Authorization):
         key = known.user, known.groups, name, read and read.securable
         until, is_owned = self._visible.get(key, _UNKNOWN)
         if read is None or until <= self._engine.clock():
-            read, grants, held = self._decided(known.grants, read, name)
+            read, grants, held, _ = self._decided(known.grants, read, name)
             is_owned = Right.OWNERSHIP in held
             if len(self._visible) >= _MAX_VISIBLE:
                 self._visible.clear()
@@ -102,15 +100,11 @@ class PolicyAuthorization(Authorization):
         encoded = work.access.encoded(read)
         return encoded if is_owned else without_secrets(encoded)
 
-    def read_table_with_rights(
-        self, work: UnitOfWork, name: TableName
-    ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
+    def read_table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
         """As Authorization, in one statement."""
         return self._decided(self.cached(work), work.access.read_table(name), name)
 
-    def _decided(
-        self, grants: CallerGrants, read: ReadTable | None, name: TableName
-    ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
+    def _decided(self, grants: CallerGrants, read: ReadTable | None, name: TableName) -> ReadWithRights:
         """Returns the table with the caller's rights. Raises NotFoundError if it does not exist or is hidden."""
         if not grants.is_admin:
             grants = CallerGrants(grants.user, grants.groups, by_policy=True)
@@ -121,16 +115,11 @@ class PolicyAuthorization(Authorization):
         held = rights(grants, securable)
         if not held:
             raise HiddenError(str(missing_table(name)))
-        return read, grants, held
+        return ReadWithRights(read, grants, held)
 
     def visible_tables(self, names: Iterable[TableName]) -> set[TableName]:
         grants, securables = self._looked_up(names)
         return {name for name, table in securables.items() if table.table_id is not None and sees(grants, table)}
-
-    def creation_times(self, names: Iterable[TableName]) -> dict[TableName, int]:
-        visible = self.visible_tables(names)
-        with self._store.read() as work:
-            return work.access.seen_tables(visible, _EVERYTHING)
 
     def visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         grants, securables = self._looked_up(names)
@@ -148,7 +137,7 @@ class PolicyAuthorization(Authorization):
     def search_parameters(self) -> Mapping[str, Any]:
         """The search is one SQL statement, which cannot ask the engine: only administrators find something."""
         grants = self.grants()
-        return seeing(grants if grants.is_admin else _NOTHING, tables=True)
+        return seeing(grants if grants.is_admin else NOBODY, tables=True)
 
     def _rights(self, grants: CallerGrants, resources: Iterable[Resource]) -> list[frozenset[str]]:
         return self._engine.rights(grants.user, grants.groups, list(resources))

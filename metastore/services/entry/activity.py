@@ -14,7 +14,7 @@ from metastore.encoding.event_changes import changes_of
 from metastore.encoding.redaction import redacted_json
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import examine
-from metastore.storage.queries.visibility import EVERYTHING, seeing
+from metastore.storage.queries.visibility import EVERYTHING
 from metastore.storage.unit_of_work import Store
 
 _LIMIT: Final = 50
@@ -76,7 +76,7 @@ class ActivityService:
         if self._rights is None:
             return None, True, EVERYTHING
         grants = self._rights.grants()
-        return grants.user, grants.is_admin, seeing(grants, tables=True)
+        return grants.user, grants.is_admin, self._rights.search_parameters()
 
 
 def _event(row: dict[str, Any]) -> dict[str, Any]:

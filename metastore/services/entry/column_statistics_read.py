@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metastore.domain.names import TableName, fold
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import NotFoundError
-from metastore.services.rules.lookup import get_table_ref, required
+from metastore.services.rules.lookup import get_table_ref, no_statistics, required
 from metastore.services.rules.statistics_values import combined, kind_of
 from metastore.services.service import Service
 from metastore.storage.references import TableRef
@@ -36,8 +36,7 @@ class ColumnStatisticsReadService(Service):
 
     def of_column(self, table: TableName, partition: str | None, column: str, engine: str) -> Analyzed:
         """Returns the statistics of one column of the table or partition. Raises NotFoundError if there are none."""
-        missing = f"Statistics for dbName={table.database}, tableName={table.name}, columnName={column} not available"
-        return required(self._of(table, partition, [column], engine), NotFoundError(missing))
+        return required(self._of(table, partition, [column], engine), no_statistics(table, column))
 
     def aggregate(self, table: TableName, names: Sequence[str], columns: Sequence[str], engine: str) -> AggrStats:
         """Aggregates statistics by column, and counts the partitions that have all of the columns."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from metastore.domain import events, table_events
 from metastore.domain.names import DatabaseName, TableName, check_object_name
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
-from metastore.domain.privileges import PUBLIC, CallerGrants
+from metastore.domain.privileges import PUBLIC, CallerGrants, Duty
 from metastore.errors import (
     AlreadyExistsError,
     HiddenError,
@@ -328,7 +328,7 @@ def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None) ->
 
 def _may_undo(work: UnitOfWork, grants: CallerGrants, drop: Drop, name: TableName) -> bool:
     """Tells whether the caller dropped it, owned the object or its database then, or is an administrator."""
-    if grants.is_admin or (grants.user and drop.dropped_by == grants.user):
+    if grants.is_admin or Duty.DATA in grants.duties or (grants.user and drop.dropped_by == grants.user):
         return True
     owners = work.drops.owners(drop, name.name)
     return any(grants.is_principal(kind, owner) for owner, kind in owners if owner != PUBLIC)

@@ -98,3 +98,9 @@ def missing_database(name: DatabaseName) -> NotFoundError:
 def missing_table(name: TableName) -> NotFoundError:
     """Returns the error, in Hive's words, for a table that does not exist."""
     return NotFoundError(f"{name.as_given} table not found")
+
+
+def no_statistics(table: TableName, column: str) -> NotFoundError:
+    """Returns the error, in Hive's words, for a column without statistics."""
+    text = f"Statistics for dbName={table.database}, tableName={table.name}, columnName={column} not available"
+    return NotFoundError(text)

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from metastore.domain.names import fold
+from metastore.domain.name_rules import DENY, is_pattern, parse_pattern, stored_scope
+from metastore.domain.names import TableName, fold
 from metastore.domain.partition_names import checked_name
-from metastore.domain.privileges import Right
+from metastore.domain.privileges import DENIABLE, Right
 from metastore.encoding.binary import EncodedList
 from metastore.errors import InvalidObjectError, NotFoundError
 from metastore.services.rules.lookup import required
@@ -73,8 +74,20 @@ def grants_of(work: UnitOfWork, requests: Sequence[RequestedPrivilege], now: int
     grants: list[Grant] = []
     for request, name, target in zip(requests, names, targets, strict=True):
         grants += _grants(request.privilege, required(target, NotFoundError(f"{name} not found")), now)
+    _check_denied_columns(work, grants)
     work.change_privileges()
     return grants
+
+
+def _check_denied_columns(work: UnitOfWork, grants: Sequence[Grant]) -> None:
+    """Raises InvalidObjectError for a rule on a partition column, because names of partitions contain its values."""
+    scopes = [grant.target.scope for grant in grants if grant.target.scope and is_pattern(grant.target.scope)]
+    patterns = [pattern for pattern in map(parse_pattern, scopes) if pattern.column is not None]
+    names = [TableName(pattern.catalog, pattern.database, pattern.table) for pattern in patterns]
+    known = work.access.columns(names) if names else {}
+    for pattern, name in zip(patterns, names, strict=True):
+        if name in known and pattern.column in known[name].keys:
+            raise InvalidObjectError(f"{pattern.column} is a partition column of {name}: it cannot be hidden")
 
 
 def privilege_set(
@@ -146,7 +159,25 @@ def _scope(name: str | None) -> str | None:
     """Returns the scope of a global privilege: a normalised location, a catalog's name, or None for everything."""
     if not name or not name.strip():
         return None
-    return paths.normalise(name.strip()) if ":" in name or "/" in name else fold(name)
+    if ":" in name or "/" in name:
+        return paths.normalise(name.strip())
+    return stored_scope(parse_pattern(name)) if is_pattern(name) else fold(name)
+
+
+def _check_rule(target: Target, privilege: str, *, option: bool) -> None:
+    """Raises InvalidObjectError unless a deny is a rule about names, and a rule a privilege on databases and tables."""
+    is_deny = privilege.startswith(DENY)
+    pattern = parse_pattern(target.scope) if target.scope and is_pattern(target.scope) else None
+    if pattern is None:
+        if is_deny:
+            raise InvalidObjectError(f"{privilege} needs an object of type GLOBAL whose name is a pattern of names")
+        return
+    if privilege.removeprefix(DENY) not in DENIABLE:
+        raise InvalidObjectError(f"{privilege} cannot be the privilege of a rule: use {', '.join(sorted(DENIABLE))}")
+    if option:
+        raise InvalidObjectError(f"A rule on {target.scope} cannot have the grant option")
+    if pattern.column is not None and privilege != f"{DENY}{Right.SELECT}":
+        raise InvalidObjectError(f"A rule on a column can only be DENY SELECT. Grant {privilege} on the column itself")
 
 
 def _check_location(target: Target, privilege: str) -> None:
@@ -170,7 +201,10 @@ def _grants(requested: HiveObjectPrivilege, target: Target, now: int) -> Iterato
     if not privileges:
         raise InvalidObjectError(f"No privilege is named for {requested.principalName}")
     for privilege in privileges:
+        is_rule = privilege.upper().startswith(DENY) or (target.scope is not None and is_pattern(target.scope))
+        privilege = privilege.upper() if is_rule else privilege
         _check_location(target, privilege)
+        _check_rule(target, privilege, option=bool(info.grantOption))
         yield Grant(
             target=target,
             principal_type=requested.principalType,

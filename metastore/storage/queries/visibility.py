@@ -36,6 +36,9 @@ EVERYTHING: Final[Mapping[str, Any]] = {
     "seen_catalogs": [],
     "kinds": [],
     "owners": [],
+    "rule_catalogs": [],
+    "rule_databases": [],
+    "rule_tables": [],
 }
 """The parameters of a caller who sees everything."""
 
@@ -44,6 +47,18 @@ def owners(grants: CallerGrants) -> dict[str, Any]:
     """Returns the kinds and names of the caller's principals, as parameters."""
     pairs = [grantee.split(":", 1) for grantee in grants.grantees]
     return {"kinds": [int(kind) for kind, _ in pairs], "owners": [name for _, name in pairs]}
+
+
+def patterns(grants: CallerGrants) -> dict[str, Any]:
+    """Returns the patterns of rules that make tables visible, as parameters for LIKE."""
+    found = [rule.pattern for rule in grants.rules if not rule.is_deny]
+    columns = zip(*((pattern.catalog, pattern.database, pattern.table) for pattern in found), strict=True)
+    catalogs, databases, tables = [[_like(text) for text in column] for column in columns] or ([], [], [])
+    return {"rule_catalogs": catalogs, "rule_databases": databases, "rule_tables": tables}
+
+
+def _like(pattern: str) -> str:
+    return pattern.replace("\\", r"\\").replace("_", r"\_").replace("%", r"\%").replace("*", "%")
 
 
 def seeing(grants: CallerGrants, *, tables: bool) -> dict[str, Any]:
@@ -58,4 +73,5 @@ def seeing(grants: CallerGrants, *, tables: bool) -> dict[str, Any]:
         "seen_databases": on_databases,
         "seen_catalogs": [name for name, held in grants.catalogs.items() if inherited(held)],
         **owners(grants),
+        **patterns(grants),
     }

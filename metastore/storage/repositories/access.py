@@ -8,13 +8,23 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select, text, union
 
+from metastore.domain.name_rules import DENY, NameRule, is_pattern, parse_pattern
 from metastore.domain.names import DatabaseName, TableName
-from metastore.domain.privileges import ADMIN, ANY_LOCATION, PUBLIC, CallerGrants, Right, Securable
+from metastore.domain.privileges import (
+    ADMIN,
+    ANY_LOCATION,
+    OF_COLUMN,
+    PART,
+    PUBLIC,
+    CallerGrants,
+    Right,
+    Securable,
+)
 from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.descriptors import Descriptors
-from metastore.storage.queries.visibility import OWNED, WHOLE, owners, seeing
+from metastore.storage.queries.visibility import OWNED, WHOLE, owners, patterns, seeing
 from metastore.storage.schema import (
     databases,
     functions,
@@ -46,18 +56,21 @@ _CALLER_GRANTS: Final = text(f"""
         SELECT 1, cast(:user AS text) UNION SELECT 3, unnest(cast(:groups AS text[]))
         UNION SELECT 2, role FROM held UNION SELECT 2, '{PUBLIC}'
     )
-    SELECT version, NULL::bigint AS database_id, NULL AS scope, NULL AS role, NULL AS privilege, false AS option
+    SELECT version, NULL::bigint AS database_id, NULL AS scope, NULL AS role, NULL AS privilege, false AS option,
+           EXISTS (SELECT FROM privileges AS p JOIN who ON p.principal_type = who.kind AND p.principal = who.name
+                   WHERE p.object_type = {HiveObjectType.COLUMN}) AS has_columns
     FROM privileges_version
-    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option FROM held
+    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option, false FROM held
     UNION ALL
-    SELECT NULL, p.database_id, p.scope, NULL, upper(p.privilege), p.grant_option
+    SELECT NULL, p.database_id, p.scope, NULL, upper(p.privilege), p.grant_option, false
     FROM privileges AS p JOIN who ON p.principal_type = who.kind AND p.principal = who.name
     WHERE p.object_type IN ({HiveObjectType.GLOBAL}, {HiveObjectType.DATABASE})
 """)  # noqa: S608 - constants
 
 _VERSION = "(SELECT version FROM privileges_version)"
 _GRANTED = f"""ARRAY(
-    SELECT CASE WHEN p.object_type <> {HiveObjectType.TABLE} THEN '.'
+    SELECT CASE WHEN p.object_type = {HiveObjectType.COLUMN} THEN '{OF_COLUMN}' || p.column_name
+                WHEN p.object_type <> {HiveObjectType.TABLE} THEN '{PART}'
                 WHEN p.grant_option THEN upper(p.privilege) || '+' ELSE upper(p.privilege) END
     FROM privileges AS p
     WHERE p.table_id = {{table}}.id AND p.principal_type || ':' || p.principal = ANY (cast({{grantees}} AS text[]))
@@ -76,10 +89,14 @@ _WITHIN = f"""(
                JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS held(kind, name)
                  ON p.principal_type = held.kind AND p.principal = held.name
                WHERE t.database_id = d.id)
+    OR EXISTS (SELECT FROM unnest(cast(:rule_catalogs AS text[]), cast(:rule_databases AS text[]),
+                                  cast(:rule_tables AS text[])) AS r(catalog, database, name)
+               JOIN tables AS t ON t.database_id = d.id AND t.name LIKE r.name
+               WHERE d.catalog LIKE r.catalog AND d.name LIKE r.database)
 )"""  # noqa: S608 - constants
 
 _FIND = text(f"""
-    SELECT wanted.number, d.catalog, d.id, d.owner, d.owner_type, t.id, t.owner, t.owner_type,
+    SELECT wanted.number, d.catalog, d.name, d.id, d.owner, d.owner_type, t.id, t.name, t.owner, t.owner_type,
            CASE WHEN t.id IS NOT NULL THEN {_GRANTED_TO_ME} ELSE '{{}}' END,
            wanted.name IS NULL AND {_WITHIN}
     FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
@@ -95,7 +112,7 @@ _VISIBLE_TABLES = text(f"""
          WITH ORDINALITY AS wanted(catalog, database, name, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
     JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
-    WHERE {WHOLE} OR {_TABLE_IS_VISIBLE}
+    WHERE cast(:sees_everything AS boolean) OR {WHOLE} OR {_TABLE_IS_VISIBLE}
 """)  # noqa: S608 - constants
 _VISIBLE_DATABASES = text(f"""
     SELECT wanted.number FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]))
@@ -109,6 +126,28 @@ _VISIBLE_CATALOGS = text(f"""
         AND ({WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN})
     )
 """)  # noqa: S608 - constants
+
+
+_RULES: Final = text(f"""
+    SELECT DISTINCT p.scope, p.privilege FROM privileges AS p
+    WHERE p.object_type = {HiveObjectType.GLOBAL} AND p.scope LIKE '%.%' AND p.scope NOT LIKE '%/%'
+      AND p.scope NOT LIKE '%:%'
+""")  # noqa: S608 - constants
+_COLUMNS: Final = text("""
+    SELECT wanted.number, t.partition_keys, c.columns
+    FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
+         WITH ORDINALITY AS wanted(catalog, database, name, number)
+    JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
+    JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
+    LEFT JOIN storage_descriptors AS s ON s.id = t.descriptor_id LEFT JOIN column_lists AS c ON c.id = s.columns_id
+""")
+
+
+class TableColumns(NamedTuple):
+    """The names of a table's partition columns, and of its other columns."""
+
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
 
 
 class ReadTable(NamedTuple):
@@ -139,10 +178,12 @@ _READ: Final = Prepared(
         tables.c.descriptor_id,
         tables.c.encoded,
         databases.c.catalog,
+        databases.c.name.label("database"),
         databases.c.id,
         databases.c.owner,
         databases.c.owner_type,
         tables.c.id,
+        tables.c.name,
         tables.c.owner,
         tables.c.owner_type,
         text(_VERSION),
@@ -175,13 +216,13 @@ class Access:
         Privileges on single tables are not included; they are read with the tables.
         """
         values = {"user": user, "groups": sorted(groups)}
-        version, everywhere, locations = -1, set(), set()
+        version, has_columns, rules, everywhere, locations = -1, False, [], set(), set()
         roles, administered = {PUBLIC}, set()
         catalogs: dict[str, set[str]] = defaultdict(set)
         on_databases: dict[int, set[str]] = defaultdict(set)
         for row in self._connection.execute(_CALLER_GRANTS, values):
             if row.version is not None:
-                version = row.version
+                version, has_columns = row.version, row.has_columns
             elif row.role is not None:
                 roles.add(row.role)
                 administered |= {row.role} if row.option else set()
@@ -193,6 +234,8 @@ class Access:
                     on_databases[row.database_id].add(privilege)
                 elif row.scope is None:
                     everywhere.add(privilege)
+                elif is_pattern(row.scope):
+                    rules.append(NameRule(parse_pattern(row.scope), privilege))
                 else:
                     catalogs[row.scope].add(privilege)
         return CallerGrants(
@@ -204,6 +247,8 @@ class Access:
             databases={number: frozenset(held) for number, held in on_databases.items()},
             locations=frozenset(locations),
             administered=frozenset(administered),
+            rules=tuple(rules),
+            has_columns=has_columns,
             version=version,
         )
 
@@ -217,9 +262,9 @@ class Access:
 
         For a missing table of an existing database the result describes the database.
         """
-        values = _named(names) | {"grantees": grants.grantees, **owners(grants)}
+        values = _named(names) | {"grantees": grants.grantees, **owners(grants), **patterns(grants)}
         rows = self._connection.execute(_FIND, values)
-        return [None if row[2] is None else Securable(*row[1:]) for row in rows]
+        return [None if row[3] is None else Securable(*row[1:]) for row in rows]
 
     def owners_of_locks(self, ids: Sequence[int]) -> dict[int, str]:
         """Returns the users who requested these locks, by id."""
@@ -289,6 +334,25 @@ class Access:
         values = {"table_id": table_id, "grantees": grants.grantees}
         granted: list[str] = self._connection.execute(_GRANTED_ON, values).scalar_one()
         return granted
+
+    def rules_that_differ(self, table: TableName, new: TableName) -> tuple[bool, bool]:
+        """Returns whether a deny of anybody applies to the first name only, and another rule to the second one only."""
+        lost = gained = False
+        for row in self._connection.execute(_RULES):
+            pattern = parse_pattern(row.scope)
+            before, after = (pattern.matches(name.catalog, name.database, name.name) for name in (table, new))
+            is_deny = row.privilege.upper().startswith(DENY)
+            lost |= is_deny and before and not after
+            gained |= not is_deny and after and not before
+        return lost, gained
+
+    def columns(self, names: Sequence[TableName]) -> dict[TableName, TableColumns]:
+        """Returns the columns of the tables that exist."""
+        rows = self._connection.execute(_COLUMNS, _named(names))
+        return {
+            names[row.number - 1]: TableColumns(*(tuple(one["name"] for one in each or ()) for each in row[1:]))
+            for row in rows
+        }
 
     def seen_tables(self, names: Iterable[TableName], grants: CallerGrants) -> dict[TableName, int]:
         """Returns the existing tables that the caller may see, with their creation times."""

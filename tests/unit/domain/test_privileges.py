@@ -22,8 +22,8 @@ from metastore.domain.privileges import (
     sees,
 )
 
-TABLE = Securable("hive", 1, "home", PrincipalKind.USER, 2, "owner")
-DATABASE = Securable("hive", 1, "home", PrincipalKind.USER)
+TABLE = Securable("hive", "sales", 1, "home", PrincipalKind.USER, 2, "orders", "owner")
+DATABASE = Securable("hive", "sales", 1, "home", PrincipalKind.USER)
 SELECT = frozenset(["SELECT"])
 PRIVILEGES = st.sampled_from(["SELECT", "INSERT+", "CREATE", "DROP", "ALL", "ALL+", "LOCATION", "LOCK", "."])
 
@@ -93,7 +93,7 @@ def test_a_role_and_a_group_may_own() -> None:
 
 
 def test_what_public_owns_is_for_new_tables_only() -> None:
-    database = Securable("hive", 1, "public", PrincipalKind.ROLE)
+    database = Securable("hive", "sales", 1, "public", PrincipalKind.ROLE)
     assert rights(CallerGrants("bob"), database) == {"CREATE"}
     assert not sees(CallerGrants("bob"), database._replace(table_id=2, owner="alice"))
 

@@ -11,13 +11,16 @@ import pytest
 from tests.fixtures.server import Server, connected, running
 
 ADMIN = "root"
+OFFICER = "sam"  # an administrator of security
+STEWARD = "dana"  # an administrator of data
 
 
 @pytest.fixture(scope="module")
 def guarded_server(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One server for each module. Each test uses its own names."""
     folder = tmp_path_factory.mktemp("guarded")
-    with running(make_database(), folder, "--authorization", "grants", "--admins", f"{ADMIN},@wheel") as server:
+    admins = ("--admins", f"{ADMIN},@wheel", "--security-admins", f"{OFFICER},@officers", "--data-admins", STEWARD)
+    with running(make_database(), folder, "--authorization", "grants", *admins) as server:
         yield server
 
 

@@ -22,6 +22,10 @@ def on_table(database: str, table: str) -> HiveObjectRef:
     return HiveObjectRef(HiveObjectType.TABLE, database, table)
 
 
+def on_column(database: str, table: str, column: str) -> HiveObjectRef:
+    return HiveObjectRef(HiveObjectType.COLUMN, database, table, columnName=column)
+
+
 def on_database(database: str) -> HiveObjectRef:
     return HiveObjectRef(HiveObjectType.DATABASE, database)
 

@@ -31,6 +31,12 @@ from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 NAMES = Names("home_db", "t", "someone")
+ADMINISTRATORS = {
+    "authorization": "grants",
+    "admins": "admin",
+    "security_admins": "officer",
+    "data_admins": "steward",
+}
 _WRITE = text("""
     INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept)
     SELECT :query_id, id, 1, '{}', 1000, now(), false FROM tables WHERE name = 't'
@@ -45,7 +51,7 @@ class Reached(Exception):  # noqa: N818 - not an error
 def guarded(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     """A server without sockets. `home` owns the database, `owner` the table; each right has one grantee."""
     url, warehouse = make_database(), str(tmp_path_factory.mktemp("guarded"))
-    settings = Settings(warehouse=warehouse, database_url=url, authorization="grants", admins="admin")
+    settings = Settings(warehouse=warehouse, database_url=url, **ADMINISTRATORS)
     application = make_application(settings, url)
     with speaking("admin"):
         called(application, "create_database", Database(name=NAMES.database, ownerName="home"))

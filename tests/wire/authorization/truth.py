@@ -2,7 +2,8 @@
 declare, to check them.
 
 The callers are: `stranger`, without rights; one caller for each right on the table, named after it; `creator`, with
-CREATE on the database; `owner`, who owns the table; `home`, who owns the database; `admin`, an administrator.
+CREATE on the database; `owner`, who owns the table; `home`, who owns the database; `officer`, an administrator of
+security; `steward`, an administrator of data; `admin`, an administrator of everything.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 from typing import Final
 
 RIGHTS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP")
-CALLERS: Final = ("stranger", *RIGHTS, "creator", "owner", "home", "admin")
-_ABOVE: Final = frozenset(("owner", "home", "admin"))
+CALLERS: Final = ("stranger", *RIGHTS, "creator", "owner", "home", "officer", "steward", "admin")
+_ABOVE: Final = frozenset(("owner", "home", "steward", "admin"))
 
 WHO: Final[dict[str, frozenset[str]]] = {
     "anybody": frozenset(CALLERS),
-    "sees the table": frozenset(RIGHTS) | _ABOVE,
-    "sees the database": frozenset(RIGHTS) | _ABOVE | {"creator"},
+    "sees the table": frozenset(RIGHTS) | _ABOVE | {"officer"},
+    "sees the database": frozenset(RIGHTS) | _ABOVE | {"creator", "officer"},
     "SELECT": _ABOVE | {"SELECT"},
     "INSERT": _ABOVE | {"INSERT"},
     "INSERT or ALTER": _ABOVE | {"INSERT", "ALTER"},
@@ -28,10 +29,14 @@ WHO: Final[dict[str, frozenset[str]]] = {
     "ALTER": _ABOVE | {"ALTER"},
     "ALTER and SELECT": _ABOVE,
     "DROP": _ABOVE | {"DROP"},
-    "owns the table": _ABOVE,
-    "CREATE on the database": frozenset(("creator", "home", "admin")),
-    "CREATE and SELECT": frozenset(("home", "admin")),
+    "owns the table": _ABOVE - {"steward"},
+    "CREATE on the database": frozenset(("creator", "home", "steward", "admin")),
+    "CREATE and SELECT": frozenset(("home", "steward", "admin")),
     "owns the database": frozenset(("home", "admin")),
+    "owns or stewards the database": frozenset(("home", "steward", "admin")),
+    "data": frozenset(("steward", "admin")),
+    "security": frozenset(("officer", "admin")),
+    "grants on the table": frozenset(("owner", "home", "officer", "admin")),
     "admin": frozenset(("admin",)),
     "acquired the lock": frozenset(("admin",)),  # none of the callers did
 }
@@ -68,14 +73,15 @@ TRUTH: Final[dict[str, str]] = {
         get_partition_names fetch_partition_names_req get_partition_names_ps get_partition_names_ps_req
         get_partitions_pspec get_part_specs_by_filter get_partitions_with_specs
         get_partitions_by_expr get_partitions_spec_by_expr get_partition_names_req get_partition_values
-        isPartitionMarkedForEvent find_columns_with_stats
+        isPartitionMarkedForEvent
         get_primary_keys get_unique_constraints get_not_null_constraints get_default_constraints
         get_check_constraints get_all_table_constraints
         get_valid_write_ids get_max_allocated_table_write_id get_latest_committed_compaction_info
         get_indexes get_index_names get_index_by_name
         lock get_dependencies wait_for_partition""",
     "sees the database": "get_database get_database_req get_table_objects_by_name_req get_function",
-    "SELECT": """get_table_column_statistics get_partition_column_statistics get_table_statistics_req
+    "SELECT": """find_columns_with_stats get_table_column_statistics get_partition_column_statistics
+        get_table_statistics_req
         get_partitions_statistics_req get_aggr_stats_for plan_scan scan_values""",
     "INSERT": """fire_listener_event add_write_notification_log add_write_notification_log_in_batch begin_write
         add_partitions_pspec renew_write end_write""",
@@ -100,20 +106,22 @@ TRUTH: Final[dict[str, str]] = {
         compact compact2 clean check_files""",
     "ALTER and SELECT": "add_foreign_key set_dependency update_creation_metadata",
     "DROP": "drop_table drop_table_with_environment_context drop_table_req",
-    "owns the table": """grant_privileges revoke_privileges grant_revoke_privileges refresh_privileges
-        get_privilege_set alter_table alter_table_with_environment_context alter_table_with_cascade alter_table_req""",
+    "owns the table": """refresh_privileges alter_table
+        alter_table_with_environment_context alter_table_with_cascade alter_table_req""",
     "CREATE on the database": "",
     "CREATE and SELECT": """create_table create_table_with_environment_context create_table_with_constraints
         create_table_req translate_table_dryrun create_dependent_table add_index""",
-    "owns the database": """dropped undrop alter_database alter_database_req drop_database drop_database_req
-        alter_function drop_function""",
+    "owns the database": "alter_database alter_database_req",
+    "grants on the table": "grant_privileges revoke_privileges grant_revoke_privileges get_privilege_set",
+    "owns or stewards the database": "dropped undrop drop_database drop_database_req alter_function drop_function",
+    "data": """create_catalog alter_catalog drop_catalog create_database create_database_req create_type drop_type
+        abort_Compactions find_next_compact find_next_compact2 update_compactor_state mark_cleaned
+        mark_compacted mark_failed mark_refused set_hadoop_jobid""",
+    "security": """create_role drop_role grant_role revoke_role grant_revoke_role get_principals_in_role list_roles
+        get_role_grants_for_principal""",
     "admin": """getCounters getCounter setOption getOption getOptions getCpuProfile
-        create_catalog alter_catalog drop_catalog create_database create_database_req create_type drop_type
-        create_role drop_role grant_role revoke_role grant_revoke_role get_principals_in_role
-        list_roles get_role_grants_for_principal
         add_token remove_token get_token get_all_token_identifiers add_master_key update_master_key
         remove_master_key get_master_keys cm_recycle seed_txn_id seed_write_id repl_tbl_writeid_state
-        abort_Compactions find_next_compact find_next_compact2 update_compactor_state mark_cleaned mark_compacted
-        mark_failed mark_refused set_hadoop_jobid add_runtime_stats get_runtime_stats""",
+        add_runtime_stats get_runtime_stats""",
 }
 TRUTH["CREATE on the database"] = "create_function"

@@ -1,0 +1,52 @@
+"""The columns of a table that a caller may see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from metastore.domain.names import fold
+
+_NO_NAMES: Final[frozenset[str]] = frozenset()
+
+
+class ColumnScope(NamedTuple):
+    """The columns of a table that a caller may see. Partition columns are always visible.
+
+    Attributes:
+        only: the granted columns; None: all that are not denied.
+        denied: the columns that rules deny.
+        keys: the partition columns of the table.
+        columns: the other columns of the table, as far as they are known.
+    """
+
+    only: frozenset[str] | None
+    denied: frozenset[str]
+    keys: frozenset[str] = _NO_NAMES
+    columns: frozenset[str] = _NO_NAMES
+
+    def of(self, keys: Iterable[str], columns: Iterable[str]) -> ColumnScope:
+        """Returns the scope with these columns of the table in addition."""
+        return self._replace(
+            keys=self.keys.union(map(fold, keys)), columns=self.columns.union(map(fold, columns)) - {""}
+        )
+
+    def hides(self, column: str | None) -> bool:
+        """Returns whether the caller may not see a column."""
+        name = fold(column)
+        if name in self.keys:
+            return False
+        return name in self.denied or (self.only is not None and name not in self.only)
+
+    def is_mentioned(self, text: str | None) -> bool:
+        """Returns whether a text contains the name of a hidden column as a word."""
+        hidden = frozenset(filter(self.hides, self.columns | self.denied))
+        return bool(text and hidden and _words(hidden).search(text))
+
+
+@lru_cache(maxsize=256)
+def _words(names: frozenset[str]) -> re.Pattern[str]:
+    alternatives = "|".join(map(re.escape, sorted(names)))
+    return re.compile(rf"(?<![^\W_])(?:{alternatives})(?![^\W_])", re.IGNORECASE)

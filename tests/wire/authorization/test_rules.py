@@ -1,0 +1,208 @@
+"""Denies, wildcards and the separate duties of administrators, over the wire and by the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from metastore.cli.commands import run
+from tests.fixtures.server import Server
+from tests.wire.authorization.conftest import ADMIN, OFFICER, STEWARD
+from tests.wire.authorization.granting import GROUP, ROLE, everywhere, grant, on_column, on_database, on_table, revoke
+from tests.wire.builders import new_database, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import (
+    HiveObjectRef,
+    HiveObjectType,
+    MetaException,
+    NoSuchObjectException,
+    Role,
+)
+
+Clients = Callable[..., Any]
+
+
+@pytest.fixture
+def sales(client_of: Clients) -> str:
+    """A database with tables: public_orders, public_pay, secret."""
+    root = client_of(ADMIN)
+    database = new_database(root)
+    for name in ("public_orders", "public_pay", "secret"):
+        root.create_table(table(database, name))
+    return database
+
+
+@pytest.fixture
+def rights(
+    guarded_server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Runs the command as the administrator of security or another user, and returns its output."""
+
+    def run_rights(*arguments: str, user: str = OFFICER) -> str:
+        monkeypatch.setenv("LOGNAME", user)
+        run(["rights", *arguments, "--uri", guarded_server.uri])
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
+    return run_rights
+
+
+def tables_of(client: Any, database: str) -> list[str]:
+    return sorted(client.get_all_tables(database))
+
+
+def test_a_wildcard_grants_and_a_deny_takes_back(client_of: Clients, sales: str, rights: Callable[..., str]) -> None:
+    bob = client_of("bob", [unique("group")])
+    assert sales not in bob.get_all_databases()
+    assert rights("grant", "SELECT", f"{sales}.public_*", "bob") == f"SELECT on {sales}.public_* granted to bob.\n"
+    assert sales in bob.get_all_databases()
+    assert tables_of(bob, sales) == ["public_orders", "public_pay"]
+    assert bob.get_table(sales, "public_pay").tableName == "public_pay"
+    with pytest.raises(NoSuchObjectException):
+        bob.get_table(sales, "secret")
+    assert rights("deny", "select", f"{sales}.public_pay", "bob") == f"SELECT on {sales}.public_pay denied to bob.\n"
+    assert tables_of(bob, sales) == ["public_orders"]
+    with pytest.raises(NoSuchObjectException, match="table not found"):
+        bob.get_table(sales, "public_pay")
+    listed = rights("list", f"{sales}.public_pay")
+    assert f"bob\tDENY SELECT\t{sales}.public_pay\t\t{OFFICER}\n" in listed
+    assert f"bob\tSELECT\t{sales}.public_*\t\t{OFFICER}\n" in listed
+    rights("allow", "SELECT", f"{sales}.public_pay", "bob")
+    assert tables_of(bob, sales) == ["public_orders", "public_pay"]
+    rights("revoke", "SELECT", f"{sales}.public_*", "bob")
+    assert tables_of(bob, sales) == []
+
+
+def test_a_deny_applies_to_groups_roles_and_owners(client_of: Clients, sales: str) -> None:
+    root, group, role = client_of(ADMIN), unique("group"), unique("role")
+    bob, owner = client_of("bob", [group]), client_of("olga")
+    root.create_role(Role(role))
+    root.grant_role(role, "bob", 1, ADMIN, 1, False)
+    grant(root, on_database(sales), "ALL", "bob")
+    grant(root, on_database(sales), "CREATE", "olga")
+    owner.create_table(table(sales, "hers"))
+    grant(root, everywhere(f"{sales}.secret"), "DENY ALL", group, GROUP)
+    grant(root, everywhere(f"{sales}.public_*"), "DENY DROP", role, ROLE)
+    grant(root, everywhere(f"{sales}.he*"), "DENY DROP, DENY SELECT", "olga")
+    with pytest.raises(NoSuchObjectException):
+        bob.get_table(sales, "secret")
+    for client, name in ((bob, "public_pay"), (owner, "hers")):
+        with pytest.raises(MetaException, match=r"does not have \[DROP\]"):
+            client.drop_table(sales, name, False)
+    with pytest.raises(MetaException, match="WITH GRANT OPTION"):
+        grant(owner, on_table(sales, "hers"), "SELECT", "bob")
+    grant(root, everywhere(f"{sales}.*"), "DENY ALL", "bob")
+    assert sales not in bob.get_all_databases()
+    with pytest.raises(NoSuchObjectException):
+        bob.get_database(sales)
+
+
+def test_a_rename_does_not_escape_a_rule(client_of: Clients, sales: str) -> None:
+    root, bob = client_of(ADMIN), client_of("bob")
+    grant(root, on_database(sales), "ALL", "bob")
+    grant(root, everywhere(f"{sales}.secret"), "DENY SELECT", unique("group"), GROUP)
+    grant(root, everywhere(f"{sales}.open_*"), "SELECT", "public", ROLE)
+    hidden, draft = bob.get_table(sales, "secret"), bob.get_table(sales, "public_pay")
+    hidden.tableName, draft.tableName = "free", "open_pay"
+    with pytest.raises(MetaException, match="a rule denies something on this name"):
+        bob.alter_table(sales, "secret", hidden)
+    with pytest.raises(MetaException, match="a rule grants something on the new name"):
+        bob.alter_table(sales, "public_pay", draft)
+    root.alter_table(sales, "public_pay", draft)
+    assert client_of("stranger").get_table(sales, "open_pay").tableName == "open_pay"
+
+
+@pytest.mark.parametrize(
+    ("scope", "privilege", "told"),
+    [
+        ("db.t", "DENY LOCATION", "cannot be the privilege of a rule"),
+        ("db.t", "DENY", "cannot be the privilege of a rule"),
+        ("db.t.c", "DENY DROP", "can only be DENY SELECT"),
+        ("db.t.c", "SELECT", "can only be DENY SELECT"),
+        ("db.*.c", "DENY SELECT", "is not a pattern of names"),
+        ("db.(a|b)", "SELECT", "is not a pattern of names"),
+        (None, "DENY SELECT", "needs an object of type GLOBAL"),
+        ("hive", "DENY SELECT", "needs an object of type GLOBAL"),
+    ],
+)
+def test_malformed_rules_are_rejected(client_of: Clients, scope: str | None, privilege: str, told: str) -> None:
+    with pytest.raises(MetaException, match=told.replace("(", r"\(")):
+        grant(client_of(ADMIN), everywhere(scope), privilege, "bob")
+
+
+def test_a_rule_has_no_grant_option(client_of: Clients) -> None:
+    with pytest.raises(MetaException, match="cannot have the grant option"):
+        grant(client_of(ADMIN), everywhere("db.*"), "SELECT", "bob", option=True)
+
+
+def test_only_administrators_of_security_write_rules(client_of: Clients, sales: str) -> None:
+    owner = client_of("olga")
+    grant(client_of(ADMIN), on_database(sales), "ALL", "olga", option=True)
+    for client in (owner, client_of(STEWARD)):
+        with pytest.raises(MetaException, match="WITH GRANT OPTION"):
+            grant(client, everywhere(f"{sales}.*"), "DENY SELECT", "bob")
+        with pytest.raises(MetaException, match="WITH GRANT OPTION"):
+            grant(client, on_table(sales, "secret"), "DENY SELECT", "bob")
+    grant(client_of("someone", ["officers"]), everywhere(f"{sales}.*"), "DENY SELECT", "bob")
+    with pytest.raises(MetaException, match="WITH GRANT OPTION"):
+        revoke(owner, everywhere(f"{sales}.*"), "DENY SELECT", "bob")
+
+
+def test_an_administrator_of_security_grants_to_others_and_reads_no_data(client_of: Clients, sales: str) -> None:
+    officer, bob, role = client_of(OFFICER), client_of("bob"), unique("role")
+    assert officer.get_table(sales, "secret").tableName == "secret"
+    for call in (officer.drop_table, officer.get_table_column_statistics):
+        with pytest.raises(MetaException, match="Permission denied"):
+            call(sales, "secret", *([False] if call == officer.drop_table else ["a"]))
+    grant(officer, on_table(sales, "secret"), "SELECT", "bob")
+    assert bob.get_table(sales, "secret").tableName == "secret"
+    officer.create_role(Role(role))
+    for principal, kind in ((OFFICER, 1), ("public", ROLE)):
+        with pytest.raises(MetaException, match="Permission denied"):
+            grant(officer, on_table(sales, "secret"), "SELECT", principal, kind)
+    with pytest.raises(MetaException, match="Permission denied"):
+        officer.grant_role(role, OFFICER, 1, OFFICER, 1, False)
+    officer.grant_role(role, "bob", 1, OFFICER, 1, False)
+    assert [held.principalName for held in officer.list_privileges("bob", 1, on_table(sales, "secret"))] == ["bob"]
+
+
+def test_an_administrator_of_data_alters_objects_and_no_rights(client_of: Clients, sales: str) -> None:
+    steward, database = client_of(STEWARD), unique("db")
+    altered = steward.get_table(sales, "secret")
+    altered.parameters["note"] = "x"
+    steward.alter_table(sales, "secret", altered)
+    steward.drop_table(sales, "public_pay", True)
+    for principal in ("bob", STEWARD):
+        with pytest.raises(MetaException, match="WITH GRANT OPTION"):
+            grant(steward, on_table(sales, "secret"), "SELECT", principal)
+    with pytest.raises(MetaException, match="Permission denied"):
+        steward.create_role(Role(database))
+    altered.owner = STEWARD
+    with pytest.raises(MetaException, match=r"does not have \[OWNERSHIP\]"):
+        steward.alter_table(sales, "secret", altered)
+    grant(client_of(ADMIN), everywhere(f"{sales}.secret"), "DENY ALL", STEWARD)
+    with pytest.raises(NoSuchObjectException):
+        steward.get_table(sales, "secret")
+
+
+def test_a_column_is_granted_by_the_command_and_by_sql(
+    client_of: Clients, sales: str, rights: Callable[..., str]
+) -> None:
+    bob = client_of("bob")
+    rights("grant", "SELECT", f"{sales}.secret.a", "bob")
+    assert [column.name for column in bob.get_table(sales, "secret").sd.cols] == ["a"]
+    grant(client_of(ADMIN), on_column(sales, "secret", "x"), "SELECT", "bob")
+    assert [column.name for column in bob.get_fields(sales, "secret")] == ["a", "x"]
+    rights("deny", "SELECT", f"{sales}.secret.a", "bob")
+    assert [column.name for column in bob.get_fields(sales, "secret")] == ["x"]
+    assert "is not a pattern of names" in rights("deny", "SELECT", f"{sales}.*.a", "bob")
+    assert "cannot be denied" in rights("deny", "LOCATION", f"{sales}.secret", "bob")
+
+
+def test_hives_calls_do_not_list_denies_of_a_table(client_of: Clients, sales: str) -> None:
+    """Hive and Trino read all privileges on a table, and fail for one that they do not know."""
+    root = client_of(ADMIN)
+    grant(root, everywhere(f"{sales}.secret"), "DENY SELECT", "bob")
+    assert root.list_privileges(None, None, on_table(sales, "secret")) == []
+    assert root.list_privileges("bob", 1, HiveObjectRef(HiveObjectType.TABLE, sales, "secret")) == []
