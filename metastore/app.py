@@ -57,6 +57,7 @@ from metastore.handlers.undrop import UndropHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
 from metastore.identity import Identity
+from metastore.importing.forwarding import Forwarder
 from metastore.monitoring.shared_metrics import SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.call_record import CallRecords
@@ -77,6 +78,7 @@ from metastore.services.entry.databases import DatabaseService
 from metastore.services.entry.dependencies import DependencyService
 from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.entry.file_check import FileCheckService
+from metastore.services.entry.followed import FollowedDatabases
 from metastore.services.entry.functions import FunctionService
 from metastore.services.entry.indexes import IndexService
 from metastore.services.entry.locks import LockService
@@ -269,7 +271,15 @@ class Application:
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         base = FacebookHandlers(_version(), self._store.is_reachable)
-        guard = Guard(self._rights, read_only=settings.read_only, audit_log=self._audit)
+        followed = FollowedDatabases(self._store)
+        forwarder = Forwarder(settings.forward_writes, self._store) if settings.forward_writes else None
+        guard = Guard(
+            self._rights,
+            read_only=settings.read_only,
+            audit_log=self._audit,
+            followed=followed,
+            forwarder=forwarder,
+        )
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
         handlers = self._make_handlers() | {"fb303": base}
         return Dispatcher(served(), handlers, self._records, guard, quotas, count=base.count)

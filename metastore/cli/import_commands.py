@@ -52,16 +52,45 @@ def plan(source: str, databases: str | None, **options: Any) -> None:
 @_databases
 @_rewrites
 @click.option("--report", type=click.Path(path_type=Path), help="File that receives the report (JSON).")
+@click.option("--follow", is_flag=True, help="Then apply the changes of SOURCE until the command is stopped.")
 @settings_options(*DATABASE)
-def run(source: str, databases: str | None, rewrites: tuple[str, ...], report: Path | None, **options: Any) -> None:
+def run(
+    source: str,
+    databases: str | None,
+    rewrites: tuple[str, ...],
+    report: Path | None,
+    follow: bool,
+    **options: Any,
+) -> None:
     """Copy databases from SOURCE, as they are. A run that was interrupted continues.
+
+    If the databases are copied already, only the changes of SOURCE since then are applied.
 
     Makes no directory, opens no file system and records no event. The files belong to the source until the databases
     are switched.
     """
     from metastore.cli.importing import run_import
 
-    run_import(Settings.load(options), source, databases, rewrites, report)
+    settings = Settings.load(options)
+    run_import(settings, source, databases, rewrites, report)
+    if follow:
+        from metastore.cli.following import run_follow
+
+        run_follow(settings, source, once=False)
+
+
+@import_.command("follow")
+@_source
+@click.option("--once", is_flag=True, help="End when this server has all changes.")
+@settings_options(*DATABASE)
+def follow_(source: str, once: bool, **options: Any) -> None:
+    """Apply the changes of SOURCE to the imported databases until the command is stopped.
+
+    Reads the notification log of SOURCE. Without a log, everything is compared in rounds.
+    """
+    from metastore.cli.following import run_follow
+
+    run_follow(Settings.load(options), source, once=once)
 
 
 @import_.command()
@@ -116,12 +145,17 @@ def switch(source: str, names: tuple[str, ...], force: bool, **options: Any) -> 
     is_flag=True,
     help="The databases stay, and their files belong to this server from now on, without the checks of `switch`.",
 )
+@click.option(
+    "--drop-databases", "drop", is_flag=True, help="Drop the databases that are not switched. Their files stay."
+)
 @settings_options(*DATABASE)
-def forget(source: str, take_files: bool, **options: Any) -> None:
+def forget(source: str, take_files: bool, drop: bool, **options: Any) -> None:
     """Forget the import from SOURCE, so that it can be repeated from the beginning.
 
-    Databases that are not switched must be dropped first, which leaves their files. With --take-files they stay.
+    Rejected while databases of the import exist that are not switched, without one of the options.
     """
     from metastore.cli.importing import forget_import
 
-    click.echo(forget_import(Settings.load(options), source, take_files=take_files))
+    if take_files and drop:
+        raise click.UsageError("--take-files and --drop-databases exclude each other")
+    click.echo(forget_import(Settings.load(options), source, take_files=take_files, drop=drop))

@@ -19,6 +19,8 @@ from metastore.cli.database import database
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError, InvalidOperationError
 from metastore.importing.copying import Copier, Request, existing_of, find_import, name_of
+from metastore.importing.following.follower import Follower
+from metastore.importing.following.replaying import drop_database
 from metastore.importing.planning import make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
@@ -96,6 +98,7 @@ def run_import(
     with opened_source(address) as source, opened_store(settings) as store, progress() as advance:
         copier = Copier(source, store, Request(names_of(databases), rewrites), advance)
         state = copier.run()
+        changes = "" if _is_fresh(state) else _caught_up(source, store, state)
         with store.read() as work:
             findings = work.imports.findings(state.id)
     seconds = time.monotonic() - begun
@@ -105,8 +108,26 @@ def run_import(
         write_report(report, {"import": as_json(state), "seconds": round(seconds, 1), "findings": _counted(findings)})
     rest = f" It had {state.snapshots} runs." if state.snapshots > 1 else ""
     click.echo(
-        f"{state.source}: copied in {seconds:.1f} s.{rest} Next: metastore import verify {state.source}", err=True
+        f"{state.source}: copied in {seconds:.1f} s.{rest}{changes} Next: metastore import verify {state.source}",
+        err=True,
     )
+
+
+def _is_fresh(state: ImportState) -> bool:
+    """Tells whether this run has copied something, and no log tells what has changed meanwhile."""
+    return state.position is None and bool(state.options["databases"])
+
+
+def _caught_up(source: Source, store: Store, state: ImportState) -> str:
+    """Applies the changes of the source since the copy, all of them if this run copied nothing. Returns a sentence."""
+    lines: list[str] = []
+    follower = Follower(source, store, lines.append)
+    with follower.lock() as is_held:
+        if not is_held:
+            return " Another process follows the source."
+        step = follower.catch_up(whole=not state.options["databases"])
+    reasons = "".join(f" {line[0].upper()}{line[1:]}." for line in lines)
+    return f" {step.events} events of the source since then were applied.{reasons}"
 
 
 def show_status(settings: Settings, most: int) -> None:
@@ -135,21 +156,29 @@ def show_status(settings: Settings, most: int) -> None:
     _print_findings(findings, most)
 
 
-def forget_import(settings: Settings, address: str, *, take_files: bool) -> str:
-    """Deletes an import. Returns a confirmation. Raises NotFoundError, InvalidOperationError if databases are left."""
+def forget_import(settings: Settings, address: str, *, take_files: bool, drop: bool) -> str:
+    """Deletes an import. Returns a confirmation. Raises NotFoundError, InvalidOperationError if databases are left.
+
+    `take_files`: databases that are not switched stay, and their files are this server's. `drop`: they are dropped
+    here, and their files stay at the source.
+    """
     source = safe_url(address)
     with opened_store(settings) as store, store.transaction(audited=False) as work:
         state = find_import(work, source)
         states = work.imports.databases(state.id)
-        left = sorted(str(name) for name in existing_of(work, states) if states[name] == BORROWED)
-        if left and not take_files:
+        left = sorted((name for name in existing_of(work, states) if states[name] == BORROWED), key=str)
+        text = ", ".join(map(str, left))
+        if left and not take_files and not drop:
             raise InvalidOperationError(
-                f"The databases {', '.join(left)} of this import exist, and their files belong to {source}. Drop the "
-                f"databases first, which leaves their files, or take the files over: metastore import switch {source}"
+                f"The databases {text} of this import exist, and their files belong to {source}. Drop them with "
+                f"--drop-databases, which leaves their files, or take the files over: metastore import switch {source}"
             )
-        work.imports.delete(state.id)
-    taken = f" The files of {', '.join(left)} belong to this server now." if left else ""
-    return f"The import from {source} is forgotten. This server protects no files of the source any more.{taken}"
+        for name in left if drop else ():
+            drop_database(work, name)
+        work.imports.forget(state.id)
+    done = "were dropped here" if drop else "stay: their files belong to this server now"
+    rest = f" The databases {text} {done}." if left else ""
+    return f"The import from {source} is forgotten. This server protects no files of the source any more.{rest}"
 
 
 def write_report(file: Path, content: dict[str, Any]) -> None:

@@ -71,6 +71,8 @@ def serve(settings: Settings) -> int:
     with opened(settings, make=True) as (url, postgres):
         _wait_for_schema(settings, url)
         background = [BackgroundProcess("PostgreSQL", postgres.keep_running)] if postgres else []
+        if settings.follow:
+            background.append(BackgroundProcess("follower", partial(_run_follower, settings, url)))
         metrics = _shared_metrics(settings) if settings.http_port is not None else None
         application = partial(make_application, settings, url, metrics, _registration(settings))
         try:
@@ -113,6 +115,13 @@ def _run_http_port(*arguments: Any) -> int:
     from metastore.cli.http_port import run_http_port
 
     return run_http_port(*arguments)
+
+
+def _run_follower(*arguments: Any) -> int:
+    # Imported in the follower's process only, as above.
+    from metastore.cli.following import run_follower
+
+    return run_follower(*arguments)
 
 
 def _http_token(settings: Settings) -> str | None:

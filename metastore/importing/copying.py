@@ -91,17 +91,25 @@ class Copier:
             if state is None:
                 check_free(work, wanted)
                 keeps_events = work.bulk_objects.last_event() == 0
-                options = {"databases": _texts(wanted), "rewrites": rewrites, "events": keeps_events}
+                everything = not self._request.databases
+                options = {
+                    "databases": _texts(wanted),
+                    "rewrites": rewrites,
+                    "events": keeps_events,
+                    "everything": everything,  # a follower imports databases that are new at the source
+                }
                 number = work.imports.begin(
                     self._source.address, self._source.version, self._runner, options, last_event
                 )
                 work.bulk_objects.raise_last_event(last_event or 0)
                 Target(number, Rewriting(rewrites), keeps_events=False).borrow_databases(work, databases)
             else:
-                self._resume(work, state, wanted)
+                self._resume(work, state, wanted, last_event)
+                # Databases may be new at the source, and an import that was forgotten borrows nothing.
+                Target(state.id, Rewriting(rewrites), keeps_events=False).borrow_databases(work, databases)
             return find_import(work, self._source.address)
 
-    def _resume(self, work: UnitOfWork, state: ImportState, wanted: set[DatabaseName]) -> None:
+    def _resume(self, work: UnitOfWork, state: ImportState, wanted: set[DatabaseName], last_event: int | None) -> None:
         if state.state == COPYING:
             same = set(state.options["databases"]) == set(_texts(wanted)) or not self._request.databases
             if not same or (self._request.rewrites and state.options["rewrites"] != list(self._request.rewrites)):
@@ -118,7 +126,7 @@ class Copier:
         rewrites = list(self._request.rewrites) or state.options["rewrites"]
         # The log of this server has events now: those of the source would come between them.
         options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False}
-        work.imports.begin_again(state.id, self._runner, options)
+        work.imports.begin_again(state.id, self._runner, options, last_event)
 
     def _leave_switched(self, work: UnitOfWork, number: int, switched: set[DatabaseName]) -> None:
         """Reports switched databases, which stay as they are. Raises InvalidOperationError if the request names one."""

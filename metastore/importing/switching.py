@@ -56,8 +56,8 @@ def switch(store: Store, address: str, names: Collection[DatabaseName] = (), *, 
         dropped = [name for name in left if name not in existing]
         if names and dropped:
             raise NotFoundError(
-                f"{_texts(dropped)} does not exist on this server any more. Nothing was switched: drop the other "
-                f"databases of the import, run metastore import forget {state.source}, and import again"
+                f"{_texts(dropped)} does not exist on this server any more. Nothing was switched: run metastore import "
+                f"forget {state.source} --drop-databases, and import again"
             )
         doubts = _checked(address, state, force=force) if new else []
         if new:
@@ -78,9 +78,8 @@ def doubts_of(source: Source, state: ImportState) -> list[str]:
         )
     elif log.last != state.position:
         doubts.append(
-            f"the source is at event {log.last}, and the copy is of event {state.position}: stop the writers, and "
-            f"compare with metastore import verify; if something differs, drop the databases here, run metastore "
-            f"import forget and metastore import run again"
+            f"the source is at event {log.last}, and the copy is of event {state.position}: stop the writers, and run "
+            f"metastore import run again, which applies the changes"
         )
     if transactions is None:
         doubts.append("the source does not list its open transactions: end them, and compare again")

@@ -49,6 +49,7 @@ class Method:
         self.is_read = is_read(name)
         self._requirements = [self._bound(function) for function in operation.requirements]
         self._label = label_reader(self.arguments, operation.target) if operation.target is not None else None
+        self._target = field_reader(self.arguments, operation.target) if operation.target is not None else None
         self._entries = field_reader(self.arguments, operation.entries) if operation.entries else None
         self._limit_holder = self._limit_field = ""
         if operation.limit:
@@ -81,6 +82,13 @@ class Method:
     def requirements(self, arguments: Arguments) -> list[Requirement]:
         """Returns what the caller must have for a call with these arguments."""
         return [requirement for function in self._requirements for requirement in function(arguments)]
+
+    def target(self, arguments: Arguments) -> Any:
+        """Returns the object that the call is about: a TableName, a DatabaseName, another value, or None.
+
+        Raises InvalidInputError for a malformed name.
+        """
+        return self._target(arguments) if self._target else None
 
     def entries(self, arguments: Arguments) -> int | None:
         """Returns the number of partitions that the call lists; None if it lists none."""

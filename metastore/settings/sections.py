@@ -342,3 +342,22 @@ class Observability(Section):
         parse=str.upper,
         choices=("DEBUG", "INFO", "WARNING", "ERROR"),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Following(Section):
+    """Moving in from another metastore."""
+
+    title = "Moving in"
+    table = "moving"
+
+    follow: str = text(
+        "",
+        "Address of the metastore from which databases were imported: its changes are applied here until the databases "
+        "are switched. thrift://host:9083, or the URL of its database.",
+    )
+    forward_writes: str = text(
+        "",
+        "Thrift address of the metastore that changes of databases that are not switched are forwarded to, for example "
+        "thrift://old:9083. Unset: such changes are rejected.",
+    )

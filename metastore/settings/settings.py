@@ -26,6 +26,7 @@ SECTIONS: Final[tuple[type[Section], ...]] = (
     sections.Retention,
     sections.Limits,
     sections.Observability,
+    sections.Following,
     Advanced,
 )
 """The sections in the order of help, reference and `metastore config show`."""
@@ -34,6 +35,7 @@ SECTIONS: Final[tuple[type[Section], ...]] = (
 @dataclass(frozen=True, kw_only=True)
 class Settings(
     Advanced,
+    sections.Following,
     sections.Observability,
     sections.Limits,
     sections.Retention,

@@ -25,6 +25,7 @@ from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.access import VERSION, Access
 from metastore.storage.repositories.activity import Activity
 from metastore.storage.repositories.audit import WRITE, Audit, written
+from metastore.storage.repositories.bulk_changes import BulkChanges
 from metastore.storage.repositories.bulk_load import BulkLoad
 from metastore.storage.repositories.bulk_objects import BulkObjects
 from metastore.storage.repositories.catalogs import Catalogs
@@ -185,6 +186,11 @@ class UnitOfWork:
     def bulk_load(self) -> BulkLoad:
         """Loading of many objects without the rules of the services."""
         return BulkLoad(self._connection, self._descriptors, self._listed)
+
+    @_Lazy
+    def bulk_changes(self) -> BulkChanges:
+        """Comparing and deleting of many objects without the rules of the services."""
+        return BulkChanges(self._connection, self._descriptors)
 
     @_Lazy
     def access(self) -> Access:

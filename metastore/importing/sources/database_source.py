@@ -17,7 +17,7 @@ from metastore.importing.sources.objects import Batch, Selection, SourcePartitio
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey
 from metastore.storage.repositories.bulk_load import Totals
-from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, Table
+from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 Reader = Callable[[str, Selection], Iterator[Batch]]
 _DONE: Final = "all"
@@ -93,6 +93,10 @@ class DatabaseSource:
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         return self._readers[stage](after, selection)
 
+    def database(self, name: DatabaseName) -> Database | None:
+        batches = self._tables.databases(Selection(frozenset([name])))
+        return next((one for batch in batches for one in batch.objects), None)
+
     def table(self, name: TableName) -> Table | None:
         found = self._tables.table(name)
         return found[1] if found else None
@@ -100,7 +104,8 @@ class DatabaseSource:
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
         found = self._tables.table(name)
         if found:
-            self._tables.forget()  # it may be new
+            if found[0] not in self._tables.known:
+                self._tables.forget()  # it is new
             yield from self._partitions.of_table(found[0], names)
 
     def table_names(self, database: DatabaseName) -> list[str]:
@@ -109,8 +114,8 @@ class DatabaseSource:
     def partition_names(self, name: TableName) -> list[str]:
         return sorted(self._partitions.names(name))
 
-    def statistics(self, name: TableName) -> Iterator[SourceStatistics]:
-        yield from self._statistics.of(name)
+    def statistics(self, name: TableName, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
+        yield from self._statistics.of(name, partitions)
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         return self._partitions.totals(selection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal as BigDecimal
 from itertools import groupby
 from typing import Any, Final
@@ -28,6 +28,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 _ROWS: Final = 5_000
+_NAMES: Final = 5_000
 _ENGINE: Final = "hive"
 _VALUES: Final = (
     "COLUMN_NAME",
@@ -70,14 +71,23 @@ class StatisticsReader:
         """Yields the statistics of partitions. The cursor is the last id of a partition."""
         yield from self._read(*_TABLES[1], after, selection)
 
-    def of(self, name: TableName) -> Iterator[SourceStatistics]:
-        """Yields the statistics of one table and of its partitions."""
+    def of(self, name: TableName, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
+        """Yields the statistics of one table and of these partitions, or of all of its partitions."""
         table_id = self._tables.id_of(name)
-        for table, join in _TABLES if table_id is not None else ():
-            batch = Batch([], "")
-            for _, of_owner in groupby(self._rows(table, join, 'x."TBL_ID" = %s', table_id), key=lambda row: row[0]):
-                self._add(list(of_owner), self._names(table), Selection(), batch)
-            yield from batch.objects
+        if table_id is None:
+            return
+        yield from self._chosen(*_TABLES[0], 'x."TBL_ID" = %s', table_id)
+        if partitions is None:
+            yield from self._chosen(*_TABLES[1], 'x."TBL_ID" = %s', table_id)
+        for start in range(0, len(partitions or ()), _NAMES):
+            some = tuple((partitions or ())[start : start + _NAMES])
+            yield from self._chosen(*_TABLES[1], 'x."TBL_ID" = %s AND x."PART_NAME" IN %s', table_id, some)
+
+    def _chosen(self, table: str, join: str, condition: str, *values: Any) -> list[SourceStatistics]:
+        batch = Batch([], "")
+        for _, of_owner in groupby(self._rows(table, join, condition, *values), key=lambda row: row[0]):
+            self._add(list(of_owner), self._names(table), Selection(), batch)
+        return batch.objects
 
     def _read(self, table: str, join: str, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields batches of whole owners: tables or partitions, with all of their columns."""

@@ -12,7 +12,7 @@ from typing import Protocol
 from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage, Trouble
 from metastore.storage.repositories.bulk_load import Totals
-from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, Table
+from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,9 @@ class Source(Protocol):
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields the objects of a stage after a cursor (empty: from the first), in a fixed order."""
 
+    def database(self, name: DatabaseName) -> Database | None:
+        """Returns one database as it is now, or None if there is none."""
+
     def table(self, name: TableName) -> Table | None:
         """Returns one table as it is now, or None."""
 
@@ -90,8 +93,8 @@ class Source(Protocol):
     def partition_names(self, name: TableName) -> list[str]:
         """Lists the partitions of a table, ascending."""
 
-    def statistics(self, name: TableName) -> Iterator[SourceStatistics]:
-        """Yields the column statistics of a table and of its partitions. A time of analysis of 0 is not known."""
+    def statistics(self, name: TableName, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
+        """Yields the column statistics of a table and of these partitions, or of all. A time of 0 is not known."""
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         """Returns sums over the partitions of each table that has some, to notice changes since an earlier snapshot."""

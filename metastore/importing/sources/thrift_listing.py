@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName
-from metastore.errors import NotFoundError
+from metastore.errors import NotFoundError, UnavailableError
 from metastore.importing.sources.objects import Selection, Trouble
 from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
 from metastore.storage.mapping.descriptors import complete
@@ -41,9 +41,15 @@ class ThriftListing:
         return [name for name in self._databases if selection.has(name)]
 
     def table_names(self, database: DatabaseName) -> list[str]:
-        """Lists the tables of a database, ascending. Empty if it is gone."""
-        names = self.calls.optional("get_all_tables", in_catalog(database.catalog, database.name))
-        return sorted(names or ())
+        """Lists the tables of a database, ascending. Empty if it is gone. Raises UnavailableError for other errors:
+        a follower would drop the tables that are not listed.
+        """
+        try:
+            return sorted(self.calls.call("get_all_tables", in_catalog(database.catalog, database.name)))
+        except NotFoundError:
+            return []
+        except UnsupportedCallError as error:
+            raise UnavailableError(f"{self.calls.address} cannot list the tables of {database}: {error}") from None
 
     def tables(
         self, after: str, selection: Selection, *, inclusive: bool = False

@@ -46,11 +46,11 @@ class ObjectReader:
                 found = list(self._of_partitions(table)) if table.partitionKeys else []
                 yield Batch(found, cursor_of(table))
 
-    def statistics(self, table: Table) -> Iterator[SourceStatistics]:
-        """Yields the statistics of a table and of its partitions, those without the times of analysis."""
+    def statistics(self, table: Table, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
+        """Yields the statistics of a table and of these partitions, or of all, then without the times of analysis."""
         yield from self._of_table(table)
         if table.partitionKeys:
-            yield from self._of_partitions(table, times=False)
+            yield from self._of_partitions(table, partitions, times=partitions is not None)
 
     def functions(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the functions."""
@@ -94,16 +94,19 @@ class ObjectReader:
             name = TableName(table.catName, table.dbName, table.tableName)
             yield SourceStatistics(name, None, _ENGINE, _analyzed(one), list(reply.tableStats))
 
-    def _of_partitions(self, table: Table, *, times: bool = True) -> Iterator[SourceStatistics]:
+    def _of_partitions(
+        self, table: Table, names: Sequence[str] | None = None, *, times: bool = True
+    ) -> Iterator[SourceStatistics]:
         columns = [column.name for column in table.sd.cols]
         database = in_catalog(table.catName, table.dbName)
-        names = self._calls.optional("get_partition_names", database, table.tableName, -1) or []
+        if names is None:
+            names = self._calls.optional("get_partition_names", database, table.tableName, -1) or []
         for start in range(0, len(names) if columns else 0, _PARTITIONS):
             request = PartitionsStatsRequest(
                 dbName=table.dbName,
                 tblName=table.tableName,
                 colNames=columns,
-                partNames=names[start : start + _PARTITIONS],
+                partNames=list(names[start : start + _PARTITIONS]),
                 catName=table.catName,
                 engine=_ENGINE,
             )

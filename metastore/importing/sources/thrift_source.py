@@ -10,7 +10,7 @@ from typing import Final
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.partition_names import value_path
 from metastore.encoding.binary import encode_fields, fields_of
-from metastore.errors import NotFoundError
+from metastore.errors import NotFoundError, UnavailableError
 from metastore.importing.sources.objects import (
     Batch,
     Selection,
@@ -117,6 +117,14 @@ class ThriftSource:
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         return iter(()) if after == _DONE else self._readers[stage](after, selection)
 
+    def database(self, name: DatabaseName) -> Database | None:
+        try:
+            return _completed(name, self._calls.call("get_database", in_catalog(name.catalog, name.name)))
+        except NotFoundError:
+            return None
+        except UnsupportedCallError as error:
+            raise UnavailableError(f"{self.address} cannot read the database {name}: {error}") from None
+
     def table(self, name: TableName) -> Table | None:
         return next(iter(self._listing.read(DatabaseName(name.catalog, name.database), [name.name], [])), None)
 
@@ -131,12 +139,17 @@ class ThriftSource:
         return [name.lower() for name in self._listing.table_names(database)]
 
     def partition_names(self, name: TableName) -> list[str]:
-        names = self._calls.optional("get_partition_names", in_catalog(name.catalog, name.database), name.name, -1)
-        return sorted(names or ())
+        database = in_catalog(name.catalog, name.database)
+        try:
+            return sorted(self._calls.call("get_partition_names", database, name.name, -1))
+        except NotFoundError:
+            return []
+        except UnsupportedCallError as error:
+            raise UnavailableError(f"{self.address} cannot list the partitions of {name}: {error}") from None
 
-    def statistics(self, name: TableName) -> Iterator[SourceStatistics]:
+    def statistics(self, name: TableName, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
         if table := self.table(name):
-            yield from self._objects.statistics(table)
+            yield from self._objects.statistics(table, partitions)
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         found: dict[TableName, Totals] = {}
@@ -165,9 +178,7 @@ class ThriftSource:
         for name in self._listing.databases(selection):
             database = self._calls.optional("get_database", in_catalog(name.catalog, name.name))
             if database:
-                database.catalogName, database.privileges = name.catalog, None
-                database.parameters = database.parameters or {}
-                databases.append(database)
+                databases.append(_completed(name, database))
         yield Batch(databases, _DONE)
 
     def _tables(self, after: str, selection: Selection) -> Iterator[Batch]:
@@ -242,3 +253,9 @@ class ThriftSource:
         while events := self.events(last, 500):
             last = events[-1].eventId
             yield Batch(list(events), str(last))
+
+
+def _completed(name: DatabaseName, database: Database) -> Database:
+    database.catalogName, database.privileges = name.catalog, None
+    database.parameters = database.parameters or {}
+    return database

@@ -15,6 +15,7 @@ from metastore.operations.operation import Authorizer
 from metastore.protocol.rights.audit import AuditLog, audited
 from metastore.protocol.rights.columns import describes_columns, without_columns
 from metastore.protocol.rights.error_texts import hide_names
+from metastore.protocol.rights.followed import Followed, Forwarder, kept_from_followed
 from metastore.protocol.rights.secrets import without_secrets
 
 Function: TypeAlias = Callable[[Arguments], Any]
@@ -25,18 +26,29 @@ class Guard:
     """Wraps the handlers of a process."""
 
     def __init__(
-        self, authorizer: Authorizer | None = None, *, read_only: bool = False, audit_log: AuditLog | None = None
+        self,
+        authorizer: Authorizer | None = None,
+        *,
+        read_only: bool = False,
+        audit_log: AuditLog | None = None,
+        followed: Followed | None = None,
+        forwarder: Forwarder | None = None,
     ) -> None:
         """`authorizer`: None turns authorization off. `read_only`: rejects changes, whatever the caller's rights.
-        `audit_log`: records changes and rejected calls.
+        `audit_log`: records changes and rejected calls. `followed`: the databases that belong to another metastore;
+        `forwarder`: sends their changes there.
         """
         self._authorizer = authorizer
+        self._followed = followed
+        self._forwarder = forwarder
         self._read_only = read_only
         self._audit_log = audit_log
 
     def guarded(self, method: Method, handler: Callable[..., Any]) -> Function:
         """Returns a function that answers a call by its arguments."""
         function = _called(method, handler)
+        if self._followed is not None and method.served_read_only is not True:
+            function = kept_from_followed(method, self._followed, self._forwarder, function)
         if self._authorizer is not None and _is_checked(method):
             function = _authorized(method, self._authorizer, function)
         if self._read_only:

@@ -13,6 +13,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Text,
+    case,
     cast,
     delete,
     false,
@@ -34,13 +35,15 @@ from metastore.storage.schema.base import INDEXED_LENGTH
 
 COPYING: Final = "copying"
 COPIED: Final = "copied"
-"""States of an import."""
+FORGOTTEN: Final = "forgotten"
+"""States of an import. One that is forgotten keeps the databases that were switched: they are this server's."""
 
 BORROWED: Final = "borrowed"
 SWITCHED: Final = "switched"
 """States of a database: the source still owns its files and its changes, or this server does."""
 
 _LOCK: Final = "hashtextextended('metastore import', 0)"
+_FOLLOWER: Final = "hashtextextended('metastore import follower ' || %(number)s, 0)"
 
 
 class ImportState(NamedTuple):
@@ -100,6 +103,13 @@ _FIND: Final = Prepared(
 )
 """All locations at or above another one are prefixes of it, so the longest is also the last in order of bytes."""
 
+_BORROWED: Final = Prepared(
+    "find_borrowed_databases",
+    text(f"""
+        SELECT d.catalog, d.database, i.source FROM import_databases AS d JOIN imports AS i ON i.id = d.import_id
+        WHERE d.state <> '{SWITCHED}'
+    """),  # noqa: S608 - a constant of this module
+)
 _OWN_DATABASES: Final = (
     select(databases.c.location)
     .outerjoin(
@@ -162,9 +172,37 @@ class Imports:
         }
         return bool(run(self._connection, _ADVANCE, **added))
 
-    def begin_again(self, number: int, runner: UUID, options: Mapping[str, Any]) -> None:
-        """Begins to copy more databases of a source whose import was finished."""
+    def hand_over(self, number: int, runner: UUID) -> bool:
+        """Hands a finished import over to a follower; False if it is not finished, or gone."""
+        chosen = (imports.c.id == number) & (imports.c.state == COPIED)
+        return bool(self._connection.execute(update(imports).where(chosen).values(runner=runner)).rowcount)
+
+    def follow_to(self, number: int, runner: UUID, position: int | None) -> bool:
+        """Records the last event whose changes are stored with this transaction, which keeps the import locked.
+
+        False if another run or follower has taken the import over.
+        """
+        chosen = (imports.c.id == number) & (imports.c.runner == runner) & (imports.c.state == COPIED)
+        values = {"position": position, "seen_at": now()}
+        return bool(self._connection.execute(update(imports).where(chosen).values(values)).rowcount)
+
+    def try_lock_follower(self, number: int) -> bool:
+        """Locks the following of an import for this session; False if another session follows it."""
+        return bool(run(self._connection, f"SELECT pg_try_advisory_lock({_FOLLOWER})", number=str(number))[0][0])
+
+    def unlock_follower(self, number: int) -> None:
+        """Releases the lock of `try_lock_follower`."""
+        run(self._connection, f"SELECT pg_advisory_unlock({_FOLLOWER})", number=str(number))
+
+    def begin_again(self, number: int, runner: UUID, options: Mapping[str, Any], event: int | None) -> None:
+        """Begins to copy more databases of a source whose import was finished, or forgotten.
+
+        `event`: the source's last event, from which on an import that was forgotten is followed.
+        """
+        is_new = imports.c.state == FORGOTTEN
         values = {
+            "position": case((is_new, event), else_=imports.c.position),
+            "first_event": case((is_new, event), else_=imports.c.first_event),
             "state": COPYING,
             "runner": runner,
             "stage": "",
@@ -189,9 +227,19 @@ class Imports:
             values["position"] = position
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
-    def delete(self, number: int) -> None:
-        """Forgets an import. Its databases stay, and all files that it borrowed are this server's from now on."""
-        self._connection.execute(delete(imports).where(imports.c.id == number))
+    def forget(self, number: int) -> None:
+        """Forgets an import, except which of its databases were switched, if any were.
+
+        Its databases stay, and all files that it borrowed are this server's from now on.
+        """
+        of_import = import_databases.c.import_id == number
+        for table in (borrowed_locations, import_findings):
+            self._connection.execute(delete(table).where(table.c.import_id == number))
+        self._connection.execute(delete(import_databases).where(of_import, import_databases.c.state != SWITCHED))
+        if SWITCHED in self.databases(number).values():
+            self.set_state(number, FORGOTTEN)
+        else:
+            self._connection.execute(delete(imports).where(imports.c.id == number))
 
     def try_lock(self) -> bool:
         """Locks imports for this session, until its connection ends; False if another session has the lock."""
@@ -207,6 +255,11 @@ class Imports:
         if number is not None:
             query = query.where(import_databases.c.import_id == number)
         return {DatabaseName(catalog, name): state for catalog, name, state in self._connection.execute(query)}
+
+    def borrowed_databases(self) -> dict[DatabaseName, str]:
+        """Returns the databases that belong to a source, with its address."""
+        rows = _BORROWED.rows(self._connection)
+        return {DatabaseName(catalog, name): source for catalog, name, source in rows}
 
     def add_databases(self, number: int, names: Iterable[DatabaseName], state: str = BORROWED) -> None:
         """Adds databases to an import. Raises AlreadyExistsError if one belongs to an import."""
@@ -296,9 +349,14 @@ _ADVANCE: Final = """
     )
     WHERE id = %(id)s AND runner = cast(%(runner)s AS uuid) RETURNING id
 """
-_BORROW: Final = """
+_BORROW: Final = f"""
     INSERT INTO borrowed_locations (import_id, catalog, database, location)
-    SELECT %(id)s, * FROM unnest(
+    SELECT %(id)s, new.* FROM unnest(
         cast(%(catalogs)s AS text[]), cast(%(databases)s AS text[]), cast(%(locations)s AS text[])
+    ) AS new(catalog, database, location)
+    WHERE NOT EXISTS (
+        SELECT FROM borrowed_locations AS b
+        WHERE left(b.location, {INDEXED_LENGTH}) = left(new.location, {INDEXED_LENGTH}) AND b.location = new.location
+            AND b.import_id = %(id)s AND b.catalog = new.catalog AND b.database = new.database
     )
-"""
+"""  # noqa: S608 - a constant

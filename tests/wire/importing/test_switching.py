@@ -12,6 +12,7 @@ from metastore.cli.commands import metastore
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, NotFoundError, UnavailableError
 from metastore.importing.copying import Copier, Request
+from metastore.importing.following.replaying import drop_database
 from metastore.importing.sources.opening import open_source
 from metastore.importing.switching import switch
 from metastore.services.files.ownership import borrowed
@@ -230,8 +231,8 @@ def test_a_source_that_is_gone_needs_force(servers: tuple[Server, str]) -> None:
 def test_databases_that_were_dropped_here_stay_with_the_source(
     hive: HiveDatabase, imported: str, tmp_path: Path
 ) -> None:
-    with running(imported, tmp_path) as server, connected(server) as client:
-        client.drop_database("sales", True, True)
+    with opened(imported) as store, store.transaction() as work:
+        drop_database(work, SALES)
     with pytest.raises(NotFoundError, match="sales does not exist on this server any more"):
         switched(imported, hive.url, SALES)
     with opened(imported) as store:
@@ -258,21 +259,47 @@ def test_forgetting_changes_no_ownership_in_silence(hive: HiveDatabase, imported
     assert "The databases sales of this import exist" in str(refused.exception)
     assert switched(imported, hive.url) == [SALES]
     assert "This server protects no files of the source any more" in run(imported, "forget", hive.url).output
-    assert states(imported) == {}
+    assert set(states(imported).values()) == {SWITCHED}
 
 
 def test_a_source_that_changed_is_copied_again(hive: HiveDatabase, imported: str, tmp_path: Path) -> None:
-    """As the error says: drop the databases, forget the import, copy again. `default` cannot be dropped."""
+    """As the error says. It can also be forgotten and repeated. `default` cannot be dropped."""
     hive.execute('UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 50')
     hive.execute('UPDATE "TBLS" SET "OWNER" = \'other\' WHERE "TBL_NAME" = \'plain\'')
-    with pytest.raises(InvalidOperationError, match="run metastore import forget and metastore import run again"):
+    with pytest.raises(InvalidOperationError, match="run metastore import run again, which applies"):
         switched(imported, hive.url)
     with running(imported, tmp_path) as server, connected(server) as client:
-        client.drop_database("sales", True, True)
-        assert run(imported, "forget", hive.url).exit_code == 0
+        assert "dropped here" in run(imported, "forget", hive.url, "--drop-databases").output
+        assert client.get_all_databases() == ["default"]
         copy(hive.url, imported)
         assert client.get_table("sales", "plain").owner == "other"
     assert switched(imported, hive.url) == [DEFAULT, SALES]
+
+
+def test_a_copy_is_refreshed(hive: HiveDatabase, imported: str) -> None:
+    """Nothing tells that the owner has changed but a comparison."""
+    hive.execute('UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 50')
+    hive.execute('UPDATE "TBLS" SET "OWNER" = \'other\' WHERE "TBL_NAME" = \'plain\'')
+    done = run(imported, "run", hive.url)
+    assert done.exit_code == 0, done.output
+    with opened(imported) as store, store.read() as work:
+        plain = work.tables.find(SALES.table("plain"))
+        assert plain is not None
+        assert plain.encoded.decode().owner == "other"
+    assert switched(imported, hive.url) == [DEFAULT, SALES]
+
+
+def test_a_forgotten_import_still_knows_what_was_switched(
+    hive: HiveDatabase, database_url: str, tmp_path: Path
+) -> None:
+    """A later run of other databases does not borrow the directories of those again."""
+    copy(hive.url, database_url, "sales")
+    assert switched(database_url, hive.url) == [SALES]
+    assert run(database_url, "forget", hive.url).exit_code == 0
+    copy(hive.url, database_url, "default")
+    plain, elsewhere = f"file:{tmp_path}/theirs/sales.db/plain", f"file:{tmp_path}/theirs/elsewhere"
+    assert kept(database_url, plain, elsewhere) == {elsewhere}
+    assert states(database_url) == {SALES: SWITCHED, DEFAULT: BORROWED}
 
 
 def test_another_address_of_the_source_does_not_borrow_switched_databases(

@@ -38,7 +38,9 @@ def first(hive: HiveDatabase, make_database: Callable[[], str], tmp_path: Path) 
 @pytest.fixture
 def second(first: Server, database_url: str, tmp_path: Path) -> Iterator[Server]:
     """A server that imported from the first one through Thrift."""
-    copy(first.uri, database_url)
+    state = copy(first.uri, database_url)
+    with opened(database_url) as store, store.transaction() as work:
+        work.imports.switch(state.id, work.imports.databases())  # so that clients can change the copy
     folder = tmp_path / "second"
     folder.mkdir()
     with running(database_url, folder) as server:
@@ -177,7 +179,7 @@ def test_a_report_has_no_password(
 def test_the_plan_names_databases_that_exist_here(hive: HiveDatabase, first: Server) -> None:
     with opened(first.database_url) as store:
         with store.transaction() as work:
-            work.imports.delete(work.imports.all()[0].id)
+            work.imports.forget(work.imports.all()[0].id)
         with store.read() as work, closing(open_source(hive.url)) as source:
             plan = make_plan(source, work, Roots("file:/nowhere"), Selection())
     assert DatabaseName("hive", "sales") in plan.collisions

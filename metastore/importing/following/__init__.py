@@ -1,0 +1,1 @@
+"""Following a source: its changes arrive here until the databases are switched."""

@@ -1,0 +1,228 @@
+"""The follower: applies the changes of a source here, batch by batch, each with its position in one transaction."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+from metastore.domain.names import DatabaseName
+from metastore.errors import ConflictError, UnavailableError
+from metastore.importing.applying_objects import events as store_events
+from metastore.importing.copying import find_import
+from metastore.importing.following.changes import Changes, changes_of
+from metastore.importing.following.comparing import everything
+from metastore.importing.following.replaying import Replay
+from metastore.importing.following.unlogged import read_unlogged, store_unlogged
+from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.objects import Stage
+from metastore.importing.sources.source import Source
+from metastore.importing.target import Target
+from metastore.storage.repositories.imports import BORROWED, COPIED, Finding, ImportState
+from metastore.storage.unit_of_work import Store, UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
+
+log = logging.getLogger("metastore.import")
+
+_EVENTS: Final = 1_000
+"""Events of one batch."""
+_PATIENCE: Final = 5
+"""Readings in which a missing event may still appear: servers before Hive 2.3.3 commit events out of order."""
+_PAUSE: Final = 0.2  # seconds between two readings
+_SWEEP: Final = 60.0  # seconds between two sweeps, if no event asks for one
+_SHARE: Final = 10  # a sweep or round takes at most one part of so many of the time
+_ROUND: Final = 30.0  # seconds between two comparisons of everything, if the source has no log
+_WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics and changes by SQL are in no log
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step did. `events`: that were applied; `position`: the last one; `compared`: everything was compared."""
+
+    events: int
+    position: int | None
+    compared: bool = False
+
+
+class Follower:
+    """Follows the source of one import. One at a time has the lock; `runner` keeps all others from storing anything."""
+
+    def __init__(self, source: Source, store: Store, on_event: Callable[[str], object] = lambda _: None) -> None:
+        """`on_event`: is called with a line of text for each gap, sweep that failed, and similar."""
+        self._source = source
+        self._store = store
+        self._on_event = on_event
+        self._runner = uuid4()
+        self._missing = 0  # readings in which events were missing
+        self._stored: dict[Stage, int] = {}  # digests of the last sweep
+        self._sweep_due = 0.0
+        self._sweep_wanted = True
+        self._round_due = time.monotonic() + _WHOLE
+
+    @contextmanager
+    def lock(self) -> Iterator[bool]:
+        """Holds the lock of the follower. Yields whether this one has it, and the import is finished.
+
+        Raises NotFoundError if there is no import from the source.
+        """
+        with self._store.read() as work:
+            state = find_import(work, self._source.address)
+            if state.state != COPIED or not work.imports.try_lock_follower(state.id):
+                yield False
+                return
+            try:
+                self._stored.clear()
+                self._sweep_wanted = True
+                yield work.imports.hand_over(state.id, self._runner)
+            finally:
+                work.imports.unlock_follower(state.id)
+
+    def step(self) -> Step:
+        """Applies the next batch, or compares everything if that is due. Sweeps in between.
+
+        Raises:
+            ConflictError: another run or follower has taken over.
+            UnavailableError: the source or the database does not answer. Nothing of this batch is stored.
+        """
+        state = self._state()
+        with self._source.snapshot():
+            step = self._next(state)
+            if not step.events and not step.compared and time.monotonic() >= self._round_due:
+                step = self._compare(state)
+        if self._is_sweep_due(idle=step.events == 0):
+            self.sweep()
+        return step
+
+    def catch_up(self, *, whole: bool = False) -> Step:
+        """Applies all changes up to now, with a sweep. Compares everything if there is no log, or it has a gap.
+
+        `whole`: compares everything in any case, and finds what is in no log.
+        """
+        total, compared = 0, False
+        while True:
+            state = self._state()
+            with self._source.snapshot():
+                if whole or state.position is None:
+                    step, whole = self._compare(state), False
+                else:
+                    step = self._next(state)
+            total, compared = total + step.events, compared or step.compared
+            if self._missing:
+                time.sleep(_PAUSE)
+            elif not step.events and (not step.compared or step.position is None):
+                self.sweep()
+                return Step(total, step.position, compared)
+
+    def sweep(self) -> None:
+        """Reads what the log does not tell, and stores what differs."""
+        begun = time.monotonic()
+        state = self._state()
+        names = self._followed(state)
+        with self._source.snapshot():
+            before = self._source.log()
+            sweep = read_unlogged(self._source, names)
+            if (self._source.log() is None) != (before is None):
+                raise UnavailableError(f"{state.source} answered incompletely")
+        known = {} if self._sweep_wanted else self._stored
+        with self._applying(state, state.position) as (work, target):
+            store_unlogged(work, target, names, sweep, known)
+        self._stored, self._sweep_wanted = sweep.digests, False
+        self._sweep_due = time.monotonic() + max(_SWEEP, _SHARE * (time.monotonic() - begun))
+
+    def _next(self, state: ImportState) -> Step:
+        if state.position is None:
+            return Step(0, None)  # without a log, everything is compared in rounds
+        events = self._source.events(state.position, _EVENTS)
+        if not events:
+            found = self._source.log()
+            if found is None:
+                return self._compare(state, "the source has no notification log any more")
+            if found.last == state.position:
+                self._missing = 0
+                return Step(0, state.position)
+            if found.last < state.position:
+                return self._compare(state, f"the log begins anew: it is at {found.last}, before {state.position}")
+            return self._wait(state, found.last)
+        numbers = [event.eventId for event in events]
+        if any(after > before + 1 for before, after in zip([state.position, *numbers], numbers, strict=False)):
+            whole = next(
+                place for place, number in enumerate(numbers) if number > [state.position, *numbers][place] + 1
+            )
+            if not whole:
+                return self._wait(state, numbers[0])
+            events = events[:whole]
+        self._missing = 0
+        self._apply(state, events)
+        return Step(len(events), events[-1].eventId)
+
+    def _wait(self, state: ImportState, found: int) -> Step:
+        """Waits some readings for missing events, and then compares everything."""
+        self._missing += 1
+        if self._missing < _PATIENCE:
+            return Step(0, state.position)
+        return self._compare(state, f"events between {state.position} and {found} are missing in the log")
+
+    def _apply(self, state: ImportState, events: list[NotificationEvent]) -> None:
+        changes = changes_of(events)
+        position = events[-1].eventId
+        with self._applying(state, position) as (work, target):
+            self._replay(work, target, state, changes)
+            # The events keep their numbers as long as this server has given out none of its own.
+            target.keeps_events = bool(state.options["events"]) and work.bulk_objects.last_event() == state.position
+            if target.keeps_events:
+                store_events(work, target, events)
+                work.bulk_objects.raise_last_event(position)
+        self._sweep_wanted |= changes.has_others
+
+    def _compare(self, state: ImportState, reason: str = "") -> Step:
+        """Compares everything. The position is stored at the end, so that a round that is cut off is repeated."""
+        if reason:
+            self._on_event(f"comparing everything: {reason}")
+        begun = time.monotonic()
+        found = self._source.log()
+        for changes in everything(self._source, self._store, self._followed(state)):
+            with self._applying(state, state.position) as (work, target):
+                self._replay(work, target, state, changes)
+        position = found.last if found else None
+        with self._applying(state, position) as (work, _):
+            if state.options["events"] and work.bulk_objects.last_event() == state.position and position:
+                work.bulk_objects.raise_last_event(position)
+        self._missing, self._sweep_wanted = 0, True
+        pause = _ROUND if position is None else _WHOLE
+        self._round_due = time.monotonic() + max(pause, _SHARE * (time.monotonic() - begun))
+        return Step(0, position, compared=True)
+
+    def _replay(self, work: UnitOfWork, target: Target, state: ImportState, changes: Changes) -> None:
+        takes_new = bool(state.options.get("everything"))
+        replay = Replay(self._source, work, target, takes_new=takes_new)
+        replay.run(changes)
+        if replay.findings:
+            known = set(work.imports.findings(state.id))
+            work.imports.report(state.id, [new for one in replay.findings if (new := Finding(*one)) not in known])
+
+    @contextmanager
+    def _applying(self, state: ImportState, position: int | None) -> Iterator[tuple[UnitOfWork, Target]]:
+        """Yields a transaction that stores the position, and a target."""
+        target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=False)
+        with self._store.transaction(audited=False) as work:
+            if not work.imports.follow_to(state.id, self._runner, position):
+                raise ConflictError(
+                    "Another run or follower has taken over this import. This one has stored nothing since"
+                )
+            yield work, target
+
+    def _is_sweep_due(self, *, idle: bool) -> bool:
+        now = time.monotonic()
+        return now >= self._sweep_due or (self._sweep_wanted and idle)
+
+    def _state(self) -> ImportState:
+        with self._store.read() as work:
+            return find_import(work, self._source.address)
+
+    def _followed(self, state: ImportState) -> list[DatabaseName]:
+        with self._store.read() as work:
+            return [name for name, of in work.imports.databases(state.id).items() if of == BORROWED]

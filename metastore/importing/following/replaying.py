@@ -1,0 +1,204 @@
+"""Makes objects of this server equal to those of the source, within a transaction of the caller.
+
+Whatever the state of this server is, the result is the present state of the source. So changes can be applied twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from metastore.domain.keys import KeyKind, kind_of
+from metastore.domain.names import DatabaseName, TableName
+from metastore.importing.applying import apply, drop_table, replace_table
+from metastore.importing.copying import DEFAULT_DATABASE, existing_of
+from metastore.importing.following.changes import Changes, Key, partition_names
+from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
+from metastore.importing.sources.source import Source
+from metastore.importing.sources.thrift_calls import UnsupportedCallError
+from metastore.importing.target import LoadedDatabase, Target
+from metastore.storage.repositories.bulk_load import LoadedTable, NewPartition
+from metastore.storage.repositories.imports import BORROWED
+from metastore.storage.repositories.partitions_write import NamedPartition
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+UNREADABLE: Final = "object that the source cannot read"
+NAME_TAKEN: Final = "database whose name is taken"
+
+
+class Replay:
+    """One application of changes. `takes_new`: databases that are new at the source are imported, too."""
+
+    def __init__(self, source: Source, work: UnitOfWork, target: Target, *, takes_new: bool) -> None:
+        self._source = source
+        self._work = work
+        self._target = target
+        self.findings: list[Trouble] = []
+        self._takes_new = takes_new
+        states = work.imports.databases(target.import_id)
+        self._followed = {name for name, state in states.items() if state == BORROWED}
+        self._known = set(states)
+
+    def run(self, changes: Changes) -> None:
+        """Applies changes. Raises UnavailableError if the source does not answer: roll back then."""
+        for name in sorted(changes.databases, key=str):
+            self._apply_database(name, changes)
+        tables = sorted((name for name in changes.names if _database(name) in self._followed), key=str)
+        self._load(tables)
+        for table in tables:
+            try:
+                self._apply_table(table, changes)
+            except UnsupportedCallError as error:
+                self._source.table_names(_database(table))  # raises UnavailableError if the source is broken
+                self._report(UNREADABLE, table, f"it stays as it was: {error}")
+
+    def _load(self, names: Sequence[TableName]) -> None:
+        """Reads the databases and tables that changes name."""
+        self._target.databases = {}
+        databases = {_database(name) for name in names}
+        for name, number in self._work.bulk_load.database_ids(databases).items():
+            stored = self._work.databases.find(name)
+            if stored:
+                self._target.databases[name] = LoadedDatabase(number, stored.encoded.decode().locationUri or "")
+        self._target.tables = {}
+        for one in self._work.tables.find_named(names) if names else ():
+            ref = one.ref
+            loaded = LoadedTable(ref.id, tuple(ref.key_names), tuple(ref.key_kinds), ref.location)
+            self._target.tables[ref.name] = loaded
+
+    def _store(self, stage: Stage, objects: Sequence[Any]) -> None:
+        apply(self._work, self._target, stage, objects)
+        self.findings += self._target.troubles
+
+    def _report(self, kind: str, what: object, detail: str) -> None:
+        self.findings.append(Trouble(kind, str(what), detail))
+
+    def _apply_database(self, name: DatabaseName, changes: Changes) -> None:
+        found = self._source.database(name)
+        if found is None:
+            if name in self._followed:
+                drop_database(self._work, name)
+            return
+        if name not in self._known:
+            if not self._takes_new:
+                return
+            if existing_of(self._work, [name]):
+                self._report(NAME_TAKEN, name, "this server has a database of the name; it is not imported")
+                return
+            self._store(Stage.DATABASES, [found])
+            self._followed.add(name)
+            self._known.add(name)
+            changes.cleared.add(name)
+        elif name in self._followed:
+            self._work.bulk_load.insert_databases([self._target.rewriting.rewrite(found)])
+        else:
+            return
+        self._target.borrow_databases(self._work, [found])
+        if name in changes.cleared:
+            names = {*self._source.table_names(name), *self._work.tables.names(name)}
+            for table in names:
+                changes.add_table(name.table(table), whole=True)
+
+    def _apply_table(self, name: TableName, changes: Changes) -> None:
+        if _database(name) not in self._target.databases:
+            return
+        table = self._source.table(name)
+        if table is None:
+            if name.name not in self._source.table_names(_database(name)):
+                drop_table(self._work, self._target, name)
+            elif name in self._target.tables:
+                self._report(UNREADABLE, name, "it stays as it was")
+            return
+        partitions, statistics = changes.partitions.get(name, set()), changes.statistics.get(name, set())
+        if name in changes.tables or name not in self._target.tables:
+            is_new = self._store_table(name, table)
+            if is_new:
+                partitions, statistics = None, None
+        keys = self._target.tables[name].keys
+        if keys and partitions != set():
+            self._apply_partitions(name, _named(keys, partitions))
+        if statistics is None or name in changes.statistics:
+            self._apply_statistics(name, _named(keys, statistics))
+
+    def _store_table(self, name: TableName, table: Table) -> bool:
+        """Stores the own fields of a table. Returns whether everything in it must be stored, too."""
+        known = self._target.tables.get(name)
+        rewritten = self._target.rewriting.rewrite(table)
+        if known is None:
+            self._store(Stage.TABLES, [table])
+            return True
+        if known.keys != tuple(key.name for key in table.partitionKeys) or known.kinds != _kinds(table):
+            replace_table(self._work, self._target, table)
+            return True
+        if self._work.bulk_load.changed([rewritten], self._target.tables):
+            database = self._target.databases[_database(name)]
+            self._work.tables.update(known.id, database.id, rewritten)
+            texts = [rewritten.sd.location, *rewritten.sd.skewedInfo.skewedColValueLocationMaps.values()]
+            self._target.borrow(self._work, [(_database(name), text) for text in texts if text])
+            self._target.tables[name] = known._replace(location=rewritten.sd.location)
+        return False
+
+    def _apply_partitions(self, name: TableName, wanted: list[str] | None) -> None:
+        table = self._target.tables[name]
+        found: set[str] = set()
+        for some in self._source.partitions(name, wanted) if wanted != [] else ():
+            found.update(one.name for one in some)
+            self._store_partitions(name, table, some)
+        ours = self._work.bulk_changes.partition_names(table.id) if wanted is None else wanted
+        gone = [one for one in ours if one not in found]
+        if gone:
+            self._work.bulk_load.delete_partitions([table.id], gone)
+
+    def _store_partitions(self, name: TableName, table: LoadedTable, some: Sequence[SourcePartition]) -> None:
+        """Adds partitions that are new, and replaces those that differ, which keep what belongs to them."""
+        ids = self._work.bulk_load.partition_ids([(table.id, one.name) for one in some])
+        new = [one for one in some if (table.id, one.name) not in ids]
+        known = [self._target.rewriting.rewrite(one) for one in some if (table.id, one.name) in ids]
+        stored = [NewPartition(table, one.name, one.partition, one.shape.descriptor) for one in known]
+        rows = [(one.name, one.partition, one.descriptor) for one in stored]
+        different = self._work.bulk_changes.changed_partitions(table.id, table.kinds, rows)
+        changed = [one for one in stored if one.name in different]
+        if changed:
+            found = self._work.tables.reference(name)
+            if found is None:
+                return
+            self._work.partitions_write.update(
+                found,
+                [
+                    NamedPartition(one.name, one.partition, ids[table.id, one.name], one.descriptor)
+                    for one in sorted(changed, key=lambda one: one.name)
+                ],
+            )
+            locations = [one.partition.sd.location for one in changed]
+            self._target.borrow(self._work, [(_database(name), text) for text in locations if text])
+        if new:
+            self._store(Stage.PARTITIONS, new)
+
+    def _apply_statistics(self, name: TableName, wanted: list[str] | None) -> None:
+        table = self._target.tables[name]
+        self._work.bulk_changes.delete_statistics(table.id, wanted)
+        found = list(self._source.statistics(name, wanted))
+        self._store(Stage.TABLE_STATISTICS, found)
+
+
+def drop_database(work: UnitOfWork, name: DatabaseName) -> None:
+    """Deletes a database with everything in it from the catalog. Its files stay. Of `default`, the database stays."""
+    ids = work.bulk_load.database_ids([name])
+    tables = [table.id for table in work.bulk_load.tables([name]).values()]
+    work.bulk_load.delete_tables(tables)
+    work.bulk_objects.delete_of_databases(ids.values())
+    for number in ids.values() if name != DEFAULT_DATABASE else ():
+        work.databases.delete(number)
+
+
+def _named(keys: Sequence[str], chosen: Iterable[Key] | None) -> list[str] | None:
+    return None if chosen is None else sorted(set(partition_names(keys, chosen)))
+
+
+def _kinds(table: Table) -> tuple[KeyKind, ...]:
+    return tuple(kind_of(key.type) for key in table.partitionKeys)
+
+
+def _database(name: TableName) -> DatabaseName:
+    return DatabaseName(name.catalog, name.database)

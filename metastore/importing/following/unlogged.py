@@ -1,0 +1,77 @@
+"""What no log tells, or only roughly: functions, constraints, indexes, roles, privileges, tokens and transactions.
+
+A sweep reads them all and replaces those of the followed databases. Roles, and privileges on the whole metastore, are
+added and not removed: they may be this server's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from metastore.domain.names import DatabaseName
+from metastore.importing.applying import apply
+from metastore.importing.sources.objects import Selection, Stage
+from metastore.importing.sources.source import Source
+from metastore.importing.target import Target
+from metastore.storage.unit_of_work import UnitOfWork
+
+_STAGES: Final = (
+    Stage.FUNCTIONS,
+    Stage.CONSTRAINTS,
+    Stage.INDEXES,
+    Stage.ROLES,
+    Stage.ROLE_GRANTS,
+    Stage.PRIVILEGES,
+    Stage.MASTER_KEYS,
+    Stage.TOKENS,
+    Stage.TRANSACTIONS,
+)
+
+
+@dataclass
+class Sweep:
+    """What a sweep has read, by kind. `digests`: of the texts of the objects, to skip kinds that are unchanged."""
+
+    objects: dict[Stage, list[Any]] = field(default_factory=dict)
+    digests: dict[Stage, int] = field(default_factory=dict)
+
+
+def read_unlogged(source: Source, names: Collection[DatabaseName]) -> Sweep:
+    """Reads everything that a sweep replaces."""
+    selection, sweep = Selection(frozenset(names)), Sweep()
+    for stage in _STAGES:
+        if stage in source.stages:
+            found = [one for batch in source.read(stage, "", selection) for one in batch.objects]
+            sweep.objects[stage] = found
+            sweep.digests[stage] = hash(tuple(sorted(map(repr, found))))
+    return sweep
+
+
+def store_unlogged(
+    work: UnitOfWork, target: Target, names: Collection[DatabaseName], sweep: Sweep, stored: Mapping[Stage, int]
+) -> None:
+    """Replaces what a sweep has read, except kinds with the digests of `stored`."""
+    target.load(work, names)
+    ids = work.bulk_load.database_ids(names).values()
+    for stage, objects in sweep.objects.items():
+        if stored.get(stage) != sweep.digests[stage]:
+            _clear(work, stage, names, ids, objects)
+            apply(work, target, stage, objects)
+
+
+def _clear(
+    work: UnitOfWork, stage: Stage, names: Collection[DatabaseName], ids: Collection[int], objects: list[Any]
+) -> None:
+    """Deletes what the objects of a kind replace."""
+    clears: Mapping[Stage, Callable[[], None]] = {
+        Stage.FUNCTIONS: lambda: work.bulk_changes.delete_functions(ids),
+        Stage.CONSTRAINTS: lambda: work.bulk_changes.delete_constraints(ids),
+        Stage.INDEXES: lambda: work.bulk_changes.delete_indexes(ids),
+        Stage.ROLE_GRANTS: lambda: work.bulk_changes.delete_role_grants({one.roleName for one in objects}),
+        Stage.PRIVILEGES: lambda: work.bulk_changes.delete_privileges(ids),
+        Stage.TRANSACTIONS: lambda: work.bulk_changes.delete_imported_transactions(names),
+    }
+    if stage in clears:
+        clears[stage]()

@@ -1,0 +1,64 @@
+"""Databases that were imported and not switched yet belong to their source: changes by clients are rejected here, or
+forwarded to the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from metastore.context import caller
+from metastore.domain.names import DatabaseName
+from metastore.errors import InvalidOperationError
+from metastore.operations.changed import changed_databases
+from metastore.operations.fields import Arguments
+from metastore.operations.method import Method
+from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
+
+
+class Followed(Protocol):
+    """Knows the databases that belong to the source of an import: `services.entry.followed`."""
+
+    def sources(self, names: Iterable[DatabaseName]) -> dict[DatabaseName, str]:
+        """Returns the addresses of the sources of those databases that belong to one."""
+
+
+class Forwarder(Protocol):
+    """Sends calls to a source: `importing.forwarding`."""
+
+    address: str
+
+    def call(self, source: str, method: str, arguments: Sequence[Any], user: str | None) -> Any:
+        """Returns the reply of the source. Raises the exceptions of the source."""
+
+
+def kept_from_followed(
+    method: Method, followed: Followed, forwarder: Forwarder | None, function: Callable[[Arguments], Any]
+) -> Callable[[Arguments], Any]:
+    """Returns the function without changes of databases that belong to a source."""
+    reads = method.served_read_only
+    # Locks and write ids belong to transactions of this server, and the source does not know this server's own methods.
+    is_forwarded = method.operation.is_change and hasattr(ThriftHiveMetastore, f"{method.name}_args")
+
+    def answered(arguments: Arguments) -> Any:
+        if callable(reads) and reads(arguments):
+            return function(arguments)
+        names = changed_databases(method, arguments)
+        sources = followed.sources(names) if names else {}
+        if not sources:
+            return function(arguments)
+        name, source = min(sources.items(), key=str)
+        if forwarder is None:
+            raise InvalidOperationError(
+                f"{name.name} is read-only here: it was imported from {source}, and belongs to that metastore until "
+                f"metastore import switch. Send changes there"
+            )
+        if not is_forwarded or len(sources) < len(names):
+            what = f"{method.name} is not forwarded" if not is_forwarded else "A call that also changes others is not"
+            raise InvalidOperationError(
+                f"{name.name} belongs to {source} until metastore import switch. {what}: call {forwarder.address}"
+            )
+        user = current.user if (current := caller.get()) else None
+        return forwarder.call(source, method.name, [getattr(arguments, field) for field in method.fields], user)
+
+    return answered

@@ -1,0 +1,284 @@
+"""Following: changes of a source arrive here, exactly, whatever fails in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+
+from metastore.errors import ConflictError
+from metastore.importing.following.follower import Follower, Step
+from metastore.importing.sources.opening import open_source
+from metastore.importing.sources.source import Source
+from metastore.storage.repositories.imports import COPIED
+from metastore.storage.unit_of_work import UnitOfWork
+from tests.fixtures.server import Server, connected, running
+from tests.wire.builders import partition, table
+from tests.wire.importing.moving import compare, copy, opened
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Database,
+    EnvironmentContext,
+    FieldSchema,
+    Function,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    InvalidOperationException,
+    LongColumnStatsData,
+    MetaException,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    SQLPrimaryKey,
+)
+
+
+@pytest.fixture(scope="module")
+def source(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(make_database(), tmp_path_factory.mktemp("source")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def target(
+    source: Server, make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """A server that follows the source: the tests apply the changes."""
+    with connected(source) as client:
+        client.create_database(Database("sales"))
+        client.create_table(table("sales", "logs", [("ds", "string")]))
+        client.create_table(table("sales", "plain"))
+    url = make_database()
+    copy(source.uri, url)
+    with running(url, tmp_path_factory.mktemp("target")) as server:
+        yield server
+
+
+@contextmanager
+def follower(source: str, url: str, on_event: Callable[[str], object] = print) -> Iterator[Follower]:
+    with closing(open_source(source)) as opened_source, opened(url) as store:
+        one = Follower(opened_source, store, on_event)
+        with one.lock() as is_held:
+            assert is_held
+            yield one
+
+
+def caught_up(source: Server, target: Server) -> Step:
+    with follower(source.uri, target.database_url) as one:
+        return one.catch_up()
+
+
+def statistics(database: str, name: str, low: int, partition_name: str | None = None) -> ColumnStatistics:
+    data = ColumnStatisticsData(longStats=LongColumnStatsData(lowValue=low, highValue=9, numNulls=0, numDVs=3))
+    described = ColumnStatisticsDesc(partition_name is None, database, name, partition_name)
+    return ColumnStatistics(described, [ColumnStatisticsObj("a", "int", data)])
+
+
+def altered(client: Any, name: str, change: Callable[[Any], object]) -> None:
+    struct = client.get_table("sales", name)
+    change(struct)
+    client.alter_table_with_environment_context("sales", name, struct, KEEP)
+
+
+def granted(client: Any, name: str) -> None:
+    reference = HiveObjectRef(HiveObjectType.TABLE, "sales", name)
+    info = PrivilegeGrantInfo("SELECT", 0, "me", PrincipalType.USER, False)
+    client.grant_privileges(PrivilegeBag([HiveObjectPrivilege(reference, "bob", PrincipalType.USER, info, "SQL")]))
+
+
+def renamed_partition(client: Any) -> None:
+    client.rename_partition("sales", "logs", ["2"], partition("sales", "logs", ["22"]))
+
+
+def dropped_and_created(client: Any) -> None:
+    client.drop_table("sales", "logs", True)
+    client.create_table(table("sales", "logs", [("ds", "string")]))
+    client.add_partition(partition("sales", "logs", ["1"]))
+
+
+CHANGES: list[Callable[[Any], object]] = [
+    lambda client: client.add_partitions([partition("sales", "logs", [str(number)]) for number in range(5)]),
+    lambda client: client.drop_partition("sales", "logs", ["3"], True),
+    renamed_partition,
+    lambda client: altered(client, "plain", lambda one: one.parameters.update(x="ü")),
+    lambda client: altered(client, "logs", lambda one: one.sd.cols.append(FieldSchema("new", "int"))),
+    lambda client: altered(client, "plain", lambda one: setattr(one, "tableName", "renamed")),
+    lambda client: client.create_table(table("sales", "plain")),
+    lambda client: client.drop_table("sales", "renamed", True),
+    dropped_and_created,
+    lambda client: client.create_table_with_constraints(
+        table("sales", "keyed"),
+        [SQLPrimaryKey("sales", "keyed", "a", 1, "pk_keyed", True, False, True)],
+        [],
+        [],
+        [],
+        [],
+        [],
+    ),
+    lambda client: granted(client, "plain"),
+    lambda client: client.create_function(Function("f", "sales", "org.F", "me", PrincipalType.USER, 0, 1, [])),
+    lambda client: client.alter_database("sales", Database("sales", parameters={"k": "v"})),
+    lambda client: client.create_database(Database("new")),
+    lambda client: client.create_table(table("new", "t", [("ds", "string")])),
+    lambda client: client.drop_database("new", True, True),
+    lambda client: client.drop_function("sales", "f"),
+]
+UNLOGGED: list[Callable[[Any], object]] = [
+    lambda client: client.update_table_column_statistics(statistics("sales", "plain", 1)),
+    lambda client: client.update_partition_column_statistics(statistics("sales", "logs", 2, "ds=1")),
+    lambda client: client.delete_table_column_statistics("sales", "plain", "a", None),
+]
+KEEP = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+
+
+def test_each_change_arrives(source: Server, target: Server) -> None:
+    with connected(source) as client, follower(source.uri, target.database_url) as one:
+        for change in CHANGES:
+            change(client)
+            one.catch_up()
+            assert compare(source.uri, target.uri) == []
+        assert one.catch_up() == Step(0, client.get_current_notificationEventId().eventId)
+
+
+def test_changes_that_are_in_no_log_arrive_when_everything_is_compared(source: Server, target: Server) -> None:
+    with connected(source) as client, follower(source.uri, target.database_url) as one:
+        for change in UNLOGGED:
+            change(client)
+            assert compare(source.uri, target.uri) != []
+            one.catch_up(whole=True)
+            assert compare(source.uri, target.uri) == []
+
+
+def test_many_changes_of_the_same_objects_are_one(source: Server, target: Server) -> None:
+    caught_up(source, target)
+    with connected(source) as client:
+        for _ in range(2):
+            client.create_database(Database("twice"))
+            client.create_table(table("twice", "t", [("ds", "string")]))
+            client.add_partition(partition("twice", "t", ["1"]))
+            client.drop_database("twice", True, True)
+        client.create_database(Database("twice"))
+        client.create_table(table("twice", "t", [("hour", "int")]))
+    assert caught_up(source, target).events > 8
+    assert compare(source.uri, target.uri) == []
+
+
+def test_the_databases_are_read_only_here(source: Server, target: Server) -> None:
+    kinds = (InvalidOperationException, MetaException)
+    with connected(target) as client:
+        for change in (
+            lambda: client.create_table(table("sales", "mine")),
+            lambda: client.drop_table("sales", "plain", False),
+            lambda: client.add_partition(partition("sales", "logs", ["9"])),
+            lambda: client.drop_database("sales", False, True),
+            lambda: granted(client, "plain"),
+        ):
+            with pytest.raises(kinds, match=f"read-only here: it was imported from {source.uri}"):
+                change()
+        client.create_database(Database("own"))
+        client.create_table(table("own", "t"))
+        client.drop_database("own", True, True)
+    assert compare(source.uri, target.uri) == []
+
+
+class Without:
+    """A source whose log lacks events, or that has no log."""
+
+    def __init__(self, source: Source, missing: Callable[[int], bool], *, has_log: bool = True) -> None:
+        self._source = source
+        self._missing = missing
+        self._has_log = has_log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def log(self) -> Any:
+        return self._source.log() if self._has_log else None
+
+    def events(self, after: int, limit: int) -> list[Any]:
+        return [one for one in self._source.events(after, limit) if not self._missing(one.eventId)]
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_gap_in_the_log_makes_it_compare_everything(kept: int, source: Server, target: Server) -> None:
+    before = caught_up(source, target).position or 0
+    with connected(source) as client:
+        altered(client, "plain", lambda one: one.parameters.update(gap=str(kept)))
+        client.add_partition(partition("sales", "logs", [f"gap{kept}"]))
+        altered(client, "logs", lambda one: one.parameters.update(gap=str(kept)))
+    lines: list[str] = []
+    with closing(open_source(source.uri)) as real, opened(target.database_url) as store:
+        cut = Without(real, lambda number: number > before and number <= before + 3 - kept)
+        one = Follower(cut, store, lines.append)  # type: ignore[arg-type] # it passes everything else on
+        with one.lock():
+            step = one.catch_up()
+    assert step.compared
+    assert step.position == before + 3
+    assert [line for line in lines if "are missing in the log" in line]
+    assert compare(source.uri, target.uri) == []
+
+
+def test_the_second_follower_waits_and_stores_nothing(source: Server, target: Server) -> None:
+    with connected(source) as client, follower(source.uri, target.database_url) as first:
+        with closing(open_source(source.uri)) as another, opened(target.database_url) as store:
+            second = Follower(another, store)
+            with second.lock() as is_held:
+                assert not is_held
+            altered(client, "plain", lambda one: one.parameters.update(two="1"))
+            with pytest.raises(ConflictError):  # a follower that lost its lock without noticing
+                second.step()
+        assert first.catch_up().events == 1
+    assert compare(source.uri, target.uri) == []
+
+
+class KilledError(Exception):
+    """Stands for the end of a process."""
+
+
+def test_a_follower_that_is_killed_in_a_batch_stores_nothing_of_it(
+    source: Server, target: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = caught_up(source, target).position
+    with connected(source) as client:
+        client.create_table(table("sales", "killed", [("ds", "string")]))
+        client.add_partitions([partition("sales", "killed", [str(number)]) for number in range(3)])
+        altered(client, "plain", lambda one: one.parameters.update(killed="1"))
+    commit = UnitOfWork.commit
+    for step in range(2):
+
+        def killed(work: UnitOfWork, at: list[int] = [step]) -> None:  # noqa: B006 - counts
+            at[0] -= 1
+            if at[0] < 0:
+                raise KilledError
+            commit(work)
+
+        monkeypatch.setattr(UnitOfWork, "commit", killed)
+        with pytest.raises(KilledError):
+            caught_up(source, target)
+        monkeypatch.undo()
+        with opened(target.database_url) as store, store.read() as work:
+            assert (work.imports.all()[0].position == before) == (step == 0)
+    caught_up(source, target)
+    assert compare(source.uri, target.uri) == []
+
+
+def test_without_a_log_everything_is_compared(source: Server, target: Server) -> None:
+    with connected(source) as client:
+        client.create_database(Database("unlogged"))
+        client.create_table(table("unlogged", "t", [("ds", "string")]))
+        client.add_partition(partition("unlogged", "t", ["1"]))
+        client.drop_table("sales", "killed", True)
+    with closing(open_source(source.uri)) as real, opened(target.database_url) as store:
+        with store.transaction() as work:
+            work.imports.set_state(work.imports.all()[0].id, COPIED)
+        blind = Without(real, lambda _: True, has_log=False)
+        one = Follower(blind, store)  # type: ignore[arg-type] # it passes everything else on
+        with one.lock():
+            assert one.catch_up().compared
+    assert compare(source.uri, target.uri) == []
