@@ -184,17 +184,14 @@ class UnitOfWork:
 
     @_Lazy
     def bulk_load(self) -> BulkLoad:
-        """Loading of many objects without the rules of the services."""
         return BulkLoad(self._connection, self._descriptors, self._listed)
 
     @_Lazy
     def bulk_changes(self) -> BulkChanges:
-        """Comparing and deleting of many objects without the rules of the services."""
         return BulkChanges(self._connection, self._descriptors)
 
     @_Lazy
     def access(self) -> Access:
-        """Queries for authorization decisions."""
         return Access(self._connection, self._descriptors)
 
     @_Lazy
@@ -255,9 +252,8 @@ class UnitOfWork:
         """
         if not self._in_transaction:
             return
-        # One message for the last statements and COMMIT. The rows that all writers lock (partition lists, version of
-        # privileges, sequences of events and audit lines) stay locked without a round trip in between; the event
-        # sequence, which every change locks, comes after the others.
+        # One message for the last statements and COMMIT: rows that all writers lock stay locked without a round trip
+        # in between. The event sequence, which every change locks, comes after the others.
         changes = (
             (RAISE, self._listed),
             (VERSION, self._privileges_change),
