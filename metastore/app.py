@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -67,6 +68,7 @@ from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
 from metastore.security_setup import Security
 from metastore.services.cascade.dropping import Retention
+from metastore.services.entry.blocking import BlockingService
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
@@ -113,6 +115,7 @@ from metastore.services.entry.write_ids import WriteIdService
 from metastore.services.entry.writes import WriteService
 from metastore.services.files.journal import Journal
 from metastore.settings import Settings
+from metastore.settings.sections import OFF
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.listener import make_listener
 from metastore.storage.postgres.watch import Watch
@@ -301,7 +304,15 @@ class Application:
             descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
             *(() if settings.read_only else (size_measurement(SizeService(self._store)),)),
             *([server_registration(self._server)] if self._server else []),
+            *self._blocking_timer(),
         )
+
+    def _blocking_timer(self) -> tuple[Timer, ...]:
+        """Returns the timer that notes what blocks calls. A pooler has process ids that PostgreSQL does not know."""
+        if self._settings.database_pooler != OFF:
+            return ()
+        note = partial(self._records.note_blockers, BlockingService(self._store).sessions)
+        return (Timer("noting blocking sessions", note, _WATCH_INTERVAL),)
 
     def _make_handlers(self) -> dict[str, Any]:
         """Returns the handlers by domain, which is the name of their module."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ class Caller:
     slowest: str = ""  # the SQL statement that took longest, without its parameters
     slowest_seconds: float = 0.0
     backend: int = 0  # process id of the PostgreSQL session that runs a statement; 0 if none runs
+    blocked_by: list[dict[str, Any]] = field(default_factory=list)  # sessions of PostgreSQL that were seen blocking it
     request: int = 0  # number of the call in this process
     note: AuditNote | None = None  # audit record, if the call is audited
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ from urllib.request import Request, urlopen
 
 from metastore.cli.printing import print_table
 from metastore.errors import ConfigurationError, UnavailableError
+from metastore.monitoring.logs import session_line
 from metastore.settings import Settings
 from metastore.web.token_file import DEFAULT_NAME, load
 
@@ -53,14 +53,5 @@ def _get(url: str, token: str) -> list[dict[str, Any]]:
 
 def _text(value: object) -> str:
     if isinstance(value, list):
-        return "; ".join(_session(each) for each in value)
+        return "; ".join(session_line(each) for each in value)
     return "" if value is None else str(value)
-
-
-def _session(session: Mapping[str, Any]) -> str:
-    """Returns a blocking session of PostgreSQL in one line."""
-    request = f"request {session['request']}, " if "request" in session else ""
-    duration = f" for {session['seconds']:g} s" if "seconds" in session else ""
-    where = f"{session['application']} of {session.get('user', '?')} at {session.get('address', 'a socket')}"
-    sql = f": {' '.join(session['sql'].split())}" if session.get("sql") else ""
-    return f"{request}pid {session['pid']}, {where}, {session.get('state', '?')}{duration}{sql}"

@@ -95,7 +95,10 @@ metastore.add_command(export)
     help="Empty directory that keeps the files of the demo. Default: a temporary directory.",
 )
 def demo(data_dir: Path | None) -> int:
-    """Load flight data into a skewed table with Spark, query it, and show which files were pruned."""
+    """Show pruning with flight data in a skewed table.
+
+    Loads the data with Spark, queries it, and shows which files were pruned.
+    """
     from metastore.cli.demo import run_demo
 
     return run_demo(data_dir)
@@ -104,7 +107,10 @@ def demo(data_dir: Path | None) -> int:
 @metastore.command()
 @click.option("--unsupported", "unsupported", is_flag=True, help="List only methods that are not supported.")
 def methods(unsupported: bool) -> None:
-    """List the methods of Hive's Thrift service, and why some are not supported."""
+    """List the methods of Hive's Thrift service.
+
+    Prints why a method is not supported.
+    """
     from metastore.cli.methods import show_methods
 
     show_methods(unsupported_only=unsupported)
@@ -137,7 +143,10 @@ def tables(database: str, uri: str) -> None:
 )
 @uri_option
 def table(name: str, limit: int, uri: str) -> None:
-    """Show the columns, skewed values, directories and partitions of a table."""
+    """Show columns, skewed values and partitions of a table.
+
+    Shows the directories of its skewed values, too.
+    """
     from metastore.cli.names import split_table
     from metastore.cli.show import show_table
 
@@ -180,7 +189,7 @@ def break_(context: click.Context, lock: int, uri: str | None) -> None:
 )
 @settings_options("data_dir", "http_token_file")
 def calls(kind: str, url: str, **options: Any) -> None:
-    """Show the slow calls, or the calls in execution, of a running server.
+    """Show the slow calls or the running calls of a server.
 
     The server must set METASTORE_HTTP_PORT. The command sends the token from the server's token file, so it must run as
     the user of the server, or with a copy of that file.
@@ -204,7 +213,10 @@ def calls(kind: str, url: str, **options: Any) -> None:
 )
 @uri_option
 def dependencies(name: str, up: bool, form: str, uri: str) -> None:
-    """Show the dependencies of a table, or of its partitions (@ds=1), as a tree or for other programs."""
+    """Show the dependencies of a table or partition (@ds=1).
+
+    Prints a tree, or a format for other programs.
+    """
     from metastore.cli.dependencies import show_dependencies
 
     show_dependencies(uri, name, up=up, form=form)
@@ -214,7 +226,9 @@ def dependencies(name: str, up: bool, form: str, uri: str) -> None:
 @click.argument("name", metavar="DATABASE.TABLE[@SPEC]")
 @uri_option
 def impact(name: str, uri: str) -> None:
-    """List all partitions that depend on a table or partition, directly or not, and whether they are stale.
+    """List all partitions that depend on a table or partition.
+
+    Lists direct and indirect dependents, and whether they are stale.
 
     Use it before you drop or overwrite data.
     """
@@ -307,7 +321,9 @@ def suggest(name: str, columns: str | None, share: float, limit: int | None, mas
 )
 @settings_options(*DATABASE, "audit")
 def audit(name: str | None, since: str | None, user: str | None, limit: int, **options: Any) -> None:
-    """Show the audit trail: changes, and calls that were denied, in commit order.
+    """Show the audit trail.
+
+    The trail has changes and denied calls, in commit order.
 
     Servers record it with METASTORE_AUDIT=table.
     """

@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from sqlalchemy.exc import DBAPIError
 
 from metastore.cli.printing import print_table, printable
-from metastore.errors import ConfigurationError
+from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres import backup
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.lineage import Lineages
+from metastore.storage.verification.completeness import incompleteness
 from metastore.storage.verification.verify import verify
 from migrations import runner
 
@@ -99,6 +101,23 @@ def restore(settings: Settings, file: Path) -> str:
             rest = f" This version needs {runner.head()}. {fix}"
         rest += " Then reconcile it with the files: metastore db restored"
         return f"{settings.safe_url} restored from {file}: revision {revision}.{rest}"
+
+
+def check_complete(settings: Settings, url: str) -> None:
+    """Raises ConfigurationError, with the fix, if an interrupted restore has left something out.
+
+    Raises UnavailableError if the database does not answer.
+    """
+    engine = make_engine(settings, url, size=1)
+    try:
+        with engine.connect() as connection:
+            lack = incompleteness(connection)
+    except DBAPIError as error:
+        raise UnavailableError(f"{settings.safe_url}: {' '.join(str(error.orig).split())}") from error
+    finally:
+        engine.dispose()
+    if lack:
+        raise ConfigurationError(f"{settings.safe_url}: {lack}")
 
 
 def _mark_restored(settings: Settings, url: str) -> None:

@@ -37,7 +37,10 @@ def upgrade(finish: bool, **options: Any) -> None:
 @db.command()
 @settings_options(*DATABASE)
 def current(**options: Any) -> None:
-    """Show the schema revision of the database, and the revision that this version needs."""
+    """Show the schema revision of the database.
+
+    Shows the revision that this version needs, too.
+    """
     from metastore.cli.database import current as show_current
 
     click.echo(show_current(Settings.load(options)))
@@ -47,7 +50,9 @@ def current(**options: Any) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @settings_options(*DATABASE)
 def backup(file: Path, **options: Any) -> None:
-    """Write a consistent copy of the database to FILE, without delegation tokens and their keys.
+    """Write a consistent copy of the database to FILE.
+
+    The copy has no delegation tokens and no keys.
 
     Servers can continue to run.
     """
@@ -73,7 +78,9 @@ def restore(file: Path, **options: Any) -> None:
 )
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
 def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
-    """Reconcile the files with a database that was restored to an older moment.
+    """Reconcile the files with a restored database.
+
+    The database was restored to an older moment.
 
     Puts dropped files back that the catalog needs again, reports what is missing, continues the notification log after
     a gap, and lets servers clean files again. The command is safe to run several times, and while servers run.
@@ -98,7 +105,9 @@ def servers(**options: Any) -> None:
 )
 @settings_options(*DATABASE)
 def verify(show: int, **options: Any) -> int:
-    """Check every row: the encoded object that clients receive must match the columns that queries use.
+    """Check that every row matches its encoded object.
+
+    Clients receive the encoded object; queries use the columns.
 
     Servers can continue to run. The exit status is 1 if rows do not match.
     """
@@ -109,7 +118,10 @@ def verify(show: int, **options: Any) -> int:
 
 @db.group(cls=Group)
 def reader() -> None:
-    """Manage roles of PostgreSQL that read the catalog by SQL, through the views of the schema `hive`."""
+    """Manage roles that read the catalog by SQL.
+
+    They are roles of PostgreSQL, and read the views of the schema `hive`.
+    """
 
 
 @reader.command("add")
@@ -121,7 +133,9 @@ def reader() -> None:
 )
 @settings_options(*DATABASE)
 def add_reader(name: str, password_file: Path | None, **options: Any) -> None:
-    """Create the role NAME, let it read the views, and print the settings of tools.
+    """Create the role NAME and let it read the views.
+
+    Prints the settings of tools.
 
     A reader sees the whole catalog, also with METASTORE_AUTHORIZATION=grants. A role that exists keeps its password:
     after a restore, repeat the command for each reader.
@@ -166,7 +180,9 @@ def list_readers(**options: Any) -> None:
 )
 @settings_options(*DATABASE)
 def export(file: Path, schema: str, dialect: str, **options: Any) -> None:
-    """Write the whole catalog as rows for an empty database of Hive's own metastore.
+    """Write the whole catalog for Hive's own metastore.
+
+    The output has rows for an empty database.
 
     The rows are a consistent snapshot. Servers can continue to run, but later changes are not part of the file.
     """

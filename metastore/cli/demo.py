@@ -44,17 +44,20 @@ def run_demo(data_dir: Path | None) -> int:
                 raise
         if status == 0:
             _show_console(console)
-        return status
+    if status == 0 and data_dir is not None:
+        click.echo(f"The tables remain in {data_dir}: metastore serve --http-port 9084 --data-dir {data_dir}")
+    return status
 
 
 def _show_console(console: str) -> None:
-    """Prints the address of the console. At a terminal, keeps the server running until Ctrl-C."""
+    """At a terminal, prints the address of the console and keeps the server running until Ctrl-C."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
     click.echo(f"The console shows the flights: {console}/tables/hive/demo/flights_by_day/partitions")
     click.echo(f"The skew of their destinations: {console}/tables/hive/demo/flights/skew")
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        click.echo("Press Ctrl-C to stop the server.")
-        with suppress(KeyboardInterrupt):
-            signal.pause()
+    click.echo("Press Ctrl-C to stop the server.")
+    with suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from metastore.storage.postgres.embedded import is_made
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.repositories.lineage import Lineages
-from metastore.storage.verification.completeness import missing_objects
+from metastore.storage.verification.completeness import incompleteness
 from migrations import runner
 
 _OLDEST: Final = 140_000  # server_version_num of PostgreSQL 14
@@ -51,17 +51,15 @@ def check_database(settings: Settings) -> Iterator[Finding]:
                 before = time.time()
                 state = connection.execute(_STATE).one()
                 middle = (before + time.time()) / 2
-                missing = missing_objects(connection)
-                restored = not missing and Lineages(connection).read().restored
+                lack = incompleteness(connection)
+                restored = not lack and Lineages(connection).read().restored
         except DBAPIError as error:
             raise UnavailableError(f"{settings.safe_url}: {' '.join(str(error.orig).split())}") from error
         finally:
             engine.dispose()
         yield from _settings_of_postgres(settings, state, state.clock - middle)
-        if missing:
-            names = f"{', '.join(missing[:5])}{' …' if len(missing) > 5 else ''}"
-            fix = "a restore was interrupted: restore into an empty database again"
-            yield Finding(ERROR, f"the schema lacks {len(missing)} tables, indexes or constraints ({names}); {fix}")
+        if lack:
+            yield Finding(ERROR, lack)
         if restored:
             yield Finding(WARNING, "the database was restored: run  metastore db restored  to reconcile the files")
         yield from _client_programs(settings, url)

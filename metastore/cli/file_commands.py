@@ -11,7 +11,10 @@ from metastore.cli.options import DURATION, uri_option
 @click.argument("name", metavar="DATABASE.TABLE")
 @uri_option
 def protect(name: str, uri: str) -> None:
-    """Protect a table: the server rejects drops of the table, of its partitions and of its database."""
+    """Protect a table against drops.
+
+    The server rejects drops of the table, of its partitions and of its database.
+    """
     from metastore.cli.protect import protect as run_protect
 
     click.echo(run_protect(uri, name, wanted=True))
@@ -31,7 +34,10 @@ def unprotect(name: str, uri: str) -> None:
 @click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
 @uri_option
 def dropped(name: str, uri: str) -> None:
-    """List dropped, truncated and overwritten objects that can be restored with `metastore undrop`."""
+    """List what can be restored with `metastore undrop`.
+
+    Lists dropped, truncated and overwritten objects.
+    """
     from metastore.cli.undrop import show_dropped
 
     click.echo(show_dropped(uri, name), err=True)
@@ -47,7 +53,10 @@ def dropped(name: str, uri: str) -> None:
 )
 @uri_option
 def undrop(name: str, new_name: str | None, number: int | None, uri: str) -> None:
-    """Restore a database, a table, or partitions (@ds=1) that were dropped, truncated or overwritten."""
+    """Restore a database, a table or partitions (@ds=1).
+
+    Restores what was dropped, truncated or overwritten.
+    """
     from metastore.cli.undrop import undrop as run_undrop
 
     click.echo(run_undrop(uri, name, new_name, number))
@@ -58,7 +67,10 @@ def undrop(name: str, new_name: str | None, number: int | None, uri: str) -> Non
 @click.option("--at", metavar="TIME", help="Show the definition at this time: 2026-01-31T23:59:59, in UTC.")
 @uri_option
 def history(name: str, at: str | None, uri: str) -> None:
-    """Show the changes of a table, as far back as the notification log reaches."""
+    """Show the changes of a table.
+
+    They reach as far back as the notification log.
+    """
     from metastore.cli.history import history as run_history
 
     click.echo(run_history(uri, name, at), err=True)
@@ -78,8 +90,10 @@ def history(name: str, at: str | None, uri: str) -> None:
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master, for --rows.")
 @uri_option
 def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
-    """Compare the catalog with the files, and check the files of bucketed tables. The exit status is 1 if problems
-    remain."""
+    """Compare the catalog with the files.
+
+    Also checks the files of bucketed tables. The exit status is 1 if problems remain.
+    """
     from metastore.cli.check import check as run_check
 
     status, summary = run_check(uri, name, rows=rows, repair=repair, master=master)
@@ -104,7 +118,10 @@ def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @uri_option
 def clean(name: str, dry_run: bool, grace: float | None, unregistered: bool, form: str, uri: str) -> None:
-    """Remove replaced files and files of failed writes, in one table, one database or all. Roll back failed writes."""
+    """Remove replaced files and roll back failed writes.
+
+    Works on one table, one database or all.
+    """
     from metastore.cli.clean import clean as run_clean
 
     summary = run_clean(uri, name, dry_run=dry_run, grace=grace, unregistered=unregistered, form=form)

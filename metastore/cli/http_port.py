@@ -20,19 +20,19 @@ from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.settings import Settings
 from metastore.settings.sections import OFF
-from metastore.storage.blocking import blocking_sessions
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.postgres.sessions import reading
 from metastore.storage.postgres.watch import Watch
+from metastore.storage.repositories.blocking import Blocking
 from metastore.storage.repositories.databases import Databases
 from metastore.transport.tls import Certificate
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.kinds import set_s3_timeout
 from metastore.web.application import Pages, make_application
-from metastore.web.blocked_calls import BlockedCalls, Blocking
+from metastore.web.blocked_calls import BlockedCalls, Blockers
 from metastore.web.probe import DatabaseProbe, ProbeError
 from metastore.web.server import serve
 from migrations import runner
@@ -40,6 +40,7 @@ from migrations import runner
 log = logging.getLogger("metastore.monitoring")
 
 _TIMEOUT: Final = 2.0  # seconds for a statement that an HTTP request waits for
+_FRESH: Final = 10.0  # seconds between two checks with new connections
 _SLOW_TIMEOUT: Final = 30.0  # seconds for a statement in the background
 _SLOW_INTERVAL: Final = 60.0  # seconds between two runs in the background, at least
 _SLOW_SHARE: Final = 100  # a pause is at least so many times as long as the run before it
@@ -77,9 +78,9 @@ def run_http_port(
             return slow.gauges
         return {**slow.gauges, "metastore_certificate_expiry_seconds": {"": seconds}}
 
-    def blocking(pids: Sequence[int]) -> Blocking:
+    def blocking(pids: Sequence[int]) -> Blockers:
         with _one_line_errors(), pool.connection() as connection:
-            return blocking_sessions(connection, pids)
+            return Blocking(connection).sessions(pids)
 
     # A pooler gives its clients process ids of its own, which PostgreSQL does not know.
     blocked = BlockedCalls(blocking) if settings.database_pooler == OFF else None
@@ -92,17 +93,23 @@ def run_http_port(
 
 
 class Readiness:
-    """Reads the gauges of the database, and checks that it can be used as at the start."""
+    """Reads the gauges of the database, and checks that it can be used as at the start.
 
-    def __init__(self, settings: Settings, url: str, pool: ConnectionPool) -> None:
-        self._settings, self._url, self._pool = settings, url, pool
-        self._pooler_checked = time.monotonic()
+    A session keeps its defaults, such as `default_transaction_read_only`, and its path through poolers. New connections
+    find changes of them.
+    """
+
+    def __init__(self, settings: Settings, url: str, pool: ConnectionPool, interval: float = _FRESH) -> None:
+        """`interval`: seconds after which a check uses new connections."""
+        self._settings, self._url, self._pool, self._interval = settings, url, pool, interval
+        self._checked = time.monotonic()
 
     def check(self) -> Gauges:
         """Returns the gauges. Raises DBAPIError, MetastoreError if the database does not answer or does not fit."""
-        if time.monotonic() - self._pooler_checked > _SLOW_INTERVAL:
+        if time.monotonic() - self._checked > self._interval:
+            self._pool.renew()
             check_pooler(self._settings, self._url)
-            self._pooler_checked = time.monotonic()
+            self._checked = time.monotonic()
         try:
             return self._read()
         except DBAPIError as error:

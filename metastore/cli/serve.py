@@ -18,7 +18,7 @@ from uuid import uuid4
 import click
 
 from metastore.app import make_application
-from metastore.cli.database import opened
+from metastore.cli.database import check_complete, opened
 from metastore.container import fate_of
 from metastore.domain.events import EventType
 from metastore.domain.quotas import parse_quotas
@@ -150,7 +150,7 @@ def _http_listener(settings: Settings) -> AbstractContextManager[socket.socket |
 
 
 def _wait_for_schema(settings: Settings, url: str) -> None:
-    """Upgrades the schema of the embedded database, or checks the schema of another one.
+    """Upgrades the schema of the embedded database, or checks the schema of another one, also that it is complete.
 
     Waits until the database answers. Raises UnavailableError after METASTORE_DATABASE_STARTUP_TIMEOUT seconds.
     """
@@ -163,6 +163,7 @@ def _wait_for_schema(settings: Settings, url: str) -> None:
             else:
                 runner.check(url, read_only=settings.read_only)
                 check_pooler(settings, url)
+            check_complete(settings, url)
             return
         except UnavailableError as error:
             now = time.monotonic()
@@ -233,10 +234,12 @@ def _reject_token(_: bytes) -> tuple[bytes, Identity]:
 
 def _print_ready(settings: Settings, http: socket.socket | None, addresses: Sequence[tuple[str, int]]) -> None:
     uris = ",".join(f"thrift://{_authority(*address)}" for address in addresses)
-    metrics = f", metrics on http://{_authority(*http.getsockname()[:2])}/metrics" if http else ""
+    workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
+    address = f"http://{_authority(*http.getsockname()[:2])}" if http else ""
+    pages = f", console on {address}/, metrics on {address}/metrics" if http else ""
     click.echo(
-        f"metastore is ready on {uris} with {settings.workers} workers, "
-        f"database {settings.safe_url}, warehouse {settings.warehouse}{metrics}"
+        f"metastore is ready on {uris} with {workers}, "
+        f"database {settings.safe_url}, warehouse {settings.warehouse}{pages}"
     )
 
 

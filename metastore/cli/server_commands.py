@@ -40,7 +40,9 @@ def show(changed: bool, **options: Any) -> None:
 @click.command()
 @settings_options()
 def doctor(**options: Any) -> int:
-    """Check all that a server needs: settings, certificates, memory, warehouse, database, client programs.
+    """Check all that a server needs.
+
+    Checks settings, certificates, memory, warehouse, database and client programs.
 
     Prints one line for each finding, with its fix. The exit status is 1 if there is an error. The command changes
     nothing, and servers can run.
@@ -53,7 +55,9 @@ def doctor(**options: Any) -> int:
 @click.command()
 @settings_options("host", "port", "listeners", "http_host", "http_port", "tls", "authentication")
 def health(**options: Any) -> None:
-    """Check whether the server with these settings can serve, for the health check of a container.
+    """Check whether the server with these settings can serve.
+
+    Use it as the health check of a container.
 
     Asks the HTTP listener, or else the first Thrift listener, on this host. The exit status is 1 if it cannot serve.
     """

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -31,6 +32,8 @@ class CallLine:
             f"client={fields['client']} database={fields['database']} waiting={fields['waiting']} "
             f"rows={fields['rows']} bytes={fields['bytes']} outcome={fields['outcome']}"
         )
+        if blockers := fields.get("blocked_by"):
+            line += f" blocked_by=[{one_line('; '.join(map(session_line, blockers)))}]"
         if sql := fields.get("sql"):
             line += f" sql={sql}"
         return f"{line}: {error}" if (error := fields.get("error")) else line
@@ -54,6 +57,15 @@ class LineRecord(logging.LogRecord):
             args=(line,),
             exc_info=(type(error), error, error.__traceback__) if error else None,
         )
+
+
+def session_line(session: Mapping[str, Any]) -> str:
+    """Returns, in one line, a session of PostgreSQL that blocks another one: see `Blocking.sessions`."""
+    request = f"request {session['request']}, " if "request" in session else ""
+    duration = f" for {session['seconds']:g} s" if "seconds" in session else ""
+    where = f"{session['application']} of {session.get('user', '?')} at {session.get('address', 'a socket')}"
+    sql = f": {' '.join(session['sql'].split())}" if session.get("sql") else ""
+    return f"{request}pid {session['pid']}, {where}, {session.get('state', '?')}{duration}{sql}"
 
 
 def one_line(text: str, longest: int = _MAX_FIELD) -> str:

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from thrift.protocol.TBase import TExceptionBase
@@ -28,6 +28,7 @@ Label: TypeAlias = Callable[[], str]
 
 _SINGLE: Final = (EncodedStruct, str, bytes, int)
 _LISTED_AFTER: Final = 0.1  # seconds after which a call in flight is listed
+_EXPLAINED_AFTER: Final = 0.9  # seconds after which it is looked up what blocks a call
 
 
 class CallRecords:
@@ -54,7 +55,7 @@ class CallRecords:
                 self._metrics.count_connection(peer.wire_format, security, peer.client)
         peer.database_seconds = peer.waiting_seconds = 0.0
         peer.statements, peer.statement, peer.request = [], "", number
-        peer.slowest, peer.slowest_seconds = "", 0.0
+        peer.slowest, peer.slowest_seconds, peer.blocked_by = "", 0.0, []
         self._now[number] = peer, method, label, started
         return number
 
@@ -91,9 +92,37 @@ class CallRecords:
             fields["error"] = one_line(text_of(error))
         if slow:
             fields["sql"] = _shape(peer.slowest)
+            if peer.blocked_by:
+                fields["blocked_by"] = peer.blocked_by
             if self._metrics:
                 self._metrics.add_slow_call(fields | {"at": time.time()})
         log.handle(LineRecord(log, level, CallLine(fields), error if outcome == FAILED else None))
+
+    def note_blockers(self, read: Callable[[Sequence[int]], Mapping[int, Sequence[Mapping[str, Any]]]]) -> None:
+        """Notes which sessions of PostgreSQL block the calls in flight, for the log line of a slow call.
+
+        `read` returns the sessions that block each of these sessions, by process id. Call it about once a second.
+        """
+        now = time.perf_counter()
+        waiting = {
+            peer.backend: (number, peer)
+            for number, (peer, _, _, started) in list(self._now.items())
+            if peer.backend and now - started > _EXPLAINED_AFTER
+        }
+        if not waiting:
+            return
+        for pid, sessions in read(list(waiting)).items():
+            number, peer = waiting[pid]
+            if peer.request == number:  # the connection may have begun another call
+                peer.blocked_by = [self._blocker(session) for session in sessions]
+
+    def _blocker(self, session: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns a blocking session for the log: without its statement, which contains values."""
+        known = {name: value for name, value in session.items() if name != "sql"}
+        for number, (peer, *_) in list(self._now.items()):
+            if peer.backend == session["pid"]:
+                known["request"] = self._request(number)
+        return known
 
     def publish(self) -> None:
         """Publishes the counts and the calls in flight."""
@@ -109,9 +138,12 @@ class CallRecords:
                 ]
             )
 
+    def _request(self, number: int) -> str:
+        return f"{self._process}-{number}"
+
     def _fields(self, number: int, peer: Caller, method: str, label: Label, seconds: float) -> dict[str, Any]:
         return {
-            "request": f"{self._process}-{number}",
+            "request": self._request(number),
             "connection": peer.connection,
             "address": peer.peer,
             "user": one_line(peer.user or "") or None,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,6 +16,7 @@ from metastore.settings import Settings
 _OVERRIDABLE: Final = ("tls", "authentication", "tls_client_certificates")
 _TLS: Final = ("off", "allowed", "required")
 _CERTIFICATES: Final = ("off", "optional", "required")
+_EVERY_ADDRESS: Final = {"", "0.0.0.0", "::"}  # noqa: S104 - compared, not bound
 NONE: Final = "none"
 
 
@@ -47,6 +49,7 @@ def listeners(settings: Settings) -> tuple[ListenerSettings, ...]:
     parsed = tuple(_listener(settings, text) for text in texts)
     for listener in parsed:
         _check(settings, listener)
+    _check_ports(settings, parsed)
     return parsed
 
 
@@ -116,6 +119,19 @@ def _check(settings: Settings, listener: ListenerSettings) -> None:
             "authentication by password needs tls=allowed or required; passwords in plain text are accepted only with "
             f"allow_password_without_tls=true{settings.origin('authentication')}"
         )
+
+
+def _check_ports(settings: Settings, configured: Sequence[ListenerSettings]) -> None:
+    """Raises ConfigurationError if two listeners, or a listener and the HTTP port, would use the same port."""
+    addresses = [(listener.host, listener.port) for listener in configured]
+    if settings.http_port is not None:
+        addresses.append((settings.http_host, settings.http_port))
+    for (host, port), (other, same) in combinations(addresses, 2):
+        if port and port == same and (host == other or _EVERY_ADDRESS & {host, other}):
+            raise ConfigurationError(
+                f"{_bracketed(host)}:{port} and {_bracketed(other)}:{port} use the same port: change port, "
+                f"http_port or listeners{settings.origin('http_port')}"
+            )
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic, sleep
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
@@ -17,14 +17,16 @@ from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
 from metastore.storage.cache import Cache
+from metastore.storage.lazy import Lazy
 from metastore.storage.postgres.driver import run
-from metastore.storage.postgres.exceptions import DATABASE_ERRORS, raise_translated, translate
+from metastore.storage.postgres.exceptions import DATABASE_ERRORS, is_read_only, raise_translated, translate
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.sessions import begin_of, reading
 from metastore.storage.queries.descriptors import Descriptors, TailCache
 from metastore.storage.repositories.access import VERSION, Access
 from metastore.storage.repositories.activity import Activity
 from metastore.storage.repositories.audit import WRITE, Audit, written
+from metastore.storage.repositories.blocking import Blocking
 from metastore.storage.repositories.bulk_changes import BulkChanges
 from metastore.storage.repositories.bulk_load import BulkLoad
 from metastore.storage.repositories.bulk_objects import BulkObjects
@@ -89,24 +91,7 @@ class UnknownCommit(NamedTuple):
     undo: Undo
 
 
-class _Lazy(Generic[_R]):
-    """An attribute of `UnitOfWork` that is made at its first use: a call uses few of the forty repositories.
-
-    `functools.cached_property` does the same with a lock, which takes longer than making most of them.
-    """
-
-    def __init__(self, make: Callable[[UnitOfWork], _R]) -> None:
-        self._make = make
-
-    def __set_name__(self, owner: type[UnitOfWork], name: str) -> None:
-        self._name = name
-
-    def __get__(self, work: UnitOfWork, owner: type[UnitOfWork]) -> _R:
-        made = work.__dict__[self._name] = self._make(work)
-        return made
-
-
-class _Repository(_Lazy[_R]):
+class _Repository(Lazy["UnitOfWork", _R]):
     def __init__(self, kind: Callable[[Connection], _R]) -> None:
         super().__init__(lambda work: kind(work._connection))  # noqa: SLF001 - of the class below
 
@@ -116,6 +101,7 @@ class UnitOfWork:
 
     activity = _Repository(Activity)
     audit = _Repository(Audit)
+    blocking = _Repository(Blocking)
     bulk_objects = _Repository(BulkObjects)
     catalogs = _Repository(Catalogs)
     databases = _Repository(Databases)
@@ -178,35 +164,35 @@ class UnitOfWork:
         self._privileges_change = False
         self.note: AuditNote | None = None  # line of the audit trail to write with the commit
 
-    @_Lazy
+    @Lazy
     def _descriptors(self) -> Descriptors:
         return Descriptors(self._connection, self._tails)
 
-    @_Lazy
+    @Lazy
     def bulk_load(self) -> BulkLoad:
         return BulkLoad(self._connection, self._descriptors, self._listed)
 
-    @_Lazy
+    @Lazy
     def bulk_changes(self) -> BulkChanges:
         return BulkChanges(self._connection, self._descriptors)
 
-    @_Lazy
+    @Lazy
     def access(self) -> Access:
         return Access(self._connection, self._descriptors)
 
-    @_Lazy
+    @Lazy
     def tables(self) -> Tables:
         return Tables(self._connection, self._descriptors, self._references)
 
-    @_Lazy
+    @Lazy
     def partitions(self) -> Partitions:
         return Partitions(self._connection, self._descriptors)
 
-    @_Lazy
+    @Lazy
     def partitions_write(self) -> PartitionsWrite:
         return PartitionsWrite(self._connection, self._descriptors, self._listed)
 
-    @_Lazy
+    @Lazy
     def partition_names(self) -> PartitionNames:
         return PartitionNames(self._connection, self._names)
 
@@ -367,6 +353,8 @@ class Store:
             with self._pool.connection(writes=writes) as connection:
                 yield connection
         except DATABASE_ERRORS as error:
+            if is_read_only(error) and self._pool.accepts_writes():
+                raise ConnectionLostError("A standby rejected the change; the primary is reachable again") from error
             raise_translated(error)
 
     def resolve_unknown_commits(self) -> None:

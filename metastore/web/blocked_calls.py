@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from metastore.web.probe import ProbeError
 
-Blocking: TypeAlias = Mapping[int, Sequence[Mapping[str, Any]]]
+Blockers: TypeAlias = Mapping[int, Sequence[Mapping[str, Any]]]
 """Process id of a waiting session of PostgreSQL → the sessions that block it."""
 _TIMEOUT: Final = 2.0  # seconds
 
@@ -17,7 +17,7 @@ _TIMEOUT: Final = 2.0  # seconds
 class BlockedCalls:
     """Looks up the sessions that block calls, in a thread. Use it from one event loop only."""
 
-    def __init__(self, read: Callable[[Sequence[int]], Blocking]) -> None:
+    def __init__(self, read: Callable[[Sequence[int]], Blockers]) -> None:
         """`read` returns the blocking sessions of these sessions. It raises ProbeError."""
         self._read = read
         self._executor = ThreadPoolExecutor(1, "blocked calls")

@@ -32,16 +32,21 @@ def load_or_create(path: Path) -> str:
 def load(path: Path) -> str:
     """Returns the token in the file.
 
-    Raises ConfigurationError if the file cannot be read or is empty, or if users other than its owner can read it.
+    The group may read it, as with a mounted secret of Kubernetes (fsGroup). Raises ConfigurationError if the file
+    cannot be read or is empty, or if its group can write to it or other users can access it.
     """
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             token = file.read(_MAX_BYTES).decode(errors="replace").strip()
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"The token file {path} does not exist. Set METASTORE_HTTP_TOKEN_FILE to the token file of the server."
+        ) from error
     except OSError as error:
         raise ConfigurationError(f"Cannot read the token file {path}: {error.strerror}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ConfigurationError(f"Other users can read the token file {path}. Run: chmod 600 {path}")
+    if mode & (stat.S_IWGRP | stat.S_IRWXO):
+        raise ConfigurationError(f"Other users can access the token file {path}. Run: chmod g-w,o= {path}")
     if not token:
         raise ConfigurationError(
             f"The token file {path} is empty. Delete it, and restart the server to create a new one."

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
-from metastore.errors import UnavailableError
+from metastore.context import Caller, caller
+from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
 from metastore.settings import database_url as normalised
 from metastore.storage.postgres.copy import binary_row
@@ -145,6 +146,51 @@ def test_who_waits_in_vain_is_told_what_to_raise(database_url: str) -> None:
             pass
         with pool.connection(writes=True) as connection:
             assert connection.scalar(text("SELECT 1")) == 1
+
+
+def test_a_call_waits_for_the_end_of_an_outage(database_url: str, proxied: Callable[[str], Proxy]) -> None:
+    proxy = proxied(database_url)
+    with engine_of(proxy.url) as engine:
+        pool = ConnectionPool(engine, 1, timeout=30)
+        proxy.cut()
+        with pytest.raises(OperationalError), pool.connection():  # a background job does not wait
+            pass
+        restoring = threading.Timer(0.3, proxy.restore)
+        token = caller.set(Caller("peer"))
+        try:
+            restoring.start()
+            with pool.connection() as connection:
+                assert connection.scalar(text("SELECT 1")) == 1
+        finally:
+            caller.reset(token)
+            restoring.join()
+
+
+def test_a_call_waits_for_a_database_that_accepts_writes(database_url: str) -> None:
+    settings = Settings(database_url=database_url, pool_size=1)
+    name = make_url(database_url).database
+    execute(database_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    store = Store(make_engine(settings, database_url), settings)
+    writable = make_url(database_url).update_query_dict({"options": "-cdefault_transaction_read_only=off"})
+    reset = [writable.render_as_string(hide_password=False), f"ALTER DATABASE {name} RESET ALL"]
+    promoting = threading.Timer(0.3, execute, reset)
+
+    def write() -> None:
+        with store.transaction() as work:
+            work._connection.execute(text("CREATE TABLE rows ()"))
+
+    with pytest.raises(UnavailableError, match="accepts no writes"):
+        write()
+    token = caller.set(Caller("peer"))
+    try:
+        promoting.start()
+        with pytest.raises(ConnectionLostError, match="reachable again"):  # dispatch repeats the call
+            write()
+        write()
+    finally:
+        caller.reset(token)
+        promoting.join()
+        store.close()
 
 
 def test_while_nobody_answers_one_tries_and_the_others_are_told(database_url: str) -> None:

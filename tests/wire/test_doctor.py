@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import Any
 
 import pytest
 import trustme
+from sqlalchemy.engine import make_url
 
+from metastore.cli import doctor_database
 from metastore.cli.commands import run
 from metastore.cli.http_port import Readiness
+from metastore.errors import ConfigurationError
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
@@ -117,12 +121,16 @@ def test_nothing_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run(["doctor", "--data-dir", "/proc/nowhere"]) == 1
 
 
-def test_a_half_restored_database(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
+def test_a_half_restored_database(
+    doctor: Callable[..., tuple[int, str]], database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     execute(database_url, "DROP TABLE compactions CASCADE")
     execute(database_url, "DROP INDEX write_ids_table_idx")
     status, output = doctor(database_url)
     assert status == 1
     assert re.search(r"lacks \d+ tables, indexes or constraints \(compactions.*restore into an empty database", output)
+    assert run(["serve", "--port", "0", "--database-url", database_url, "--warehouse", str(tmp_path)]) == 1
+    assert re.search(r"lacks \d+ tables.*restore into an empty database again\n$", capsys.readouterr().err)
 
 
 def test_a_restored_database(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
@@ -190,6 +198,40 @@ def test_a_cut_connection_is_no_outage(database_url: str) -> None:
         assert readiness.check()
     finally:
         engine.dispose()
+
+
+def test_readiness_notices_what_changes_while_the_server_runs(database_url: str) -> None:
+    """Sessions that are open keep accepting writes."""
+    settings = Settings(database_url=database_url)
+    engine = make_engine(settings, database_url, size=1)
+    readiness = Readiness(settings, database_url, ConnectionPool(engine, 1, 5.0), interval=0.0)
+    name = make_url(database_url).database
+    try:
+        assert readiness.check()
+        execute(database_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        with pytest.raises(ConfigurationError, match="turn off its setting default_transaction_read_only"):
+            readiness.check()
+        writable = make_url(database_url).update_query_dict({"options": "-cdefault_transaction_read_only=off"})
+        execute(writable.render_as_string(hide_password=False), f"ALTER DATABASE {name} RESET ALL")
+        assert readiness.check()
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize(("seconds", "finding"), [(90, "90 s behind"), (-90, "90 s ahead of"), (0, "")])
+def test_a_clock_that_differs(
+    doctor: Callable[..., tuple[int, str]],
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: int,
+    finding: str,
+) -> None:
+    host = time.time
+    monkeypatch.setattr(doctor_database.time, "time", lambda: host() + seconds)
+    status, output = doctor(database_url)
+    assert status == 0
+    found = re.search(r"^warning +database +its clock is (.+) this host's: run NTP on both$", output, re.MULTILINE)
+    assert (found[1] if found else "") == finding
 
 
 def test_health_of_something_else(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def test_a_worker_that_dies_without_its_database_is_replaced(
     database_url: str, start_metastore: Start, proxied: Proxied
 ) -> None:
     proxy = proxied(database_url)
-    server = start_metastore(proxy.url, "--workers", "2")
+    server = start_metastore(proxy.url, "--workers", "2", "--pool-timeout", "0.5s")
     assert answers(server)
     proxy.cut()
     with pytest.raises(MetaException, match="connection to PostgreSQL was lost"):

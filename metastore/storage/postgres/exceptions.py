@@ -19,6 +19,8 @@ from metastore.errors import (
     UnavailableError,
 )
 
+READ_ONLY: Final = "25006"  # read_only_sql_transaction
+
 # The errors for violated constraints. Constraints have explicit names (`schema.base`), which are the same on all
 # servers.
 _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
@@ -63,7 +65,7 @@ _STATES: dict[str, tuple[type[MetastoreError], str]] = {
     "22021": (InvalidObjectError, "A text holds a character that cannot be stored"),
     "22P05": (InvalidObjectError, "A text holds a character that cannot be stored"),
     "54000": (InvalidObjectError, "A name or value is too long"),
-    "25006": (
+    READ_ONLY: (
         UnavailableError,
         "The database accepts no writes: a standby, or default_transaction_read_only",
     ),
@@ -74,6 +76,11 @@ _STATES: dict[str, tuple[type[MetastoreError], str]] = {
     "42P01": (UnavailableError, "The database has no metastore schema; run: metastore db upgrade"),
     "53": (UnavailableError, "PostgreSQL is out of resources"),
 }
+
+
+def is_read_only(error: Exception) -> bool:
+    """Tells whether PostgreSQL rejected a change because it accepts no writes."""
+    return isinstance(error, DBAPIError) and getattr(error.orig, "pgcode", None) == READ_ONLY
 
 
 DATABASE_ERRORS: Final = (DBAPIError, PoolTimeoutError, ValueError)

@@ -15,9 +15,11 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from metastore.context import caller
 from metastore.errors import UnavailableError
 from metastore.storage.postgres.connect import PasswordError, connect, replace_connect, with_password
-from metastore.storage.postgres.driver import record_statements
+from metastore.storage.postgres.driver import record_statements, run
 from metastore.storage.postgres.engine import LIFE
+from metastore.storage.postgres.outage import PATIENCE, Outage
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
+from metastore.storage.postgres.sessions import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +53,7 @@ class ConnectionPool:
     def __init__(self, engine: Engine, size: int, timeout: float) -> None:
         """`timeout`: seconds to wait for a connection."""
         self._engine = engine
+        self._unreachable, self._read_only = (Outage(min(PATIENCE, timeout)) for _ in range(2))
         self._timeout = timeout
         self._size = size
         self._tokens = _tokens(size)
@@ -85,6 +88,8 @@ class ConnectionPool:
                 pooled = self._connect()
                 try:
                     yield pooled.connection
+                    if writes:
+                        self._read_only.ended()
                 finally:
                     self._give_back(pooled)
             finally:
@@ -106,6 +111,24 @@ class ConnectionPool:
             finally:
                 self._probing.release()
         return self._was_reachable
+
+    def renew(self) -> None:
+        """Makes later requests get new connections."""
+        self._engine.dispose()
+
+    def accepts_writes(self) -> bool:
+        """Tells whether new connections lead to a server that accepts writes. A call waits for one in a short outage.
+
+        Use it after the database rejected a write. Closes idle connections.
+        """
+        while True:
+            self.renew()
+            with suppress(DBAPIError, UnavailableError), self.connection() as connection, reading(connection):
+                ((read_only,),) = run(connection, "SELECT current_setting('transaction_read_only')::bool")
+                if not read_only:
+                    return True
+            if not caller.get() or not self._read_only.waited():
+                return False
 
     def _probe(self) -> bool:
         try:
@@ -177,13 +200,20 @@ class ConnectionPool:
                 self._idle.pop().connection.close()
 
     def _connect(self) -> _Pooled:
-        """Returns a connection; while PostgreSQL has no free slot, waits for one that another thread gives back."""
+        """Returns a connection. A call waits for the end of a short outage.
+
+        While PostgreSQL has no free slot, waits for one that another thread gives back.
+        """
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                return self._idle_or_new()
+                pooled = self._idle_or_new()
+                self._unreachable.ended()
+                return pooled
             except OperationalError as error:
                 if not isinstance(error.orig, _OutOfConnectionsError):
+                    if caller.get() and self._unreachable.waited():
+                        continue
                     raise
                 if time.monotonic() > deadline:
                     raise UnavailableError(

@@ -15,6 +15,7 @@ from metastore.errors import ConfigurationError, InvalidInputError, NotFoundErro
 
 T = TypeVar("T")
 
+_RESERVED: Final = ("public", "none")
 _LONGEST: Final = 63  # bytes of a role's name
 _PASSWORD_BYTES: Final = 24
 
@@ -159,16 +160,13 @@ def _column(cursor: Any, query: str) -> list[str]:
 
 
 def _check_name(name: str) -> None:
-    if (
-        not name
-        or name.startswith("pg_")
-        or name in ("public", "none")
-        or not name.isprintable()
-        or len(name.encode()) > _LONGEST
-    ):
+    if name.startswith("pg_") or name in _RESERVED:
         raise InvalidInputError(
-            f"{name!r} cannot be the name of a role: choose up to {_LONGEST} bytes of printable characters, without "
-            f"pg_ in front"
+            f"{name!r} cannot be the name of a role, because PostgreSQL reserves it: choose another"
+        )
+    if not name or not name.isprintable() or len(name.encode()) > _LONGEST:
+        raise InvalidInputError(
+            f"{name!r} cannot be the name of a role: choose 1 to {_LONGEST} bytes of printable characters"
         )
 
 

@@ -8,6 +8,8 @@ from sqlalchemy import Connection, PrimaryKeyConstraint, text
 
 from metastore.storage.schema import metadata
 
+_SHOWN: Final = 5  # names in a message
+
 _EXISTING: Final = text("""
     SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)
     UNION SELECT conname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid WHERE pg_table_is_visible(conrelid)
@@ -22,3 +24,15 @@ def missing_objects(connection: Connection) -> list[str]:
         named = (each for each in table.constraints if isinstance(each.name, str))
         expected |= {str(each.name) for each in named if not isinstance(each, PrimaryKeyConstraint) or each.columns}
     return sorted(expected - set(connection.execute(_EXISTING).scalars()))
+
+
+def incompleteness(connection: Connection) -> str:
+    """Returns one line about what the database lacks, with the fix; "" if it is complete. Raises DBAPIError."""
+    missing = missing_objects(connection)
+    if not missing:
+        return ""
+    names = f"{', '.join(missing[:_SHOWN])}{' …' if len(missing) > _SHOWN else ''}"
+    return (
+        f"the schema lacks {len(missing)} tables, indexes or constraints ({names}): a restore was interrupted; restore "
+        f"into an empty database again"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tests.bench.operating.interruptions import KINDS, interrupt
 from tests.bench.operating.kills import KILLS, kills
 
 
@@ -25,7 +26,12 @@ def main() -> int:
     confining.add_argument("--minutes", type=float, default=15.0)
     confining.add_argument("--memory", type=int, default=512, help="MiB")
     confining.add_argument("--embedded", action="store_true", help="with the embedded PostgreSQL in the cgroup")
+    interrupting = commands.add_parser("interruptions", help="restarts and fail-overs under writers that repeat once")
+    interrupting.add_argument("--of", choices=(*KINDS, "rolling"), required=True)
+    interrupting.add_argument("--from", dest="commit", default="HEAD", help="the older commit of `rolling`")
     given = parser.parse_args()
+    if given.command == "interruptions":
+        return interrupt(given.of, given.commit)
     if given.command == "confined":
         from tests.bench.operating.confined import confined
 

@@ -45,6 +45,9 @@ def test_several_with_settings_of_their_own() -> None:
         ({"authentication": "tls-certificate", "tls": "required", **PEM}, "tls_client_certificates=optional"),
         ({"authentication": "password"}, "allow_password_without_tls"),
         ({"tls_client_certificates": "required"}, "needs tls"),
+        ({"port": 9083, "http_port": 9083}, r"127.0.0.1:9083 and 127.0.0.1:9083 use the same port: change"),
+        ({"host": "0.0.0.0", "port": 9083, "http_port": 9083}, "use the same port"),
+        ({"listeners": "[::1]:9083 [::]:9083"}, "use the same port"),
     ],
 )
 def test_what_does_not_go_together_is_told(settings: dict[str, Any], text: str) -> None:
@@ -174,3 +177,8 @@ def test_the_user_may_come_from_a_user_principal_name(type_id: str | None, value
 def test_a_rule_that_cannot_be_used_is_told(rule: str) -> None:
     with pytest.raises(ConfigurationError, match="tls_user_pattern"):
         Certificates(rule)
+
+
+def test_different_addresses_may_use_the_same_port() -> None:
+    assert len(listeners(Settings(listeners="127.0.0.1:9083 127.0.0.2:9083", http_host="::1", http_port=9083))) == 2
+    assert len(listeners(Settings(port=0, http_port=0))) == 1

@@ -1,4 +1,4 @@
-"""`metastore calls --now` names the sessions of PostgreSQL that block a call."""
+"""`metastore calls` names the sessions of PostgreSQL that block a call, and those that blocked a slow one."""
 
 from __future__ import annotations
 
@@ -52,3 +52,28 @@ def test_the_blocking_session_is_shown(
     assert "idle in transaction" in shown or "idle" in shown
     with connected(server, ThriftHiveMetastore) as client:
         assert client.get_table(database, name).parameters["changed"] == "yes"
+
+
+def test_the_slow_log_names_what_blocked(
+    seen: tuple[Server, str], database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, url = seen
+    engine = create_engine(database_url, connect_args={"application_name": "somebody"})
+    with connected(server, ThriftHiveMetastore) as client:
+        database, name = new_table(client)
+        table = client.get_table(database, name)
+
+        def shown() -> str:
+            """Returns the slow calls after one that was blocked for two seconds: sessions are read once a second."""
+            with engine.connect() as blocker:
+                blocker.execute(text("SELECT id FROM tables WHERE name = :name FOR UPDATE"), {"name": name}).all()
+                release = threading.Timer(2.5, blocker.rollback)
+                release.start()
+                client.alter_table(database, name, table)
+                release.join()
+            show_calls(Settings(http_token_file=tmp_path / "http.token", data_dir=tmp_path), url, "slow")
+            return capsys.readouterr().out
+
+        assert any("somebody" in shown() for _ in range(5))
+    engine.dispose()
+    assert "blocked_by=[pid " in server.log.read_text()

@@ -1,0 +1,41 @@
+"""Sessions of PostgreSQL that hold locks for which other sessions wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import text
+
+from metastore.storage.queries.repository import Repository
+
+_OURS: Final = "metastore"  # application names of servers begin with it
+_BLOCKING: Final = """
+SELECT waiting.pid AS waiting_pid, blocking.pid, blocking.application_name AS application, blocking.usename AS user,
+       host(blocking.client_addr) AS address, blocking.state,
+       round(extract(epoch FROM now() - blocking.xact_start)::numeric, 1)::float8 AS seconds,
+       left(blocking.query, 200) AS sql
+FROM pg_stat_activity waiting
+CROSS JOIN LATERAL unnest(pg_blocking_pids(waiting.pid)) AS blocker(pid)
+JOIN pg_stat_activity blocking ON blocking.pid = blocker.pid
+WHERE waiting.pid = ANY (:pids) AND waiting.wait_event_type = 'Lock'
+"""
+
+
+class Blocking(Repository):
+    """Queries for blocking sessions."""
+
+    def sessions(self, pids: Sequence[int]) -> dict[int, list[Mapping[str, Any]]]:
+        """Returns the sessions that block each of these sessions, by process id.
+
+        The statement of a session that belongs to a server is left out, because PostgreSQL shows it with its values.
+        Raises DBAPIError.
+        """
+        blocking: dict[int, list[Mapping[str, Any]]] = {}
+        for row in self._connection.execute(text(_BLOCKING), {"pids": list(pids)}).mappings():
+            session = {name: value for name, value in row.items() if name != "waiting_pid" and value is not None}
+            session["application"] = row["application"] or "unknown"
+            if str(session["application"]).startswith(_OURS):
+                session.pop("sql", None)
+            blocking.setdefault(row["waiting_pid"], []).append(session)
+        return blocking
