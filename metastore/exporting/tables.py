@@ -114,10 +114,11 @@ TABLES: Final = (
     ),
     Exported(
         "SERDES",
-        _DESCRIPTORS
-        + """SELECT o.sd_id AS "SERDE_ID", s."NAME", s."SLIB", s."DESCRIPTION", s."SERIALIZER_CLASS",
+        _DESCRIPTORS.rstrip()
+        + """, decoded AS MATERIALIZED (SELECT * FROM hive."SERDES")
+             SELECT o.sd_id AS "SERDE_ID", s."NAME", s."SLIB", s."DESCRIPTION", s."SERIALIZER_CLASS",
                     s."DESERIALIZER_CLASS", s."SERDE_TYPE"
-             FROM owned o JOIN hive."SERDES" s ON s."SERDE_ID" = o.format_id""",
+             FROM owned o JOIN decoded s ON s."SERDE_ID" = o.format_id""",
         "MSerDeInfo",
     ),
     Exported(
