@@ -190,9 +190,12 @@ def test_queries_of_public_tools(catalog: Catalog, new_report: Callable[[str], R
     _load_postgresql(url, "3.1", catalog.export("3.1", "postgresql"))
     views, hive = _rows(catalog.url, "hive"), _rows(url, "public", lower_case=True)
     assert views.keys() == hive.keys()
+    expected = public_queries.counts(catalog.answers)
     for name, rows in views.items():
         with report.attempt("queries", f"{name}: {len(rows)} rows"):
             assert rows == hive[name]
+            assert len(rows) == expected.pop(name, len(rows))
+    assert not expected
     assert not report.failures
 
 

@@ -21,6 +21,7 @@ PACKAGES = {
     "apache-airflow-providers-apache-hive": "9.7.1",
 }
 AMUNDSEN = "databuilder/extractor/hive_table_metadata_extractor.py"
+AMUNDSEN_UPDATES = "databuilder/extractor/hive_table_last_updated_extractor.py"
 DATAHUB = "datahub/ingestion/source/sql/hive/hive_sql_fetcher.py"
 OPENMETADATA = "metadata/ingestion/source/database/hive/metastore_dialects/postgres/dialect.py"
 AIRFLOW = "airflow/providers/apache/hive/sensors/metastore_partition.py"
@@ -62,13 +63,68 @@ def constant(text_of_module: str, name: str) -> str:
 
 def queries(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yields the name of each query, and a function that runs it and returns its rows."""
-    amundsen = constant(source("amundsen-databuilder", AMUNDSEN), "DEFAULT_POSTGRES_SQL_STATEMENT")
-    yield "Amundsen: tables and columns", _run(connection, amundsen.format(where_clause_suffix=""))
+    yield from _amundsen(connection)
     yield from _datahub(connection)
     yield from _openmetadata(connection)
     sensor = constant(source("apache-airflow-providers-apache-hive", AIRFLOW), "_METASTORE_PARTITION_SQL")
     for name in ("ds=2026-01/n=0", "ds=2026-01/n=x"):
         yield f"Airflow: MetastorePartitionSensor {name}", _sensor(connection, sensor, name)
+
+
+def counts(answers: dict[str, Any]) -> dict[str, int]:
+    """Returns the rows that a query must have, by its name, from replies by Thrift (`reads.everything`)."""
+    tables = [answer for label, answer in answers.items() if label.startswith("get_table(")]
+    views = [table for table in tables if table["tableType"] == "VIRTUAL_VIEW"]
+    real = [table for table in tables if table["tableType"] in ("MANAGED_TABLE", "EXTERNAL_TABLE")]
+    partitions = {table["tableName"]: _partitions(answers, table) for table in tables}
+    expected = {
+        "Amundsen: tables and columns": sum(map(_columns, tables)),
+        "Amundsen: partitioned tables": sum(bool(names) for names in partitions.values()),
+        "Amundsen: other tables": sum(not table["partitionKeys"] for table in tables),
+        "DataHub: tables": sum(map(_columns, real)),
+        "DataHub: views": sum(map(_columns, views)),
+        "DataHub: properties": sum(len(table["parameters"]) for table in tables),
+        "DataHub: schemas": len(answers["get_all_databases()"]),
+        "OpenMetadata: schemas": len(answers["get_all_databases()"]),
+        "OpenMetadata: view definitions": sum(table["viewOriginalText"] is not None for table in tables),
+        "OpenMetadata: comments": len(tables),
+        **{
+            f"Airflow: MetastorePartitionSensor {name}": partitions["big"].count(name)
+            for name in ("ds=2026-01/n=0", "ds=2026-01/n=x")
+        },
+    }
+    for database in ("sales", "db2"):
+        own = [table["tableName"] for table in tables if table["dbName"] == database]
+        seen = [table["tableName"] for table in views if table["dbName"] == database]
+        expected |= {
+            f"OpenMetadata: tables of {database}": len(own) - len(seen),
+            f"OpenMetadata: views of {database}": len(seen),
+        }
+    return expected | {
+        f"OpenMetadata: columns of {table['dbName']}.{table['tableName']}": _columns(table)
+        for table in tables
+        if table not in views
+    }
+
+
+def _columns(table: dict[str, Any]) -> int:
+    return len(table["sd"]["cols"]) + len(table["partitionKeys"])
+
+
+def _partitions(answers: dict[str, Any], table: dict[str, Any]) -> list[str]:
+    names: list[str] = answers.get(f"get_partition_names({table['dbName']}, {table['tableName']}, int)", [])
+    return names
+
+
+def _amundsen(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
+    metadata = constant(source("amundsen-databuilder", AMUNDSEN), "DEFAULT_POSTGRES_SQL_STATEMENT")
+    yield "Amundsen: tables and columns", _run(connection, metadata.format(where_clause_suffix=""))
+    updates = source("amundsen-databuilder", AMUNDSEN_UPDATES)
+    partitioned = constant(updates, "DEFAULT_POSTGRES_PARTITION_TABLE_SQL_STATEMENT")
+    yield "Amundsen: partitioned tables", _run(connection, partitioned.format(where_clause_suffix=""))
+    others = constant(updates, "DEFAULT_POSTGRES_NON_PARTITIONED_TABLE_SQL_STATEMENT")
+    condition = f"WHERE {constant(updates, 'DEFAULT_POSTGRES_ADDTIONAL_WHERE_CLAUSE')}"
+    yield "Amundsen: other tables", _run(connection, others.format(where_clause_suffix=condition))
 
 
 def _run(connection: Connection, query: str, **values: str) -> Callable[[], Any]:
@@ -96,6 +152,8 @@ def _datahub(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
 def _openmetadata(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
     dialect = _dialect()
     yield "OpenMetadata: schemas", lambda: dialect.get_schema_names(connection)
+    for what, method in (("view definitions", "get_view_definition"), ("comments", "get_table_comment")):
+        yield f"OpenMetadata: {what}", _run(connection, _query_of(method))
     for schema in ("sales", "db2"):
         names = dialect.get_table_names(connection, schema=schema)
         yield (
@@ -112,6 +170,13 @@ def _openmetadata(connection: Connection) -> Iterator[tuple[str, Callable[[], An
                 f"OpenMetadata: columns of {schema}.{name}",
                 lambda arguments=arguments: [tuple(row) for row in dialect._get_table_columns(*arguments)],
             )
+
+
+def _query_of(method: str) -> str:
+    """The query that a method of OpenMetadata's dialect passes on."""
+    tree = ast.parse(source("openmetadata-ingestion", OPENMETADATA))
+    (found,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == method]
+    return constant(ast.unparse(found), "query")
 
 
 def _dialect() -> Any:
