@@ -45,10 +45,12 @@ ABSENT = {
     "4.0": r"nothing",
 }
 # Answers that Hive computes with classes that are not in the database.
+INDEXES = r"get_indexes"  # Hive 3 has none
+ON_VIEWS = r"get_indexes/#/sd/"  # the views show the descriptor of the table that holds the index
 COMPUTED = {
     "2.3": r"get_(fields|schema)/#/(comment|type)|get_aggr_stats_for",
-    "3.1": r"get_(fields|schema)\(db2, external|get_aggr_stats_for",
-    "4.0": r"get_(fields|schema)\(db2, external|get_aggr_stats_for|get_table\(",
+    "3.1": rf"get_(fields|schema)\(db2, external|get_aggr_stats_for|{INDEXES}",
+    "4.0": rf"get_(fields|schema)\(db2, external|get_aggr_stats_for|get_table\(|{INDEXES}",
 }
 
 
@@ -90,8 +92,8 @@ def catalog() -> Iterator[Catalog]:
             yield Catalog(url, folder)
 
 
-def compare(report: Report, version: str, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """Reports each kind of difference that is not explained by `ABSENT` or `COMPUTED`."""
+def compare(report: Report, version: str, ours: dict[str, Any], theirs: dict[str, Any], known: str = "(?!)") -> None:
+    """Reports each kind of difference that is not explained by `ABSENT`, `COMPUTED` or `known`."""
     found: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for path, one, other in differences(ours, theirs):
@@ -101,6 +103,8 @@ def compare(report: Report, version: str, ours: dict[str, Any], theirs: dict[str
         if re.search(COMPUTED[version], re.sub(r"\([^)]*\)", "", kind)) or re.search(COMPUTED[version], path):
             continue
         shown = re.sub(r"\([^)]*\)", "", kind)
+        if re.search(known, shown):
+            continue
         found[shown] += 1
         examples.setdefault(shown, f"{path}: ours {str(one)[:100]!r}, theirs {str(other)[:100]!r}")
     for kind, number in found.items():
@@ -114,7 +118,7 @@ def test_hive_on_the_views(version: str, catalog: Catalog, new_report: Callable[
     report = new_report(f"Hive {version} on the views")
     jdbc = _reader(catalog, catalog.url, tmp_path)
     with running(version, tmp_path / "hive", jdbc) as hive, server.connected(hive, ThriftHiveMetastore) as client:
-        compare(report, version, catalog.answers, everything(client))
+        compare(report, version, catalog.answers, everything(client), ON_VIEWS)
     assert not report.failures
 
 

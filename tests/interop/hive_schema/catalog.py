@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from tests.contract.scenarios.indexes import holding, index
 from tests.contract.scenarios.statistics import COLUMNS, every_kind, numbers
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from tests.wire.statistics import of_partition, of_table
@@ -124,7 +125,8 @@ def _large(client: Any, partitions: int) -> None:
 
 
 def _around(client: Any) -> None:
-    """Statistics, functions, constraints, roles and privileges."""
+    """Indexes, statistics, functions, constraints, roles and privileges."""
+    client.add_index(index(DATABASE, of="plain_0"), holding(DATABASE, of="plain_0"))
     client.create_table(table(DATABASE, "stats", [("ds", "string")], sd=descriptor(cols=COLUMNS)))
     client.add_partitions([partition(DATABASE, "stats", [value], sd=descriptor(cols=COLUMNS)) for value in "123"])
     for value in "12":

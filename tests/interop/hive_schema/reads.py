@@ -61,6 +61,7 @@ def _of_table(client: Any, database: str, name: str) -> Iterator[tuple[str, str,
     for method in ("get_table", "get_fields", "get_schema"):
         yield from _one(method, database, name)
     yield f"get_table_req({database}, {name})", "get_table_req", (GetTableRequest(database, name),)
+    yield from _one("get_indexes", database, name, -1)
     yield from _one("get_primary_keys", PrimaryKeysRequest(database, name))
     yield from _one("get_foreign_keys", ForeignKeysRequest(None, None, database, name))
     columns = [column.name for column in COLUMNS]
