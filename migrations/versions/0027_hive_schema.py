@@ -19,7 +19,11 @@ FIRST_SD_ID = 2**52
 
 
 def upgrade() -> None:
-    """Creates the views of the schema `hive`, and two columns of ids that these need."""
+    """Creates the views of the schema `hive`, and two columns of ids that these need.
+
+    The columns rewrite `tables` and `skew_values` under a lock, once, before the first release: a stored column is what
+    PostgreSQL 14 can look up through the views. 100,000 tables (133 MB) took 8 s on two busy cores.
+    """
     op.execute(
         f"ALTER TABLE tables ADD COLUMN hive_sd_id bigint GENERATED ALWAYS AS ({FIRST_SD_ID} + id) STORED, "
         "ADD CONSTRAINT tables_hive_sd_id_key UNIQUE (hive_sd_id)"
