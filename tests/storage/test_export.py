@@ -163,7 +163,9 @@ def _export(application: Application, version: str) -> tuple[Result, str]:
 
 
 def test_hive_4_has_more_columns(filled: Application) -> None:
-    statistics = SetPartitionsStatsRequest([of_table("db", "t", longs("a", 1, 2), engine="impala")], engine="impala")
+    found = longs("a", 1, 2)
+    found.statsData.longStats.histogram = b"histogram"
+    statistics = SetPartitionsStatsRequest([of_table("db", "t", found, engine="impala")], engine="impala")
     called(filled, "set_aggr_stats_for", statistics)
     called(filled, "create_database", Database("managed", managedLocationUri="memory://test/managed"))
     (older, _), (newer, written) = (_export(filled, version) for version in ("3.1", "4.0"))
@@ -171,6 +173,7 @@ def test_hive_4_has_more_columns(filled: Application) -> None:
     assert older.left_out["column statistics of other engines"] == 1
     assert older.left_out["managed locations of databases"] == 1
     assert "memory://test/managed" in written
+    assert f"impala\t\\\\x{b'histogram'.hex()}" in written
 
 
 def test_values_that_hive_cannot_store_are_reported(application: Application) -> None:
