@@ -109,9 +109,16 @@ def status(findings: int, **options: Any) -> None:
 @_rewrites
 @click.option("--show", default=50, show_default=True, help="Maximum number of differences to show.")
 @click.option("--report", type=click.Path(path_type=Path), help="File that receives the report (JSON).")
+@click.option("--lasting", is_flag=True, help="Count only differences that a second comparison finds again.")
 @uri_option
 def verify(
-    source: str, databases: str | None, rewrites: tuple[str, ...], show: int, report: Path | None, uri: str
+    source: str,
+    databases: str | None,
+    rewrites: tuple[str, ...],
+    show: int,
+    report: Path | None,
+    lasting: bool,
+    uri: str,
 ) -> int:
     """Compare the objects of SOURCE with this server's, field by field.
 
@@ -119,23 +126,50 @@ def verify(
     """
     from metastore.cli.verifying import show_verified
 
-    return show_verified(source, uri, databases, rewrites, show, report)
+    return show_verified(source, uri, databases, rewrites, show, report, lasting=lasting)
 
 
 @import_.command()
 @_source
 @click.option("--database", "names", multiple=True, metavar="NAME", help="Database to switch. Default: all.")
 @click.option("--force", is_flag=True, help="Switch although a check of the source fails or cannot be made.")
+@click.option("--fence", metavar="COMMAND", help="Shell command that keeps writers away from SOURCE. Reads must work.")
+@click.option("--unfence", metavar="COMMAND", help="Shell command that lets them in again, if the switch fails.")
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
-def switch(source: str, names: tuple[str, ...], force: bool, **options: Any) -> None:
+def switch(
+    source: str,
+    names: tuple[str, ...],
+    force: bool,
+    fence: str | None,
+    unfence: str | None,
+    **options: Any,
+) -> None:
     """Take over the files of imported databases, if SOURCE has not changed since the copy.
 
-    Stop the writers at SOURCE first. The command checks its last event and its open transactions, and changes nothing
-    there. From then on this server creates, moves and deletes the files of these databases.
+    If a follower runs, its last changes are awaited. Stop the writers at SOURCE first, or name the command that does it
+    with --fence. The command checks the last event of SOURCE and its open transactions, and changes nothing there. From
+    then on this server creates, moves and deletes the files of these databases.
     """
-    from metastore.cli.switching import show_switch
+    from metastore.cli.switching import CommandFence, show_switch
 
-    show_switch(Settings.load(options), source, names, force=force)
+    show_switch(Settings.load(options), source, names, force=force, fence=CommandFence(fence, unfence))
+
+
+@import_.command()
+@_source
+@click.option("--to", "address", metavar="URI", help="Thrift address of SOURCE. Default: SOURCE itself.")
+@click.option("--once", is_flag=True, help="End when SOURCE has all changes.")
+@click.option("--give-back", is_flag=True, help="Then make SOURCE the owner of the databases again.")
+@uri_option
+@settings_options(*DATABASE)
+def back(source: str, address: str | None, once: bool, give_back: bool, uri: str, **options: Any) -> None:
+    """Apply the changes of switched databases to SOURCE, until the command is stopped.
+
+    So SOURCE can take over again until it is retired. Files are not touched. This server is asked through Thrift.
+    """
+    from metastore.cli.returning import run_back
+
+    run_back(Settings.load(options), source, address or source, uri, once=once, give_back=give_back)
 
 
 @import_.command()

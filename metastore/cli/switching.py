@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,8 +10,9 @@ import click
 
 from metastore.cli.importing import opened_store
 from metastore.cli.printing import print_table, printable
+from metastore.errors import InvalidOperationError
 from metastore.importing.copying import name_of
-from metastore.importing.switching import Switched, switch
+from metastore.importing.switching import Fence, Switched, switch
 from metastore.services.files.ownership import borrowed
 from metastore.settings import Settings
 from metastore.warehouse import paths
@@ -20,14 +22,36 @@ _SHOWN: Final = 50
 """Locations that are printed."""
 
 
-def show_switch(settings: Settings, address: str, names: Sequence[str], *, force: bool) -> None:
+class CommandFence(Fence):
+    """Runs shell commands: one that keeps writers away from the source, and one that lets them in again."""
+
+    def __init__(self, close: str | None, reopen: str | None) -> None:
+        self._close = close
+        self._reopen = reopen
+
+    def close(self) -> None:
+        """Raises InvalidOperationError if the command fails."""
+        if self._close and (status := _run(self._close)):
+            raise InvalidOperationError(f"--fence ended with status {status}. Nothing was switched: {self._close}")
+
+    def open(self) -> None:
+        """Reports a command that fails."""
+        if self._reopen and (status := _run(self._reopen)):
+            click.echo(f"metastore: --unfence ended with status {status}: {self._reopen}", err=True)
+
+
+def _run(command: str) -> int:
+    return subprocess.run(command, shell=True, check=False).returncode  # noqa: S602 - the administrator's own command
+
+
+def show_switch(settings: Settings, address: str, names: Sequence[str], *, force: bool, fence: Fence) -> None:
     """Switches databases. Prints them, and what is left to do.
 
     Raises InvalidInputError for a name that is none, and the errors of `switch`.
     """
     wanted = [name_of(name) for name in names]
     with opened_store(settings) as store:
-        switched = switch(store, address, wanted, force=force)
+        switched = switch(store, address, wanted, force=force, fence=fence)
         with store.read() as work:
             managed = paths.absolute(work.imports.managed_locations([*switched.databases, *switched.before]))
             kept = sorted(borrowed(work, managed))
@@ -66,6 +90,7 @@ def _conclusions(switched: Switched, outside: Sequence[str], kept: Sequence[str]
             f"to the source: switch those databases, too"
         )
     if switched.databases:
+        lines.append(f"the last changes and checks took {switched.stopped:.1f} s")
         lines.append(
             "this server owns the files of the switched databases. Next: move the clients, stop the old server"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -16,16 +17,33 @@ from metastore.importing.sources.objects import Selection
 from metastore.importing.verifying import Outcome, Verifier
 from metastore.settings import safe_url
 
+_LAG: Final = 5.0  # seconds in which a follower removes a difference
+
 
 def show_verified(
-    address: str, uri: str, databases: str | None, rewrites: tuple[str, ...], most: int, report: Path | None
+    address: str,
+    uri: str,
+    databases: str | None,
+    rewrites: tuple[str, ...],
+    most: int,
+    report: Path | None,
+    *,
+    lasting: bool,
 ) -> int:
-    """Prints counts and differences. Returns the exit status: 1 if something differs."""
+    """Prints counts and differences. Returns the exit status: 1 if something differs.
+
+    `lasting`: differences count only if a second comparison finds the same ones.
+    """
     check_report(report)
     begun = time.monotonic()
     wanted = frozenset(map(name_of, names_of(databases))) or None
     with opened_source(address) as source, opened_source(uri) as ours, progress() as advance:
         outcome = Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
+        if lasting and outcome.differences:
+            time.sleep(_LAG)
+            before = outcome.differences
+            outcome = Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
+            outcome.differences = [one for one in outcome.differences if one in before]
     seconds = time.monotonic() - begun
     by_kind = Counter(difference.kind for difference in outcome.differences)
     rows = [[kind, str(number), str(by_kind[kind])] for kind, number in outcome.compared.items()]

@@ -5,6 +5,7 @@ The checks read the source. They cannot keep writers away from it: an administra
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, NotFoundError, UnavailableError
+from metastore.importing.arriving import arrive
 from metastore.importing.copying import find_import, only_import
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
@@ -19,6 +21,7 @@ from metastore.settings import safe_url
 from metastore.storage.repositories.imports import COPIED, SWITCHED, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 
+_LONGEST_SWEEP: Final = 2.0  # seconds that a sweep may take while the writers are stopped
 _SHOWN: Final = 5
 """Transactions that an error names."""
 
@@ -34,10 +37,31 @@ class Switched:
     dropped: Sequence[DatabaseName]
     """Databases that do not exist here any more. They are not switched: their files stay with the source."""
     doubts: Sequence[str]
+    stopped: float = 0.0
+    """Seconds from the fence to the end of the switch."""
 
 
-def switch(store: Store, address: str, names: Collection[DatabaseName] = (), *, force: bool = False) -> Switched:
+class Fence:
+    """Keeps writers away from the source. This one does nothing: an administrator has stopped them."""
+
+    def close(self) -> None:
+        """Called before the last changes are awaited."""
+
+    def open(self) -> None:
+        """Called if the switch fails after `close`."""
+
+
+def switch(
+    store: Store,
+    address: str,
+    names: Collection[DatabaseName] = (),
+    *,
+    force: bool = False,
+    fence: Fence | None = None,
+) -> Switched:
     """Makes this server the owner of the files of databases, all in one transaction. Without names: of the import.
+
+    If a follower runs, its last changes are awaited, before the fence and after it.
 
     Raises:
         NotFoundError: there is no such import, it has no such database, or the database was dropped here.
@@ -59,10 +83,39 @@ def switch(store: Store, address: str, names: Collection[DatabaseName] = (), *, 
                 f"{_texts(dropped)} does not exist on this server any more. Nothing was switched: run metastore import "
                 f"forget {state.source} --drop-databases, and import again"
             )
-        doubts = _checked(address, state, force=force) if new else []
-        if new:
-            _take_over(store, state, new)
-    return Switched(state.source, new, before, dropped, doubts)
+        if not new:
+            return Switched(state.source, new, before, dropped, [])
+        doubts, stopped = _fenced(store, address, state, new, force=force, fence=fence or Fence())
+    return Switched(state.source, new, before, dropped, doubts, stopped)
+
+
+def _fenced(
+    store: Store, address: str, state: ImportState, names: Collection[DatabaseName], *, force: bool, fence: Fence
+) -> tuple[list[str], float]:
+    """Stops the writers, awaits their last changes, checks, and switches. Returns the doubts, and the seconds."""
+    slow = _arrive(store, address, names, force=force) > _LONGEST_SWEEP
+    begun = time.monotonic()
+    try:
+        fence.close()
+        _arrive(store, address, names, force=force, sweeps=not slow)
+        with store.read() as work:
+            state = find_import(work, state.source)  # the follower has moved its position
+        doubts = _checked(address, state, force=force)
+        _take_over(store, state, names)
+    except BaseException:
+        fence.open()
+        raise
+    return doubts, time.monotonic() - begun
+
+
+def _arrive(store: Store, address: str, names: Collection[DatabaseName], *, force: bool, sweeps: bool = True) -> float:
+    """Awaits the last changes. Returns the seconds that the sweep took. With `force`, the source may be gone."""
+    try:
+        return arrive(store, address, names, sweeps=sweeps)
+    except UnavailableError:
+        if not force:
+            raise
+        return 0.0
 
 
 def doubts_of(source: Source, state: ImportState) -> list[str]:

@@ -72,7 +72,7 @@ class Target:
         self._borrow(work, [(name, text) for name, text in locations if not self._is_within(name, text)])
 
     def _is_within(self, name: DatabaseName, location: str) -> bool:
-        of_database = self.databases[name].location
+        of_database = self.databases[name].location if name in self.databases else ""
         return bool(of_database) and location.startswith(f"{of_database}/") and "/.." not in location
 
     def _borrow(self, work: UnitOfWork, locations: Locations, own: Collection[str] = ()) -> None:

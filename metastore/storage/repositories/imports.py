@@ -36,6 +36,7 @@ from metastore.storage.schema.base import INDEXED_LENGTH
 COPYING: Final = "copying"
 COPIED: Final = "copied"
 FORGOTTEN: Final = "forgotten"
+RETURNING: Final = "returning"
 """States of an import. One that is forgotten keeps the databases that were switched: they are this server's."""
 
 BORROWED: Final = "borrowed"
@@ -273,10 +274,26 @@ class Imports:
             import_databases.c.catalog, import_databases.c.database, names
         )
         self._connection.execute(update(import_databases).where(chosen).values(state=SWITCHED))
+        self._connection.execute(text(_BEGIN_RETURN), {"id": number})
         chosen = (borrowed_locations.c.import_id == number) & _among(
             borrowed_locations.c.catalog, borrowed_locations.c.database, names
         )
         self._connection.execute(delete(borrowed_locations).where(chosen))
+
+    def returned_to(self, number: int, event: int) -> None:
+        """Records the last event of this server whose changes the source has (`options.returned`)."""
+        returned = imports.c.options.op("||")(func.jsonb_build_object("returned", event))
+        self._connection.execute(update(imports).where(imports.c.id == number).values(options=returned))
+
+    def locations_to_give_back(self, number: int) -> list[tuple[DatabaseName, str]]:
+        """Lists the locations of switched databases and of all of their objects."""
+        rows = self._connection.execute(text(_SWITCHED_LOCATIONS), {"id": number})
+        return [(DatabaseName(catalog, name), location) for catalog, name, location in rows]
+
+    def give_back(self, number: int) -> None:
+        """Makes the source the owner of all switched databases again. `borrow` must follow."""
+        chosen = (import_databases.c.import_id == number) & (import_databases.c.state == SWITCHED)
+        self._connection.execute(update(import_databases).where(chosen).values(state=BORROWED))
 
     def switched_locations(self) -> list[str]:
         """Lists the locations of switched databases."""
@@ -348,6 +365,23 @@ _ADVANCE: Final = """
         FROM jsonb_each_text(cast(%(counts)s AS jsonb))
     )
     WHERE id = %(id)s AND runner = cast(%(runner)s AS uuid) RETURNING id
+"""
+_BEGIN_RETURN: Final = """
+    UPDATE imports SET options = options || jsonb_build_object('returned', last_event_id) FROM notification_sequence
+    WHERE imports.id = :id AND NOT options ? 'returned'
+"""
+_SWITCHED_LOCATIONS: Final = """
+    WITH given AS (
+        SELECT i.catalog, i.database, d.id, d.location FROM import_databases AS i
+        JOIN databases AS d ON d.catalog = i.catalog AND d.name = i.database
+        WHERE i.import_id = :id AND i.state = 'switched'
+    ), located AS (
+        SELECT id AS table_id, location FROM tables UNION SELECT table_id, location FROM skewed_locations
+        UNION SELECT table_id, location FROM partitions
+    )
+    SELECT catalog, database, location FROM given WHERE location <> ''
+    UNION SELECT g.catalog, g.database, l.location FROM given AS g JOIN tables AS t ON t.database_id = g.id
+        JOIN located AS l ON l.table_id = t.id WHERE l.location <> '' AND NOT starts_with(l.location, g.location || '/')
 """
 _BORROW: Final = f"""
     INSERT INTO borrowed_locations (import_id, catalog, database, location)

@@ -1,0 +1,71 @@
+"""`metastore import back`: applies changes of switched databases to the source, and gives the databases back."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import Final
+
+import click
+
+from metastore.cli.importing import opened_source, opened_store
+from metastore.cli.printing import printable
+from metastore.errors import ConfigurationError, UnavailableError
+from metastore.importing.returning.returner import Returner
+from metastore.importing.sources.thrift_calls import ThriftCalls
+from metastore.settings import Settings, safe_url
+
+_PAUSE: Final = 0.5  # seconds between two readings of the log
+_RETRY: Final = 2.0  # seconds after a failure
+
+
+def run_back(settings: Settings, source: str, address: str, uri: str, *, once: bool, give_back: bool) -> None:
+    """Returns changes until a signal arrives; with `once` or `give_back`, until the source has all of them.
+
+    Raises ConfigurationError if the source cannot be written to, NotFoundError, InvalidOperationError, ConflictError.
+    """
+    if not address.startswith("thrift://"):
+        raise ConfigurationError(
+            f"{safe_url(address)} cannot be written to: changes go back through Thrift. Add --to thrift://host:9083"
+        )
+    while True:
+        try:
+            _run(settings, source, address, uri, once=once, give_back=give_back)
+        except UnavailableError as error:
+            if once or give_back:
+                raise
+            click.echo(printable(f"metastore: {error}"), err=True)
+            time.sleep(_RETRY)
+        else:
+            return
+
+
+def _run(settings: Settings, source: str, address: str, uri: str, *, once: bool, give_back: bool) -> None:
+    with (
+        opened_store(settings) as store,
+        opened_source(uri) as ours,
+        opened_source(address) as theirs,
+        closing(ThriftCalls(address)) as calls,
+    ):
+        returner = Returner(store, safe_url(source), ours, theirs, calls)
+        with returner.lock():
+            done = returner.catch_up()
+            _say(f"{done.events} events applied to {address}: it has the changes up to event {done.position}")
+            if give_back:
+                done = returner.give_back()
+                _say(f"{address} owns the databases again, after {done.events} more events. Next: move the clients")
+            elif not once:
+                _continue(returner)
+
+
+def _continue(returner: Returner) -> None:
+    try:
+        while True:
+            if not returner.step().events:
+                time.sleep(_PAUSE)
+    except KeyboardInterrupt:
+        _say("stopped; the same command continues")
+
+
+def _say(line: str) -> None:
+    click.echo(printable(f"metastore: {line}"), err=True)

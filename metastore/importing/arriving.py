@@ -1,0 +1,65 @@
+"""The last changes of a source before the switch: waits for a follower, and reads what no log tells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from contextlib import closing
+from typing import Final
+
+from metastore.domain.names import DatabaseName
+from metastore.importing.copying import find_import
+from metastore.importing.following.unlogged import read_unlogged, store_unlogged
+from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.opening import open_source
+from metastore.importing.target import Target
+from metastore.settings import safe_url
+from metastore.storage.repositories.imports import ImportState
+from metastore.storage.unit_of_work import Store
+
+_PATIENCE: Final = 30.0  # seconds without progress of the follower
+_PAUSE: Final = 0.05
+
+
+def is_followed(store: Store, state: ImportState) -> bool:
+    """Tells whether a follower runs now, in whatever process."""
+    with store.read() as work:
+        if work.imports.try_lock_follower(state.id):
+            work.imports.unlock_follower(state.id)
+            return False
+    return True
+
+
+def arrive(store: Store, address: str, names: Collection[DatabaseName], *, sweeps: bool = True) -> float:
+    """Waits until the follower has applied the last event of the source. Does nothing if none runs.
+
+    `sweeps`: also stores what the log does not tell. Returns the seconds that this took. Raises UnavailableError if the
+    source does not answer.
+    """
+    with store.read() as work:
+        state = find_import(work, safe_url(address))
+    if not is_followed(store, state):
+        return 0.0
+    with closing(open_source(address)) as source:
+        _await(store, state, last.last if (last := source.log()) else None)
+        begun = time.monotonic()
+        if sweeps:
+            sweep = read_unlogged(source, names)
+            target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=False)
+            with store.transaction(audited=False) as work:
+                work.imports.set_state(state.id, state.state)  # keeps the follower waiting until the commit
+                store_unlogged(work, target, names, sweep, {})
+        return time.monotonic() - begun
+
+
+def _await(store: Store, state: ImportState, event: int | None) -> None:
+    """Waits until the position of the follower is that of the event. Gives up if the position does not move."""
+    position, since = state.position, time.monotonic()
+    while event is not None and position is not None and position < event:
+        if time.monotonic() - since > _PATIENCE:
+            return  # the checks of the switch tell what is missing
+        time.sleep(_PAUSE)
+        with store.read() as work:
+            found = find_import(work, state.source).position
+        if found != position:
+            position, since = found, time.monotonic()

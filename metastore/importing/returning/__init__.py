@@ -1,0 +1,1 @@
+"""The way back: changes of switched databases are applied to the source through Thrift."""

@@ -1,0 +1,164 @@
+"""Applies this server's log to the source, batch by batch. The position is stored after each batch."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold
+from metastore.errors import ConflictError, InvalidOperationError
+from metastore.importing.copying import find_import
+from metastore.importing.following.changes import changes_of
+from metastore.importing.following.comparing import everything
+from metastore.importing.returning.writer import METADATA, SourceWriter
+from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.source import Source
+from metastore.importing.sources.thrift_calls import ThriftCalls
+from metastore.importing.target import Target
+from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING, SWITCHED, Finding, ImportState
+from metastore.storage.unit_of_work import Store
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
+
+_EVENTS: Final = 500
+_QUIET: Final = 1.0  # seconds without events, after clients are rejected, in which running calls end
+_PAUSE: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a step did. `events`: that were applied; `position`: the last event whose changes the source has."""
+
+    events: int
+    position: int
+
+
+class Returner:
+    """Returns the changes of the switched databases of one import to its source. One at a time has the lock."""
+
+    def __init__(self, store: Store, name: str, ours: Source, theirs: Source, calls: ThriftCalls) -> None:
+        """`name`: of the import. `ours`, `theirs`, `calls`: connections to this server and to the source."""
+        self._store = store
+        self._name = name
+        self._ours = ours
+        self._theirs = theirs
+        self._writer = SourceWriter(ours, theirs, calls)
+        self._given_back: Sequence[DatabaseName] | None = None
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Holds the lock of the way back. Raises ConflictError if another process has it, InvalidOperationError."""
+        with self._store.read() as work:
+            state = find_import(work, self._name)
+            if "returned" not in state.options:
+                raise InvalidOperationError(f"No database of {self._name} is switched, so nothing can go back")
+            if not work.imports.try_lock_follower(-state.id):
+                raise ConflictError(f"Another process returns changes to {self._name}")
+            try:
+                yield
+            finally:
+                work.imports.unlock_follower(-state.id)
+
+    def step(self) -> Returned:
+        """Applies the next batch of events. Raises UnavailableError; the batch is then applied again."""
+        state = self._state()
+        position = int(state.options["returned"])
+        events = self._ours.events(position, _EVENTS)
+        found = self._ours.log()
+        last = found.last if found else position
+        owned = self._owned(state)
+        if (events and events[0].eventId > position + 1) or (not events and last > position):
+            for changes in everything(self._ours, self._store, owned):
+                self._writer.apply(changes, {}, owned)
+            return self._stored(state, 0, last)
+        if not events:
+            return Returned(0, position)
+        self._writer.apply(changes_of(events), _commits(events), owned)
+        return self._stored(state, len(events), events[-1].eventId)
+
+    def catch_up(self) -> Returned:
+        """Applies all events up to now."""
+        total = 0
+        while (step := self.step()).events:
+            total += step.events
+        return Returned(total, step.position)
+
+    def give_back(self) -> Returned:
+        """Makes the source the owner of the databases again: clients are rejected here, and the last events applied.
+
+        Continues where an earlier call was interrupted. Raises InvalidOperationError if transactions are open here.
+        """
+        state = self._state()
+        if opened := self._ours.open_transactions():
+            raise InvalidOperationError(f"Transactions are open at this server ({opened[:5]}): end them")
+        if state.state != RETURNING:
+            self._reject_clients(state)
+        with self._store.read() as work:
+            self._given_back = [name for name, of in work.imports.databases(state.id).items() if of == BORROWED]
+        total = self._drain()
+        found = self._theirs.log()
+        with self._store.transaction(audited=False) as work:
+            work.imports.set_state(state.id, COPIED, found.last if found else None)
+        return Returned(total, self._state().options["returned"])
+
+    def _reject_clients(self, state: ImportState) -> None:
+        """Makes the databases the source's. A follower waits as long as the import is in this state."""
+        if state.state != COPIED:
+            raise InvalidOperationError(f"The import from {self._name} is {state.state}. Nothing was given back")
+        with self._store.transaction(audited=False) as work:
+            work.imports.hand_over(state.id, uuid4())
+            work.imports.set_state(state.id, RETURNING)
+            target = Target(state.id, Rewriting([]), keeps_events=False)
+            target.borrow(work, work.imports.locations_to_give_back(state.id))
+            work.imports.give_back(state.id)
+
+    def _drain(self) -> int:
+        """Applies events until there are no more for a while: calls that were let in before have ended."""
+        total, quiet = 0, time.monotonic()
+        while time.monotonic() - quiet < _QUIET:
+            if events := self.step().events:
+                total, quiet = total + events, time.monotonic()
+            else:
+                time.sleep(_PAUSE)
+        return total
+
+    def _owned(self, state: ImportState) -> Sequence[DatabaseName]:
+        if self._given_back is not None:
+            return self._given_back
+        with self._store.read() as work:
+            return [name for name, of in work.imports.databases(state.id).items() if of == SWITCHED]
+
+    def _stored(self, state: ImportState, events: int, position: int) -> Returned:
+        with self._store.transaction(audited=False) as work:
+            if self._writer.findings:
+                known = set(work.imports.findings(state.id))
+                new = [Finding(*one) for one in self._writer.findings]
+                work.imports.report(state.id, [one for one in dict.fromkeys(new) if one not in known])
+            work.imports.returned_to(state.id, position)
+        self._writer.findings.clear()
+        return Returned(events, position)
+
+    def _state(self) -> ImportState:
+        with self._store.read() as work:
+            return find_import(work, self._name)
+
+
+def _commits(events: Sequence[NotificationEvent]) -> dict[TableName, set[str]]:
+    """Returns the metadata locations that Iceberg tables had before these events, and after them."""
+    found: dict[TableName, set[str]] = {}
+    for event in events:
+        if event.eventType != "ALTER_TABLE" or METADATA not in (event.message or ""):
+            continue
+        message = json.loads(event.message)
+        for when in ("Before", "After"):
+            parameters = json.loads(message[f"tableObj{when}Json"]).get("9", {}).get("map", [{}])[-1]
+            name = TableName(
+                fold(event.catName) or DEFAULT_CATALOG, fold(event.dbName) or "", fold(event.tableName) or ""
+            )
+            if location := parameters.get(METADATA):
+                found.setdefault(name, set()).add(location)
+    return found

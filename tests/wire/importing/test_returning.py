@@ -1,0 +1,188 @@
+"""The switch with a follower, and the way back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.cli.commands import run
+from metastore.domain.names import DatabaseName
+from metastore.errors import InvalidOperationError
+from metastore.importing.returning.returner import Returner
+from metastore.importing.sources.objects import Selection
+from metastore.importing.sources.opening import open_source
+from metastore.importing.sources.thrift_calls import ThriftCalls
+from metastore.importing.switching import switch
+from metastore.importing.verifying import Difference
+from metastore.services.files.ownership import borrowed
+from metastore.storage.repositories.imports import BORROWED
+from tests.fixtures.server import Server, connected, running
+from tests.wire.builders import partition, table
+from tests.wire.importing.moving import compare, copy, opened
+from tests.wire.importing.test_following import CHANGES, altered
+from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext, InvalidOperationException, MetaException
+
+SALES = DatabaseName("hive", "sales")
+KINDS = ("table", "partition", "database", "functions")
+ICE = {"table_type": "ICEBERG", "metadata_location": "1"}
+
+
+@pytest.fixture(scope="module")
+def servers(
+    make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, Server]]:
+    """A source, and a server that follows it in its own process."""
+    with running(make_database(), tmp_path_factory.mktemp("source")) as source:
+        with connected(source) as client:
+            client.create_database(Database("sales"))
+            client.create_table(table("sales", "logs", [("ds", "string")]))
+            client.create_table(table("sales", "plain"))
+            client.create_table(table("sales", "ice", parameters=dict(ICE)))
+        url = make_database()
+        copy(source.uri, url, "sales")
+        with running(url, tmp_path_factory.mktemp("target"), "--follow", source.uri) as target:
+            yield source, target
+
+
+@contextmanager
+def returner(source: Server, target: Server) -> Iterator[Returner]:
+    with (
+        opened(target.database_url) as store,
+        closing(open_source(target.uri)) as ours,
+        closing(open_source(source.uri)) as theirs,
+        closing(ThriftCalls(source.uri)) as calls,
+    ):
+        one = Returner(store, source.uri, ours, theirs, calls)
+        with one.lock():
+            yield one
+
+
+def differing(source: Server, target: Server) -> list[Difference]:
+    """Returns what differs, except what the source sets itself when an object is created."""
+    found = compare(source.uri, target.uri, Selection(frozenset([SALES])))
+    return [
+        one
+        for one in found
+        if one.field != "createTime" and one.kind in ("table", "partition", "database", "functions")
+    ]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        time.sleep(0.05)
+
+
+def commit(client: Any, before: str, after: str) -> None:
+    struct = client.get_table("sales", "ice")
+    struct.parameters["metadata_location"] = after
+    context = EnvironmentContext({"expected_parameter_key": "metadata_location", "expected_parameter_value": before})
+    client.alter_table_with_environment_context("sales", "ice", struct, context)
+
+
+def test_the_switch_awaits_the_follower(servers: tuple[Server, Server], tmp_path: Path) -> None:
+    """The fence is a command. It writes once more, as a writer that was faster than the fence."""
+    source, target = servers
+    with pytest.raises(InvalidOperationError, match="nothing can go back"), returner(source, target):
+        pass
+    with connected(source) as client:
+        for number in range(50):
+            client.add_partition(partition("sales", "logs", [f"before{number}"]))
+        commit(client, "1", "2")
+    options = ["--database-url", target.database_url, "--warehouse", target.warehouse]
+    failing = ["import", "switch", source.uri, "--fence", "false", "--unfence", f"touch {tmp_path}/reopened"]
+    assert run([*failing, *options]) == 1
+    assert (tmp_path / "reopened").exists()
+
+    class Late:
+        def close(self) -> None:
+            with connected(source) as client:
+                client.create_table(table("sales", "late"))
+
+        def open(self) -> None:
+            raise AssertionError
+
+    with opened(target.database_url) as store:
+        done = switch(store, source.uri, fence=Late())
+    assert done.databases == [SALES]
+    assert done.doubts == []
+    with connected(target) as client:
+        assert len(client.get_partition_names("sales", "logs", -1)) == 50
+        assert "late" in client.get_all_tables("sales")
+        assert client.get_table("sales", "ice").parameters["metadata_location"] == "2"
+
+
+def test_changes_go_back(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    with connected(target) as client, returner(source, target) as one:
+        for number, change in enumerate(CHANGES):
+            change(client)
+            one.catch_up()
+            if number % 6 == 5:
+                assert differing(source, target) == []
+        assert differing(source, target) == []
+        assert one.step().events == 0
+
+
+def test_a_batch_can_be_applied_twice(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    with connected(target) as client, returner(source, target) as one:
+        before = one.catch_up().position
+        client.add_partition(partition("sales", "logs", ["twice"]))
+        altered(client, "plain", lambda struct: struct.parameters.update(twice="1"))
+        one.catch_up()
+        with opened(target.database_url) as store, store.transaction() as work:
+            work.imports.returned_to(work.imports.all()[0].id, before)
+        assert one.catch_up().events > 0
+        assert differing(source, target) == []
+
+
+def test_no_iceberg_commit_is_lost(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    with connected(target) as client, connected(source) as theirs, returner(source, target) as one:
+        commit(client, "2", "3")
+        commit(client, "3", "4")
+        one.catch_up()
+        assert theirs.get_table("sales", "ice").parameters["metadata_location"] == "4"
+        commit(theirs, "4", "somebody else's")
+        commit(client, "4", "5")
+        one.catch_up()
+        assert theirs.get_table("sales", "ice").parameters["metadata_location"] == "somebody else's"
+        with opened(target.database_url) as store, store.read() as work:
+            kinds = {found.kind for found in work.imports.findings(work.imports.all()[0].id)}
+        assert "Iceberg commit at the source that this server does not have" in kinds
+        commit(theirs, "somebody else's", "5")
+
+
+def test_the_source_owns_the_databases_again(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    with connected(target) as client:
+        client.add_partition(partition("sales", "logs", ["last"]))
+        location = client.get_table("sales", "logs").sd.location
+    options = ["--uri", target.uri, "--database-url", target.database_url]
+    assert run(["import", "back", source.uri, "--give-back", *options]) == 0
+    assert differing(source, target) == []
+    with opened(target.database_url) as store, store.read() as work:
+        assert work.imports.databases() == {SALES: BORROWED}
+        assert borrowed(work, [location]) == {location}
+    with connected(target) as client, pytest.raises((InvalidOperationException, MetaException), match="read-only here"):
+        client.drop_table("sales", "logs", True)
+    with connected(source) as client:
+        client.create_table(table("sales", "after"))
+    with connected(target) as client:
+        until(lambda: "after" in client.get_all_tables("sales"))  # the follower goes on
+    with opened(target.database_url) as store:
+        assert switch(store, source.uri).databases == [SALES]
+
+
+def test_a_source_that_cannot_be_written_to(servers: tuple[Server, Server], capsys: pytest.CaptureFixture[str]) -> None:
+    _, target = servers
+    options = ["--uri", target.uri, "--database-url", target.database_url]
+    assert run(["import", "back", "postgresql://u:secret@h/d", "--once", *options]) == 1
+    error = capsys.readouterr().err
+    assert "changes go back through Thrift. Add --to thrift://host:9083" in error
+    assert "secret" not in error
