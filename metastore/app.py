@@ -269,7 +269,7 @@ class Application:
             self._metrics.add(failed_group_lookups=1)
 
     def _transactions(self, timeout: timedelta) -> TransactionService:
-        return TransactionService(self._store, timeout, self._settings.max_open_transactions)
+        return TransactionService(self._store, timeout, self._settings.max_open_transactions, self._rights)
 
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings

@@ -9,7 +9,7 @@ from metastore.operations.answer_filters import transactions
 from metastore.operations.assignments import set_user
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import administrator, any_of, change, from_fields, operation
-from metastore.operations.sessions import opens_to_read, own_transaction_list, own_transaction_range, own_transactions
+from metastore.operations.sessions import opens_to_read, own_transactions
 from metastore.services.entry.transactions import TransactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortTxnRequest,
@@ -45,7 +45,7 @@ class TransactionHandlers:
     def abort_txn(self, request: AbortTxnRequest) -> None:
         self._transactions.abort(request.txnid or 0)
 
-    @change(None, from_fields(own_transaction_list, "rqst.txn_ids"), served_read_only=True)
+    @change(None, checked_by_service=True, served_read_only=True)
     def abort_txns(self, request: AbortTxnsRequest) -> None:
         self._transactions.abort_many(request.txn_ids or [])
 
@@ -61,7 +61,7 @@ class TransactionHandlers:
     def get_open_txns_info(self) -> GetOpenTxnsInfoResponse:
         return self._transactions.info()
 
-    @operation(None, from_fields(own_transaction_range, "txns.min", "txns.max"), quota_exempt=True)
+    @operation(None, checked_by_service=True, quota_exempt=True)
     def heartbeat_txn_range(self, request: HeartbeatTxnRangeRequest) -> HeartbeatTxnRangeResponse:
         return self._transactions.heartbeat_range(request.min, request.max)
 

@@ -35,7 +35,6 @@ Requirements: TypeAlias = Iterator[Requirement]
 
 _WRITES: Final = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 _WRITING: Final = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.DROP)
-_LONGEST_RANGE: Final = 100_000  # transactions of one heartbeat
 
 
 # Locks and transactions
@@ -86,12 +85,6 @@ def own_transactions(transaction: int | None) -> Requirements:
 def own_transaction_list(transactions: Iterable[int | None] | None) -> Requirements:
     """The caller opened the transactions."""
     yield OwnTransactions(tuple(number for number in transactions or () if number))
-
-
-def own_transaction_range(first: int | None, last: int | None) -> Requirements:
-    """The caller opened the transactions. The service rejects a range that is too long or malformed."""
-    if first is not None and last is not None and 0 <= last - first < _LONGEST_RANGE:
-        yield OwnTransactions(tuple(number for number in range(first, last + 1) if number))
 
 
 # Scans and writes

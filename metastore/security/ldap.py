@@ -20,19 +20,27 @@ log = logging.getLogger("metastore.security")
 _TIMEOUT: Final = 10  # seconds for connecting and for each answer
 _LOOPBACK: Final = re.compile(r"ldap://(localhost|127\.0\.0\.1|\[::1\])(:|/|$)")
 _MAX_DEPTH: Final = 10  # of nested groups
+# Printable characters that are ignored in comparisons: RFC 4518, section 2.2, and Unicode's Default_Ignorable.
+_IGNORED: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u1806\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufffc\U000e0100-\U000e01ef]"
+)
+_DOTTED_I: Final = "i\u0307"
+_COMPARED: Final = re.compile(r"\(([\w.;-]+)=\{user\}\)")  # an attribute that a filter compares with the name
 FOUND_IN_LDAP: Final = "ldap"
 """`Identity.credential` of a user whose entry can be looked up again."""
 
 
 def canonical_name(user: str) -> str | None:
-    """Returns the name under which a user is known here: lower case, NFKC. None for a name that is no user's.
+    """Returns the name under which a user is known here: case-folded, NFKC. None for a name that is no user's.
 
     Directories compare names without case, width and outer blanks (caseIgnoreMatch, RFC 4517 and 4518). Grants and
     quotas compare exact names, so without this one person could log in as several users. Names with outer or double
     blanks and with invisible characters are rejected, because directories ignore those as well.
     """
-    name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", user).lower())
-    return name if name.isprintable() and name == " ".join(name.split()) and name else None
+    name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", user).casefold())
+    name = name.replace(_DOTTED_I, "i")  # directories fold the capital to a plain i
+    is_visible = name.isprintable() and not _IGNORED.search(name)
+    return name if is_visible and name == " ".join(name.split()) and name else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,11 +183,18 @@ class Directory:
         """Returns the DN of a user's only entry. Several entries count as none: which one is meant is not known."""
         escaped = self._ldap.utils.conv.escape_filter_chars(user)
         wanted = self._settings.user_filter.replace("{user}", escaped)
-        connection.search(self._settings.user_base, wanted, attributes=["1.1"], size_limit=2)
-        entries = [entry.entry_dn for entry in connection.entries]
+        compared = _COMPARED.findall(self._settings.user_filter)
+        connection.search(self._settings.user_base, wanted, attributes=compared or ["1.1"], size_limit=2)
+        entries = list(connection.entries)
         if len(entries) > 1:
             log.warning("ldap_user_filter matches several entries of user %r: the user cannot log in", user)
-        return entries[0] if len(entries) == 1 else None
+        if len(entries) != 1:
+            return None
+        values = [str(text) for name in compared if name in entries[0] for text in entries[0][name].values]
+        if values and user not in map(canonical_name, values):  # Active Directory ignores accents, for example
+            log.warning("user %r has the name %r in LDAP: the user cannot log in under another one", user, values[0])
+            return None
+        return str(entries[0].entry_dn)
 
     def _bind_password(self) -> str:
         path = self._settings.bind_password_file

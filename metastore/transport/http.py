@@ -20,8 +20,9 @@ _PATHS: Final = ("/metastore", "/metastore/", "/metastore/*")  # Hive's client s
 _CONTENT_TYPE: Final = "application/x-thrift"
 _METHODS: Final = (b"POST ", b"GET /", b"HEAD ", b"PUT /", b"OPTIO", b"DELET", b"PATCH")
 _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*")  # RFC 9112, section 5
+_FIRST_LINE: Final = re.compile(r"([A-Z]+) ([!-~]+) HTTP/1\.([01])")
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
-_SINGLE: Final = ("content-length", "transfer-encoding", "authorization")  # headers that may occur once
+_SINGLE: Final = ("content-length", "transfer-encoding", "authorization", "x-actor-username")  # may occur once
 
 
 class ConnectionRejectedError(Exception):
@@ -42,6 +43,7 @@ class Request:
         authorization: value of the header, or empty.
         actor: user name that the client claims without proof (x-actor-username), or empty.
         expects: whether the client waits for "100 Continue" before it sends the body.
+        is_last: whether the client says that no request follows on this connection.
     """
 
     head: int
@@ -49,6 +51,7 @@ class Request:
     authorization: str
     actor: str
     expects: bool
+    is_last: bool
 
 
 def begins(first: bytes) -> bool:
@@ -92,11 +95,15 @@ class Requests:
         self._send = send
         self._peer = peer
         self._request: Request | None = None
+        self._is_ended = False
 
     def head_arrived(self, reader: MessageReader) -> bool:
         """Returns whether the head of the next request is complete. Raises ConnectionRejectedError."""
         if self._request is None:
-            self._request = _parse_head(reader.peek(_MAX_HEAD + 1))
+            data = reader.peek(_MAX_HEAD + 1)
+            if self._is_ended and data:
+                raise ConnectionRejectedError("a request after the one that its client called the last", b"")
+            self._request = _parse_head(data)
         return self._request is not None
 
     def arrived(self, reader: MessageReader) -> bool:
@@ -139,6 +146,7 @@ class Requests:
 
     def end(self) -> None:
         """Ends the current request after its call."""
+        self._is_ended = self._request is not None and self._request.is_last
         self._request = None
 
 
@@ -174,12 +182,12 @@ def _parse_head(data: bytes) -> Request | None:
             raise refusal(431, f"The request head is longer than {_MAX_HEAD} bytes")
         return None
     first, *lines = data[:end].decode("latin-1").split("\r\n")
-    parts = first.split(" ")
-    if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
+    parts = _FIRST_LINE.fullmatch(first)  # no line feed: proxies may take what follows it for headers
+    if not parts:
         raise refusal(400, "This is not an HTTP/1.1 request")
-    if parts[0] != "POST":
+    if parts[1] != "POST":
         raise refusal(405, "This is a metastore: send Thrift messages with POST /metastore")
-    if parts[1].partition("?")[0] not in _PATHS:
+    if parts[2].partition("?")[0] not in _PATHS:
         raise refusal(404, "Not found: the only path is /metastore")
     headers = _parse_headers(lines)
     # Browsers let a page send a few content types to any address without asking the server first; for this type they
@@ -192,6 +200,7 @@ def _parse_head(data: bytes) -> Request | None:
         authorization=headers.get("authorization", ""),
         actor=headers.get("x-actor-username", ""),
         expects=headers.get("expect", "").lower() == "100-continue",
+        is_last=_is_last(parts[3], headers.get("connection", "")),
     )
 
 
@@ -205,6 +214,12 @@ def _parse_headers(lines: list[str]) -> dict[str, str]:
             raise refusal(400, "The request head is malformed")
         headers[name] = match[2]
     return headers
+
+
+def _is_last(minor_version: str, connection: str) -> bool:
+    """Tells whether the connection ends after a request (RFC 9112, section 9.3)."""
+    options = {option.strip().lower() for option in connection.split(",")}
+    return "close" in options or (minor_version == "0" and "keep-alive" not in options)
 
 
 def _content_length(headers: dict[str, str]) -> int:

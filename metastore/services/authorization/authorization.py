@@ -14,6 +14,7 @@ from metastore.domain.permissions import Requirement
 from metastore.domain.privileges import (
     Administrators,
     CallerGrants,
+    Duty,
     Right,
     Securable,
     column_scope,
@@ -79,6 +80,11 @@ class Authorization:
     ) -> list[Securable | None]:
         """Looks up objects with the caller's rights on them, in order. None: the database does not exist."""
         return work.access.find(names, grants)
+
+    def transaction_holder(self) -> str | None:
+        """Returns the user whose transactions the caller may end or renew; None: those of all users."""
+        grants = self.grants()
+        return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
 
     def search_parameters(self) -> Mapping[str, Any]:
         """Returns the parameters of the conditions that make a search show only visible objects."""

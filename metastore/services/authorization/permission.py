@@ -161,9 +161,13 @@ class Permission:
             raise _hidden(LockNotFoundError(f"No such lock lockid:{min(others)}"))
 
     def check_transactions(self, required: OwnTransactions) -> None:
+        """A transaction of another user is reported as missing, at the same cost."""
         owners = self._work.access.owners_of_transactions(required.ids)
-        if others := self._others(owners):
-            raise _hidden(TransactionNotFoundError(f"No such transaction txnid:{min(others)}"))
+        others = self._others(owners)
+        absent = [number for number in required.ids if number not in owners] + others
+        if absent:
+            error = TransactionNotFoundError(f"No such transaction txnid:{min(absent)}")
+            raise _hidden(error) if min(absent) in others else error
 
     def _others(self, owners: dict[int, str]) -> list[int]:
         if Duty.DATA in self._grants.duties:

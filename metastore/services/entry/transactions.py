@@ -10,6 +10,7 @@ from metastore.domain import events
 from metastore.domain.names import TableName
 from metastore.domain.transactions import ABORTED, COMMITTED, LARGEST_SEED, OPEN, Operation, TransactionType, bit_set
 from metastore.errors import InvalidInputError, InvalidOperationError, TransactionAbortedError
+from metastore.services.authorization.authorization import Authorization
 from metastore.services.rules.lock_requests import check_named, operation_of
 from metastore.services.rules.transactions import abort, not_open, open_ones
 from metastore.services.service import LeasingService
@@ -36,10 +37,13 @@ _STATES: Final = {OPEN: TxnState.OPEN, ABORTED: TxnState.ABORTED, COMMITTED: Txn
 class TransactionService(LeasingService):
     """Rules of transactions. `timeout`: how long a transaction lives without a heartbeat."""
 
-    def __init__(self, store: Store, timeout: timedelta, per_user: int = 10_000) -> None:
-        """`per_user`: how many transactions one user may have open."""
+    def __init__(
+        self, store: Store, timeout: timedelta, per_user: int = 10_000, rights: Authorization | None = None
+    ) -> None:
+        """`per_user`: how many transactions one user may have open. `rights`: None if everything is allowed."""
         super().__init__(store, timeout)
         self._per_user = per_user
+        self._rights = rights
 
     def open(self, request: OpenTxnRequest) -> list[int]:
         """Opens transactions and returns their ids. Raises InvalidInputError, InvalidOperationError."""
@@ -92,9 +96,10 @@ class TransactionService(LeasingService):
             abort(work, [transaction])
 
     def abort_many(self, transactions: Collection[int]) -> None:
-        """Aborts the open ones of these transactions."""
+        """Aborts the open ones of these transactions. Those of others are ignored, like missing ones."""
+        holder = self._rights.transaction_holder() if self._rights else None
         with self._store.transaction() as work:
-            abort(work, list(transactions))
+            abort(work, work.transactions.held_by(holder, list(transactions)))
 
     def snapshot(self, excluded: Collection[int]) -> GetOpenTxnsResponse:
         """Returns a reader's snapshot: open and aborted transactions, except those of `excluded` types."""
@@ -115,7 +120,8 @@ class TransactionService(LeasingService):
         return GetOpenTxnsInfoResponse(last, [_info(transaction) for transaction in unfinished])
 
     def heartbeat_range(self, first: int | None, last: int | None) -> HeartbeatTxnRangeResponse:
-        """Renews transactions from the first to the last id. Returns the aborted and the missing ones.
+        """Renews transactions from the first to the last id. Returns the aborted and the missing ones. Those of others
+        count as missing.
 
         Raises InvalidInputError for an incomplete or too large range.
         """
@@ -123,9 +129,11 @@ class TransactionService(LeasingService):
             raise InvalidInputError(
                 f"A range of transactions needs a first and a last id, and at most {_RANGE} members"
             )
+        holder = self._rights.transaction_holder() if self._rights else None
         with self._store.transaction() as work:
-            renewed = set(work.transactions.heartbeat(first, last, self._timeout))
-            states = work.transactions.states(first, last, self._timeout) if len(renewed) <= last - first else {}
+            renewed = set(work.transactions.heartbeat(first, last, self._timeout, holder))
+            is_partial = len(renewed) <= last - first
+            states = work.transactions.states(first, last, self._timeout, holder) if is_partial else {}
         aborted = {number for number, state in states.items() if state == ABORTED}
         existing = renewed | {number for number, state in states.items() if state != COMMITTED}
         return HeartbeatTxnRangeResponse(aborted, set(range(first, last + 1)) - existing)

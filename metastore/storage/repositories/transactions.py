@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, case, delete, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, case, delete, exists, func, literal, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.transactions import ABORTED, COMMITTED, OPEN
@@ -106,16 +106,27 @@ class Transactions(Repository):
         rows = self._connection.execute(query.order_by(transactions.c.id).with_for_update())
         return {row[0]: State(*row[1:]) for row in rows}
 
-    def heartbeat(self, first: int, last: int, timeout: timedelta) -> list[int]:
-        """Records a heartbeat of the open transactions in this range of ids that are not late; returns their ids."""
-        wanted = transactions.c.id.between(first, last) & (transactions.c.state == OPEN)
+    def held_by(self, user: str | None, ids: Sequence[int]) -> Sequence[int]:
+        """Returns the transactions that the user opened. None: all."""
+        if user is None:
+            return ids
+        query = select(transactions.c.id).where(_among(ids), _of_user(user))
+        return list(self._connection.execute(query).scalars())
+
+    def heartbeat(self, first: int, last: int, timeout: timedelta, user: str | None = None) -> list[int]:
+        """Records a heartbeat of the open transactions in this range of ids that are not late; returns their ids.
+
+        `user`: who opened them; None: anybody.
+        """
+        wanted = transactions.c.id.between(first, last) & (transactions.c.state == OPEN) & _of_user(user)
         renewed = {"heartbeat_at": now(), "heartbeat_count": transactions.c.heartbeat_count + 1}
         statement = update(transactions).where(wanted, transactions.c.heartbeat_at >= ago(timeout)).values(renewed)
         return list(self._connection.execute(statement.returning(transactions.c.id)).scalars())
 
-    def states(self, first: int, last: int, timeout: timedelta) -> dict[int, str]:
-        """Returns the states of the existing transactions in this range of ids."""
-        query = select(transactions.c.id, _state(timeout)).where(transactions.c.id.between(first, last))
+    def states(self, first: int, last: int, timeout: timedelta, user: str | None = None) -> dict[int, str]:
+        """Returns the states of the existing transactions in this range of ids. `user`: as in `heartbeat`."""
+        wanted = transactions.c.id.between(first, last) & _of_user(user)
+        query = select(transactions.c.id, _state(timeout)).where(wanted)
         return {row[0]: row[1] for row in self._connection.execute(query)}
 
     def commit(self, transaction: int, commit_id: int | None) -> None:
@@ -155,6 +166,10 @@ class Transactions(Repository):
             ended = {"state": ABORTED, "ended_at": now()}
             self._connection.execute(update(transactions).where(_among(ids)).values(ended))
         return ids
+
+
+def _of_user(user: str | None) -> ColumnElement[bool]:
+    return true() if user is None else transactions.c.user_name == user
 
 
 def _among(ids: Sequence[int]) -> ColumnElement[bool]:

@@ -15,6 +15,7 @@ import pytest
 
 from metastore.app import Application, make_application
 from metastore.context import Caller, caller
+from metastore.errors import MetastoreError
 from metastore.handlers.registry import served
 from metastore.settings import Settings
 from tests.fixtures.application import called, counted
@@ -25,13 +26,20 @@ from tests.wire.authorization.test_hidden import HIDDEN, LEFT_OUT, MISSING, SHOW
 from tests.wire.builders import table
 from tests.wire.writing import begin
 from thrift_idl.gen.hive_metastore.ttypes import (
+    AbortTxnRequest,
+    AbortTxnsRequest,
+    AllocateTableWriteIdsRequest,
+    CommitTxnRequest,
     Database,
+    HeartbeatRequest,
+    HeartbeatTxnRangeRequest,
     HiveObjectRef,
     HiveObjectType,
     LockComponent,
     LockLevel,
     LockRequest,
     LockType,
+    OpenTxnRequest,
     UnlockRequest,
 )
 from thrift_idl.gen.metastore.ttypes import PublishRequest, RenewWriteRequest
@@ -116,6 +124,38 @@ def test_writes_and_locks_of_others_cost_what_missing_ones_cost(house: Applicati
     }
     for name, (others, missing) in pairs.items():
         assert cost(house, "stranger", name, others) == cost(house, "stranger", name, missing), name
+
+
+def test_transactions_of_others_are_answered_and_cost_as_missing_ones(house: Application) -> None:
+    owner, stranger = Client(house, HIDDEN.user), Client(house, "stranger")
+    theirs, mine = (client.open_txns(OpenTxnRequest(1, "x", "h")).txn_ids[0] for client in (owner, stranger))
+    calls: dict[str, Callable[[int], Any]] = {
+        "abort_txn": AbortTxnRequest,
+        "abort_txns": lambda number: AbortTxnsRequest([number]),
+        "commit_txn": CommitTxnRequest,
+        "heartbeat": lambda number: HeartbeatRequest(None, number),
+        "heartbeat_txn_range": lambda number: HeartbeatTxnRangeRequest(number, number),
+        "get_latest_txnid_in_conflict": lambda number: number,
+        "allocate_table_write_ids": lambda number: AllocateTableWriteIdsRequest(SHOWN, "seen", [number]),
+    }
+    for name, of in calls.items():
+        told = [_told(stranger, name, of(number)).replace(str(number), "…") for number in (theirs, UNKNOWN)]
+        assert told[0] == told[1], name
+        others, missing = (cost(house, "stranger", name, of(number)) for number in (theirs, UNKNOWN))
+        assert others == missing, name
+    found = stranger.heartbeat_txn_range(HeartbeatTxnRangeRequest(theirs, mine))
+    assert (found.nosuch, found.aborted) == ({theirs}, set())
+    stranger.abort_txns(AbortTxnsRequest([theirs, mine]))
+    assert owner.heartbeat_txn_range(HeartbeatTxnRangeRequest(theirs, mine)).nosuch == {mine}
+    assert stranger.heartbeat_txn_range(HeartbeatTxnRangeRequest(mine, mine)).aborted == {mine}
+    owner.abort_txn(AbortTxnRequest(theirs))
+
+
+def _told(client: Client, name: str, argument: object) -> str:
+    try:
+        return repr(getattr(client, name)(argument))
+    except MetastoreError as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def test_rejected_calls_about_hidden_objects_are_audited(house: Application) -> None:

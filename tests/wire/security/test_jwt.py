@@ -183,6 +183,10 @@ def test_without_a_token_or_without_tls(server: Server, issuer: Issuer, authorit
         (b"POST /metastore HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\n", b"415"),
         (POST + b"Origin: null\r\nContent-Length: 1\r\n\r\n", b"415"),
         (POST + b"X: y\r\n" * 4000, b"431"),
+        (b"POST /metastore HTTP/1.1\nTransfer-Encoding:chunked\r\nContent-Length: 1\r\n\r\n", b"400"),
+        (b"POST /metastore?x\nContent-Length:9 HTTP/1.1\r\nContent-Length: 1\r\n\r\n", b"400"),
+        (b"POST /metastore HTTP/1.9\r\nContent-Length: 1\r\n\r\n", b"400"),
+        (POST + b"Content-Length: 1\r\nx-actor-username: a\r\nX-Actor-Username: root\r\n\r\n", b"400"),
     ],
 )
 def test_what_is_no_such_request_is_told(metastore_server: Server, request_: bytes, status: bytes) -> None:
@@ -222,6 +226,18 @@ def test_the_body_is_as_long_as_its_length_says(metastore_server: Server) -> Non
         while data := sock.recv(4096):
             answer += data
     assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("last", [POST + b"Connection: Close\r\n", POST.replace(b"HTTP/1.1", b"HTTP/1.0")])
+def test_a_request_after_the_last_one_is_not_executed(metastore_server: Server, last: bytes) -> None:
+    """A proxy that sends it takes everything behind the first request for a part of that request."""
+    request_ = b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
+    with raw(metastore_server) as sock:
+        sock.sendall(last + request_ + POST + request_)
+        answer = b""
+        while data := sock.recv(4096):
+            answer += data
+    assert answer.count(b"HTTP/1.1 200") == 1
 
 
 def test_a_token_as_a_password(server: Server, issuer: Issuer, authority: Authority) -> None:

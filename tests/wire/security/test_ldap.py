@@ -156,7 +156,12 @@ def test_each_spelling_is_the_same_user(url: str, user: str) -> None:
         ("Alice", "alice"),
         ("ａｌｉｃｅ", "alice"),
         ("John Smith", "john smith"),
-        ("Straße", "straße"),
+        ("Straße", "strasse"),
+        ("alİce", "alice"),
+        ("ali\u034fce", None),
+        ("ali\u1806ce", None),
+        ("alice\ufe0f", None),
+        ("ali\u3164ce", None),
         (" alice", None),
         ("alice ", None),
         ("alice\u00a0", None),
@@ -183,6 +188,16 @@ def test_canonical_names(user: str, name: str | None) -> None:
 )
 def test_nobody_else_comes_in(url: str, user: str, password: str) -> None:
     assert directory(url).check(user, password) is None
+
+
+@pytest.mark.parametrize("typed", ["alicia", "alicé"])
+def test_an_entry_with_another_name_is_not_the_users(url: str, account: dict[str, Any], typed: str) -> None:
+    """A directory that finds alice under a similar name must not let her be two users."""
+    similar = {"user_filter": "(|(uid={user})(sn=Liddell))"}
+    assert directory(url, **account).check("Alice", "wonderland")
+    assert directory(url, **account | similar).check("Alice", "wonderland")
+    assert directory(url, **account | similar).check(typed, "wonderland") is None
+    assert directory(url, **account | similar).groups(typed) == []
 
 
 def test_groups(url: str) -> None:
