@@ -87,6 +87,13 @@ class PolicyEngine:
             self._remember(identity, batch, answers, now)
         return [held for resource in resources if (held := found[resource]) is not None]
 
+    def known(
+        self, user: str | None, groups: Iterable[str], resources: Iterable[Resource]
+    ) -> list[frozenset[str] | None]:
+        """Returns the remembered rights on each resource; None: the engine must be asked."""
+        identity, now = (user, tuple(sorted(groups))), self.clock()
+        return [self._cached(identity, resource, now) for resource in resources]
+
     def valid_until(self, user: str | None, groups: Iterable[str], resource: Resource) -> float:
         """Returns until when a decision is remembered, by the engine's clock."""
         return self._cache.get(((user, tuple(sorted(groups))), resource), (float("-inf"), None))[0]

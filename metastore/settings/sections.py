@@ -87,7 +87,7 @@ class Tls(Section):
     tls_client_certificates: str = text("off", "Client certificates: off, optional or required.")
     tls_client_ca: Path | None = path("PEM file of the CA certificates that sign client certificates.")
     tls_user_pattern: str = text(
-        r"(?:(?!CN=)(?!UID=)[^,\\]*(?:\\.[^,\\]*)*,)*CN=([^,+\\]+)(?:,.*)?",
+        r"(?:(?!CN=|UID=)[^,+\\]*(?:\\.[^,+\\]*)*[,+])*CN=([^,+\\]+)(?:,.*)?",
         "Regular expression for the subject of a client certificate, such as CN=alice,O=Example. Its group captures "
         "the user name; by default, the most specific CN. email:(.+)@example.com matches the SAN's e-mail address, "
         "upn:(.+)@example.com its user principal name.",

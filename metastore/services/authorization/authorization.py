@@ -4,7 +4,7 @@ transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -30,7 +30,6 @@ from metastore.services.authorization.grants_cache import GrantsCache, unsettled
 from metastore.services.authorization.permission import Permission
 from metastore.services.rules.lookup import missing_table
 from metastore.storage.queries.visibility import seeing
-from metastore.storage.repositories.access import ReadTable
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -38,16 +37,17 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 _ATTEMPTS: Final = 10
 NOBODY: Final = CallerGrants(None, roles=frozenset())
 _EVERYTHING: Final = CallerGrants(None, is_admin=True)
+Result = TypeVar("Result")
 Name = TypeVar("Name", bound=TableName | DatabaseName)
 
 
 class ReadWithRights(NamedTuple):
-    """A table, the caller's grants, rights on the table and visible columns (None: all)."""
+    """A table without hidden columns, its id, the caller's grants, and the caller's rights on the table."""
 
-    read: ReadTable
+    table_id: int
+    table: EncodedStruct[Table]
     grants: CallerGrants
     held: frozenset[str]
-    columns: ColumnScope | None = None
 
 
 class Authorization:
@@ -98,17 +98,28 @@ class Authorization:
 
         Raises PermissionDeniedError if they do not, NotFoundError for an object that does not exist or is hidden.
         """
-        with self._store.read() as work:
-            required = list(requirements)
+        required = list(requirements)
+
+        def checked(work: UnitOfWork) -> CallerGrants:
             grants = self.for_call(self.current(work), required)
             find = partial(self.find, work, grants)
             Permission(work, grants, self._roots, find).check(required)
-        return grants
+            return grants
 
-    def read_table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
+        return self._read(checked)
+
+    def _read(self, question: Callable[[UnitOfWork], Result]) -> Result:
+        """Answers a question with a connection of its own."""
+        with self._store.read() as work:
+            return question(work)
+
+    def read_table(self, name: TableName) -> EncodedStruct[Table]:
         """Reads a table in one statement, with the version of the grants. Raises NotFoundError if it does not exist or
         is hidden.
         """
+        return self._read(lambda work: self._table(work, name))
+
+    def _table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
         cached = self._cache.cached(work)
         for _ in range(_ATTEMPTS):
             read = work.access.read_table(name)
@@ -128,10 +139,13 @@ class Authorization:
             cached = self._cache.reloaded(work)
         raise unsettled()
 
-    def read_table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
+    def read_table_with_rights(self, name: TableName) -> ReadWithRights:
         """Reads a table, with the caller's grants and the caller's rights on the table, in two statements. Raises
         NotFoundError if it does not exist or is hidden.
         """
+        return self._read(lambda work: self._table_with_rights(work, name))
+
+    def _table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
         cached = self._cache.cached(work)
         for _ in range(_ATTEMPTS):
             read = work.access.read_table(name)
@@ -143,7 +157,9 @@ class Authorization:
                 if not sees(cached.grants, securable):
                     raise HiddenError(str(missing_table(name)))
                 held = rights(cached.grants, securable)
-                return ReadWithRights(read, cached.grants, held, column_scope(cached.grants, securable))
+                columns, encoded = column_scope(cached.grants, securable), work.access.encoded(read)
+                encoded = encoded if columns is None else table_without_columns(encoded, columns)
+                return ReadWithRights(securable.table_id or 0, encoded, cached.grants, held)
             cached = self._cache.reloaded(work)
         raise unsettled()
 
@@ -226,9 +242,12 @@ class Authorization:
     def _looked_up(self, names: Iterable[Name]) -> tuple[CallerGrants, dict[Name, Securable]]:
         """Returns the caller's grants, and the objects that exist."""
         unique = set(names)
-        with self._store.read() as work:
+
+        def found(work: UnitOfWork) -> tuple[CallerGrants, dict[Name, Securable]]:
             grants = self.current(work)
             return grants, self._found(work, grants, unique)
+
+        return self._read(found)
 
     def _found(self, work: UnitOfWork, grants: CallerGrants, names: Iterable[Name]) -> dict[Name, Securable]:
         """Looks up objects. Those whose database does not exist are left out."""

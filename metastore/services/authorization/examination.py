@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from metastore.domain.names import TableName
 from metastore.domain.privileges import CallerGrants, Right
-from metastore.encoding.hidden_columns import table_without_columns
 from metastore.encoding.redaction import redact
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.rules.lookup import get_table
@@ -35,16 +34,12 @@ class ExaminedTable(NamedTuple):
 
 def examine(store: Store, rights: Authorization | None, name: TableName) -> ExaminedTable:
     """Reads a table in at most two statements. Raises NotFoundError if it does not exist or is hidden."""
-    with store.read() as work:
-        if rights is None:
+    if rights is None:
+        with store.read() as work:
             stored = get_table(work, name)
-            table_id, encoded, grants, held = stored.ref.id, stored.encoded, None, frozenset(map(str, Right))
-            columns = None
-        else:
-            read, grants, held, columns = rights.read_table_with_rights(work, name)
-            encoded, table_id = work.access.encoded(read), read.securable.table_id or 0
-    if columns is not None:
-        encoded = table_without_columns(encoded, columns)
+        table_id, encoded, grants, held = stored.ref.id, stored.encoded, None, frozenset(map(str, Right))
+    else:
+        table_id, encoded, grants, held = rights.read_table_with_rights(name)
     table = encoded.decode()
     redact(table)
     return ExaminedTable(table_id, table, grants, held)

@@ -5,7 +5,8 @@ Everything else is as with grants: administrators, owners of new objects, locati
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -22,9 +23,15 @@ from metastore.domain.privileges import (
     sees,
 )
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import HiddenError
+from metastore.errors import HiddenError, UnavailableError
 from metastore.security.policy_engine import PolicyEngine, Resource
-from metastore.services.authorization.authorization import NOBODY, Authorization, ReadWithRights, without_secrets
+from metastore.services.authorization.authorization import (
+    NOBODY,
+    Authorization,
+    ReadWithRights,
+    Result,
+    without_secrets,
+)
 from metastore.services.rules.lookup import missing_table
 from metastore.storage.queries.visibility import seeing
 from metastore.storage.repositories.access import ReadTable
@@ -32,9 +39,22 @@ from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
+_ATTEMPTS: Final = 10
+_Answers: TypeAlias = dict[Resource, frozenset[str]]
+_answers: ContextVar[_Answers] = ContextVar("answers")
+"""Decisions of the current question. They hold for it even if nothing is remembered."""
 _MAX_VISIBLE: Final = 100_000  # tables and users
 _UNKNOWN: Final = float("-inf"), False
 _VisibleTable: TypeAlias = tuple[str | None, tuple[str, ...], TableName, Securable | None]
+
+
+class _UndecidedError(Exception):
+    """The engine must be asked about these resources, without a database connection."""
+
+    def __init__(self, grants: CallerGrants, resources: list[Resource]) -> None:
+        super().__init__()
+        self.grants = grants
+        self.resources = list(dict.fromkeys(resources))
 
 
 class PolicyAuthorization(Authorization):
@@ -84,14 +104,32 @@ class PolicyAuthorization(Authorization):
             for securable, held in zip(found, self._rights(grants, resources), strict=True)
         ]
 
-    def read_table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
+    def _read(self, question: Callable[[UnitOfWork], Result]) -> Result:
+        """As Authorization. Asks the engine without a connection: when a decision is missing, the connection goes back,
+        and the question is repeated with the answer.
+        """
+        answers: _Answers = {}
+        token = _answers.set(answers)
+        try:
+            for _ in range(_ATTEMPTS):
+                try:
+                    return super()._read(question)
+                except _UndecidedError as undecided:
+                    grants, resources = undecided.grants, undecided.resources
+                    held = self._engine.rights(grants.user, grants.groups, resources)
+                    answers |= zip(resources, held, strict=True)
+            raise UnavailableError("The objects of the call change faster than the policy engine decides; try again")
+        finally:
+            _answers.reset(token)
+
+    def _table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
         """As Authorization, in one statement."""
         known = self._cache.cached(work)
         read = work.access.read_table(name)
         key = known.user, known.groups, name, read and read.securable
         until, is_owned = self._visible.get(key, _UNKNOWN)
         if read is None or until <= self._engine.clock():
-            read, grants, held, _ = self._decided(known.grants, read, name)
+            read, grants, held = self._decided(known.grants, read, name)
             is_owned = Right.OWNERSHIP in held
             if len(self._visible) >= _MAX_VISIBLE:
                 self._visible.clear()
@@ -100,11 +138,14 @@ class PolicyAuthorization(Authorization):
         encoded = work.access.encoded(read)
         return encoded if is_owned else without_secrets(encoded)
 
-    def read_table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
+    def _table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
         """As Authorization, in one statement."""
-        return self._decided(self.cached(work), work.access.read_table(name), name)
+        read, grants, held = self._decided(self.cached(work), work.access.read_table(name), name)
+        return ReadWithRights(read.securable.table_id or 0, work.access.encoded(read), grants, held)
 
-    def _decided(self, grants: CallerGrants, read: ReadTable | None, name: TableName) -> ReadWithRights:
+    def _decided(
+        self, grants: CallerGrants, read: ReadTable | None, name: TableName
+    ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
         """Returns the table with the caller's rights. Raises NotFoundError if it does not exist or is hidden."""
         if not grants.is_admin:
             grants = CallerGrants(grants.user, grants.groups, by_policy=True)
@@ -115,7 +156,7 @@ class PolicyAuthorization(Authorization):
         held = rights(grants, securable)
         if not held:
             raise HiddenError(str(missing_table(name)))
-        return ReadWithRights(read, grants, held)
+        return read, grants, held
 
     def visible_tables(self, names: Iterable[TableName]) -> set[TableName]:
         grants, securables = self._looked_up(names)
@@ -127,12 +168,15 @@ class PolicyAuthorization(Authorization):
 
     def visible_catalogs(self, names: Iterable[str]) -> set[str]:
         unique = sorted(set(names))
-        with self._store.read() as work:
+
+        def visible(work: UnitOfWork) -> set[str]:
             grants = self.current(work)
-        if grants.is_admin:
-            return set(unique)
-        held = self._rights(grants, [Resource(name) for name in unique])
-        return {name for name, granted in zip(unique, held, strict=True) if granted}
+            if grants.is_admin:
+                return set(unique)
+            held = self._rights(grants, [Resource(name) for name in unique])
+            return {name for name, granted in zip(unique, held, strict=True) if granted}
+
+        return self._read(visible)
 
     def search_parameters(self) -> Mapping[str, Any]:
         """The search is one SQL statement, which cannot ask the engine: only administrators find something."""
@@ -140,7 +184,13 @@ class PolicyAuthorization(Authorization):
         return seeing(grants if grants.is_admin else NOBODY, tables=True)
 
     def _rights(self, grants: CallerGrants, resources: Iterable[Resource]) -> list[frozenset[str]]:
-        return self._engine.rights(grants.user, grants.groups, list(resources))
+        """Returns the rights on each resource. Raises _UndecidedError for those that are not known yet."""
+        wanted, answers = list(resources), _answers.get()
+        known = self._engine.known(grants.user, grants.groups, wanted)
+        held = [answers.get(each, decided) for each, decided in zip(wanted, known, strict=True)]
+        if None in held:
+            raise _UndecidedError(grants, [each for each, decided in zip(wanted, held, strict=True) if decided is None])
+        return [decided for decided in held if decided is not None]
 
 
 def _resource(name: TableName | DatabaseName, found: Securable | None) -> Resource:

@@ -113,9 +113,9 @@ class TableService(ChangingService):
 
     def get(self, table: TableName) -> EncodedStruct[Table]:
         """Reads a table, including its id. Raises NotFoundError."""
+        if self._rights:
+            return self._rights.read_table(table)
         with self._store.read() as work:
-            if self._rights:
-                return self._rights.read_table(work, table)
             stored = get_table(work, table)
         return with_id(stored.encoded, stored.ref.id)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,12 @@ class Policy(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[dict[str, Any]] = []
         self.answer: Any = None  # replaces the answer of the rule
+        self.on_question: Callable[[], object] = lambda: None
         self.url = f"http://127.0.0.1:{self.server_port}/v1/data/metastore/rights"
 
     def rule(self, asked: dict[str, Any]) -> Any:
         self.asked.append(asked)
+        self.on_question()
         if self.answer is not None:
             return self.answer
         return {"result": [self._rights(asked["identity"], each) for each in asked["resources"]]}
@@ -150,6 +152,32 @@ def test_decisions_are_remembered_and_asked_in_batches(application: Application,
             visible(bob)
     assert len(policy.asked) == count
     assert len([text for text in statements if "EXECUTE read_table" in text]) == 3
+
+
+def test_no_connection_waits_for_the_engine(application: Application, policy: Policy) -> None:
+    bob, alice = Client(application, "bob", ["analysts"]), Client(application, "alice")
+    used: list[int] = []
+    policy.on_question = lambda: used.append(application._store.connections_used)
+    visible(bob)
+    assert bob.get_all_databases() == ["sales"]
+    for client in (bob, alice):
+        assert client.get_table("sales", "public_orders").decode().tableName == "public_orders"
+        assert client.get_fields("sales", "public_orders")
+    with pytest.raises(PermissionDeniedError, match=r"\[CREATE\] privilege on \[hive\]"):
+        bob.create_database(Database(name="own"))
+    assert used
+    assert set(used) == {0}
+
+
+def test_nothing_is_remembered_with_a_cache_of_zero(application: Application, policy: Policy) -> None:
+    rights: Any = application._rights
+    rights._engine._cache_seconds = 0.0
+    bob = Client(application, "bob", ["analysts"])
+    for _ in range(2):
+        policy.asked.clear()
+        assert bob.get_table("sales", "public_orders").decode().tableName == "public_orders"
+        assert visible(bob) == ["public_orders"]
+        assert len(policy.asked) >= 2
 
 
 def test_a_changed_policy_takes_effect_when_the_memory_ends(
