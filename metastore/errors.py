@@ -82,6 +82,10 @@ class ConflictError(MetastoreError):
     """Another client has changed the object since the caller read it."""
 
 
+class LockTimeoutError(ConflictError):
+    """Another transaction of the database held a lock for longer than METASTORE_LOCK_TIMEOUT."""
+
+
 class LockNotFoundError(NotFoundError):
     """The lock does not exist: it was never requested, was released, or has expired."""
 

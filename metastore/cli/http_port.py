@@ -40,6 +40,7 @@ from migrations import runner
 log = logging.getLogger("metastore.monitoring")
 
 _TIMEOUT: Final = 2.0  # seconds for a statement that an HTTP request waits for
+_CONNECTION_TIMEOUT: Final = 1.0  # seconds for a connection; shorter, so that the request reports why there is none
 _FRESH: Final = 10.0  # seconds between two checks with new connections
 _SLOW_TIMEOUT: Final = 30.0  # seconds for a statement in the background
 _SLOW_INTERVAL: Final = 60.0  # seconds between two runs in the background, at least
@@ -61,7 +62,7 @@ def run_http_port(
     `url`: database URL. `token`: see `metastore.web.access`.
     """
     engine = make_engine(settings, url, statement_timeout=_TIMEOUT, application="metastore http", size=1)
-    pool = ConnectionPool(engine, 1, _TIMEOUT)
+    pool = ConnectionPool(engine, 1, _CONNECTION_TIMEOUT)
     Timer("PostgreSQL watchdog", Watch(_SLOW_TIMEOUT).check, 1.0).start()
     slow = _SlowGauges(settings, url)
     slow.start()

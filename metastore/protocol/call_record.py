@@ -16,7 +16,7 @@ from thrift.Thrift import TException
 from metastore.context import Caller
 from metastore.domain.client_kinds import kind_of
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import MetastoreError, QuotaExceededError, UnavailableError
+from metastore.errors import LockTimeoutError, MetastoreError, QuotaExceededError, UnavailableError
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
 from metastore.monitoring.shared_metrics import OUTCOMES, WorkerMetrics
 from metastore.protocol.exceptions import exception_of, text_of
@@ -179,7 +179,7 @@ def outcome_of(error: Exception | None) -> int:
         return OK
     if isinstance(error, QuotaExceededError):
         return REJECTED
-    if isinstance(error, UnavailableError):
+    if isinstance(error, UnavailableError | LockTimeoutError):
         return UNAVAILABLE
     return DECLARED if isinstance(error, MetastoreError | TException | TExceptionBase) else FAILED
 

@@ -354,7 +354,7 @@ class Store:
                 yield connection
         except DATABASE_ERRORS as error:
             if is_read_only(error) and self._pool.accepts_writes():
-                raise ConnectionLostError("A standby rejected the change; the primary is reachable again") from error
+                raise ConnectionLostError("The database was read-only and accepts changes again") from error
             raise_translated(error)
 
     def resolve_unknown_commits(self) -> None:

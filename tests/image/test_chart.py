@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
@@ -17,6 +18,7 @@ from metastore.client.credentials import PREFIX as CLIENT_PREFIX
 from metastore.client.credentials import Credentials
 from metastore.settings import PREFIX, Settings
 from tests.image.chart import CHART, NEWEST, OLDEST, ROOT, containers, find_tool, helm, pods, render, template
+from tests.image.custom_resources import FILES, SET_UP, schema_of
 
 pytestmark = pytest.mark.skipif(
     find_tool("helm") is None, reason="helm is missing. scripts/set-up builds it if Go 1.24 or newer is in PATH"
@@ -25,7 +27,6 @@ VALUE_FILES = sorted(CHART.glob("ci/*.yaml"))
 MINIMUM = ("--set", "database.url=postgresql://metastore@host/metastore", "--set", "warehouse.uri=s3a://b/w")
 VARIABLES = {PREFIX + field.name.upper() for field in fields(Settings)} | {PREFIX + "URI"}
 VARIABLES |= {CLIENT_PREFIX + field.name.upper() for field in fields(Credentials)}
-FOREIGN_KINDS = {"Certificate", "ServiceMonitor", "PrometheusRule"}  # not in the schemas of Kubernetes itself
 
 
 @pytest.fixture(scope="module", params=VALUE_FILES, ids=lambda file: file.stem)
@@ -47,8 +48,24 @@ def test_lint_finds_nothing(file: Path) -> None:
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 def test_objects_match_the_schemas_of_the_api(objects: list[dict[str, Any]], version: str) -> None:
     for each in objects:
-        if each["kind"] not in FOREIGN_KINDS:
+        if each["kind"] not in FILES:
             kubernetes_validate.validate(each, version, strict=True)
+
+
+@pytest.mark.parametrize("file", ["monitoring-and-care", "cert-manager"])
+def test_custom_resources_match_the_schemas_of_their_operators(file: str) -> None:
+    resources = [each for each in render("--values", CHART / f"ci/{file}.yaml") if each["kind"] in FILES]
+    assert resources
+    for each in resources:
+        schema = schema_of(each)
+        jsonschema.validate(each, schema)
+        with pytest.raises(jsonschema.ValidationError, match="speling"):
+            jsonschema.validate({**each, "spec": {**each["spec"], "speling": 1}}, schema)
+
+
+def test_the_set_up_downloads_the_operators() -> None:
+    for file in FILES.values():
+        assert file.partition("/deploy")[0].partition("/example")[0] in SET_UP.read_text()
 
 
 def test_the_schemas_reject_a_misspelt_field() -> None:

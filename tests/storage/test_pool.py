@@ -184,7 +184,7 @@ def test_a_call_waits_for_a_database_that_accepts_writes(database_url: str) -> N
     token = caller.set(Caller("peer"))
     try:
         promoting.start()
-        with pytest.raises(ConnectionLostError, match="reachable again"):  # dispatch repeats the call
+        with pytest.raises(ConnectionLostError, match="accepts changes again"):  # dispatch repeats the call
             write()
         write()
     finally:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from metastore.context import Caller
-from metastore.protocol.call_record import OK, CallRecords, release
+from metastore.errors import ConflictError, LockTimeoutError
+from metastore.protocol.call_record import DECLARED, OK, UNAVAILABLE, CallRecords, outcome_of, release
 
 
 def failed(before: Exception | None = None) -> Exception:
@@ -59,3 +60,9 @@ def test_a_slow_call_names_the_sessions_that_blocked_it(caplog: pytest.LogCaptur
     assert f"blocked_by=[request {process}-{second}, pid 22, metastore of ? at a socket, active; pid 33, psql" in slow
     assert "SELECT 1" not in slow, "it may contain values"
     assert "blocked_by" not in fast
+
+
+def test_a_lock_timeout_counts_as_an_error_of_the_database() -> None:
+    """An alert fires for it, and not for a change that another client has made."""
+    assert outcome_of(LockTimeoutError("locked")) == UNAVAILABLE
+    assert outcome_of(ConflictError("changed")) == DECLARED
