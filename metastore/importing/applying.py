@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName, TableName, is_object_name
@@ -74,28 +74,44 @@ def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
 
 
 def _partitions(work: UnitOfWork, target: Target, partitions: Sequence[SourcePartition]) -> int:
-    alive = target.alive(work, {partition.table for partition in partitions})
-    new = []
-    locations: Locations = []
+    by_table: dict[TableName, list[SourcePartition]] = {}
     for one in map(target.rewriting.rewrite, partitions):
-        table = target.tables.get(one.table)
+        by_table.setdefault(one.table, []).append(one)
+    alive = target.alive(work, by_table)
+    new: list[NewPartition] = []
+    locations: Locations = []
+    for name, some in by_table.items():
+        table = target.tables.get(name)
         if table is None or table.id not in alive:
             continue
-        struct, location = one.partition, one.partition.sd.location
-        new.append(NewPartition(table, one.name, struct, one.shape.descriptor))
-        if len(struct.values) != len(table.keys) or value_path(table.keys, struct.values) != one.name:
-            detail = f"the values {struct.values} give another name; both are kept"
-            target.report(ODD, f"{one.table}/{one.name}", detail)
-        if location and not (table.location and location.startswith(f"{table.location}/")):
-            locations.append((DatabaseName(one.table.catalog, one.table.database), location))
-        if skewed := struct.sd.skewedInfo.skewedColValueLocationMaps:
-            name = DatabaseName(one.table.catalog, one.table.database)
-            locations += [(name, text) for text in skewed.values()]
+        new += [NewPartition(table, one.name, one.partition, one.shape.descriptor) for one in some]
+        _report_names(target, table.keys, some)
+        database = DatabaseName(name.catalog, name.database)
+        locations += [(database, text) for text in _outside(table.location, some)]
     if skipped := len(partitions) - len(new):
         target.report(objects.SKIPPED, f"{skipped} partitions", "their table does not exist here any more")
     work.bulk_load.insert_partitions(new)
     target.borrow(work, locations)
     return len(new)
+
+
+def _report_names(target: Target, keys: Sequence[str], partitions: Iterable[SourcePartition]) -> None:
+    """Reports partitions whose name does not follow from their values."""
+    for one in partitions:
+        values = one.partition.values
+        if len(values) != len(keys) or value_path(keys, values) != one.name:
+            target.report(ODD, f"{one.table}/{one.name}", f"the values {values} give another name; both are kept")
+
+
+def _outside(directory: str | None, partitions: Iterable[SourcePartition]) -> Iterator[str]:
+    """Yields the locations of partitions outside of their table's directory, and those of skewed values."""
+    inside = f"{directory}/" if directory else "\0"
+    for one in partitions:
+        sd = one.partition.sd
+        if sd.location and not sd.location.startswith(inside):
+            yield sd.location
+        if sd.skewedInfo.skewedColValueLocationMaps:
+            yield from sd.skewedInfo.skewedColValueLocationMaps.values()
 
 
 _APPLY: Final[Mapping[Stage, Callable[[UnitOfWork, Target, Sequence[Any]], int]]] = {

@@ -8,6 +8,7 @@ from typing import Any, Final
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.partition_names import value_path
 from metastore.domain.transactions import ABORTED
+from metastore.importing.messages import json_message
 from metastore.importing.sources.objects import (
     MasterKey,
     SourceConstraint,
@@ -32,7 +33,6 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 SKIPPED: Final = "owner that is not on this server"
 EVENT_FORMAT: Final = "event in another format"
-_FORMATS: Final = (None, "", "json-0.2")
 
 
 def statistics(work: UnitOfWork, target: Target, batch: Sequence[SourceStatistics]) -> int:
@@ -183,10 +183,15 @@ def transactions(work: UnitOfWork, target: Target, batch: Sequence[TransactionSt
 
 
 def events(work: UnitOfWork, target: Target, batch: Sequence[NotificationEvent]) -> int:
-    """Stores events with their numbers, if this server had given out none."""
-    kept = [event for event in batch if event.messageFormat in _FORMATS] if target.keeps_events else []
-    if target.keeps_events and len(kept) < len(batch):
-        target.report(EVENT_FORMAT, f"{len(batch) - len(kept)} events", "only events in the format json-0.2 are kept")
+    """Stores events with their numbers, if this server had given out none. Compressed messages become plain ones."""
+    kept = []
+    for event in batch if target.keeps_events else ():
+        if (message := json_message(event)) is None:
+            detail = f"its message in the format {event.messageFormat} cannot be read; the event is left out"
+            target.report(EVENT_FORMAT, f"event {event.eventId}", detail)
+            continue
+        event.message = message
+        kept.append(event)
     work.bulk_objects.insert_events(kept)
     if kept:
         work.bulk_objects.raise_last_event(max(event.eventId for event in kept))  # a later run reads a later snapshot

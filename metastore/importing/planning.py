@@ -49,13 +49,13 @@ def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: 
             for one in batch.objects
         }
         log, rate = source.log(), _rate(source, selection)
-    found = [(root.location, root.objects, access(root.location, roots)) for root in survey.roots]
+    reached = [(root.location, root.objects, access(root.location, roots)) for root in survey.roots]
     objects = survey.counts.get("partitions", 0) + 10 * survey.counts.get("tables", 0)
     return Plan(
         source.address,
         source.version,
         survey,
-        found,
+        reached,
         describe_log(log),
         collisions(work, names) if work else [],
         objects / rate,

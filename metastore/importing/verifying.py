@@ -9,20 +9,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.canonical import Digests, Form, differences, digest, form_of
+from metastore.importing.identities import identity_of
 from metastore.importing.rewriting import Rewriting
-from metastore.importing.sources.objects import Selection, SourceConstraint, SourcePartition, SourceStatistics, Stage
+from metastore.importing.sources.objects import (
+    Selection,
+    SourcePartition,
+    SourceStatistics,
+    Stage,
+    TransactionState,
+)
 from metastore.importing.sources.source import Source
-from metastore.importing.sources.thrift_objects import CONSTRAINT_NAMES
 from thrift_idl.gen.hive_metastore.ttypes import (
-    Database,
-    Function,
-    HiveObjectPrivilege,
-    HiveObjectType,
-    Index,
-    Role,
-    RolePrincipalGrant,
     Table,
 )
 
@@ -39,8 +38,6 @@ _OTHERS: Final = (
     Stage.ROLE_GRANTS,
     Stage.PRIVILEGES,
 )
-_PREDEFINED: Final = ("admin", "public")
-"""Roles that Hive creates at its start."""
 
 
 class Difference(NamedTuple):
@@ -81,13 +78,16 @@ class Verifier:
     def run(self, selection: Selection) -> Outcome:
         """Compares the selected databases with everything in them, and roles and grants."""
         with self._pool, self._source.snapshot(), self._ours.snapshot():
-            found = self._all(Stage.DATABASES, selection)
-            self._compare("database", *found)
-            for name in sorted(found[0], key=str):
+            theirs, ours = self._all(Stage.DATABASES, selection)
+            self._compare("database", theirs, ours)
+            for name in sorted(theirs, key=str):
                 self._compare_database(name)
             for stage in _OTHERS:
                 if stage in self._source.stages and stage in self._ours.stages:
                     self._compare(stage.value, *self._all(stage, selection))
+            if Stage.TOKENS in self._source.stages:
+                self._compare_secrets()
+            self._compare_marks(selection)
         self._outcome.digest = self._whole.hexdigest()
         return self._outcome
 
@@ -115,9 +115,11 @@ class Verifier:
             some = common[start : start + _RANGE]
             one, other = self._both(partial(_partitions, table, some))
             one = {name: self._rewriting.rewrite(partition) for name, partition in one.items()}
-            digests = [[self._digests.of(side[name]) for name in some if name in side] for side in (one, other)]
-            self._whole.update(b"".join(digests[0]))
-            if digests[0] != digests[1]:
+            theirs_of_range, ours_of_range = (
+                [self._digests.key(side[name]) for name in some if name in side] for side in (one, other)
+            )
+            self._whole.update(repr(theirs_of_range).encode(errors="surrogatepass"))
+            if theirs_of_range != ours_of_range:
                 self._compare("partition", one, other, prefix=f"{table}/")
             else:
                 self._count("partition", len(some))
@@ -137,6 +139,32 @@ class Verifier:
                 one[identity] = one[identity]._replace(analyzed_at=0)
                 other[identity] = other[identity]._replace(analyzed_at=0)
         self._compare("statistics", one, other, prefix=f"{table} ")
+
+    def _compare_secrets(self) -> None:
+        """Compares delegation tokens and their keys by digests, if this server shows them to the caller."""
+        for stage in (Stage.MASTER_KEYS, Stage.TOKENS):
+            batches = list(self._ours.read(stage, "", Selection()))
+            if batches:
+                theirs = (one for batch in self._source.read(stage, "", Selection()) for one in batch.objects)
+                ours = (one for batch in batches for one in batch.objects)
+                self._compare(stage.value, _by_identity(theirs), _by_identity(ours))
+
+    def _compare_marks(self, selection: Selection) -> None:
+        """Compares the last write ids of transactional tables: ours may not be lower.
+
+        Transactions that write nothing raise the source's transaction id all the time, so it is not compared.
+        """
+        theirs, ours = self._both(partial(_transactions, selection))
+        if theirs is None or ours is None:
+            return
+        common = theirs.write_ids.keys() & ours.write_ids.keys()  # both sides know the table as transactional
+        marks = [(str(name), theirs.write_ids[name], ours.write_ids[name]) for name in sorted(common, key=str)]
+        self._count(Stage.TRANSACTIONS.value, len(marks))
+        self._outcome.differences += [
+            Difference(Stage.TRANSACTIONS.value, text, "last write id", last, own)
+            for text, last, own in marks
+            if own < last
+        ]
 
     def _all(self, stage: Stage, selection: Selection) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Returns the objects of a stage on both sides, by their identities."""
@@ -184,13 +212,17 @@ def _table(name: TableName, side: Source) -> Table | None:
     return side.table(name)
 
 
+def _transactions(selection: Selection, side: Source) -> TransactionState | None:
+    return next((one for batch in side.read(Stage.TRANSACTIONS, "", selection) for one in batch.objects), None)
+
+
 def _statistics(table: TableName, columns: set[str], side: Source) -> dict[tuple[str, str], SourceStatistics]:
-    found = {}
+    by_owner = {}
     for one in side.statistics(table):
         known = [column for column in one.columns if column.colName.lower() in columns]
         if known:
-            found[one.partition or "", one.engine] = one._replace(columns=known)
-    return found
+            by_owner[one.partition or "", one.engine] = one._replace(columns=known)
+    return by_owner
 
 
 def _partitions(table: TableName, names: Sequence[str], side: Source) -> dict[str, SourcePartition]:
@@ -198,35 +230,8 @@ def _partitions(table: TableName, names: Sequence[str], side: Source) -> dict[st
 
 
 def _by_identity(objects: Iterable[Any]) -> dict[Any, Any]:
-    found = ((_identity(one), one) for one in objects)
-    return {identity: one for identity, one in found if identity is not None}
-
-
-def _identity(one: Any) -> Any:
-    """Returns what identifies an object. None leaves it out of the comparison."""
-    match one:
-        case Database():
-            return DatabaseName(one.catalogName, one.name)
-        case Table():
-            return TableName(one.catName, one.dbName, one.tableName)
-        case Function():
-            return one.catName or DEFAULT_CATALOG, one.dbName, one.functionName
-        case SourceConstraint():
-            names = [getattr(one.constraint, name, None) for name in CONSTRAINT_NAMES]
-            return str(one.table), next(filter(None, names)), one.position
-        case Index():
-            return one.dbName, one.origTableName, one.indexName
-        case Role():
-            return None if one.roleName in _PREDEFINED else one.roleName
-        case RolePrincipalGrant():
-            return one.roleName, one.principalType, one.principalName
-        case HiveObjectPrivilege():
-            ref = one.hiveObject
-            if ref.objectType == HiveObjectType.GLOBAL and one.principalName == "admin" == one.grantInfo.grantor:
-                return None  # every server gives its role admin all rights
-            target = (ref.objectType, ref.dbName, ref.objectName, tuple(ref.partValues or ()), ref.columnName)
-            return target, one.principalType, one.principalName, one.grantInfo.privilege, one.grantInfo.grantor
-    return str(one)
+    identified = ((identity_of(one), one) for one in objects)
+    return {identity: one for identity, one in identified if identity is not None}
 
 
 def _text(identity: Any) -> str:

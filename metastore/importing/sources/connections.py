@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -19,6 +19,7 @@ Pairs = dict[str, str | None]
 _CONNECT_TIMEOUT: Final = 10  # seconds
 _FIRST_OF_SERVER: Final = 1000
 _OF_CONNECTION: Final = range(2000, 3000)  # error numbers of MySQL's client library
+_NUL: Final = "\u2400"  # SYMBOL FOR NULL
 _SILENCE: Final = 600  # seconds without a reply before the source counts as lost
 
 
@@ -28,6 +29,8 @@ class SourceConnection(ABC):
     def __init__(self, url: str) -> None:
         """Connects. Raises UnavailableError with one line if that fails."""
         self.address = safe_url(url)
+        self.replaced: list[str] = []
+        """Texts in which a NUL character was replaced, since the list was last emptied."""
         self._url = url
         self._link = self._opened()
         self.schema = self._read_schema()
@@ -39,14 +42,36 @@ class SourceConnection(ABC):
         """
         with self._cursor() as cursor:
             cursor.execute(self.schema.sql(statement), values)
-            return list(cursor.fetchall())
+            return self.storable(cursor.fetchall())
+
+    def storable(self, rows: Sequence[Row]) -> list[Row]:
+        """Returns the rows with texts that PostgreSQL can store: MySQL's may contain NUL."""
+        return list(rows)
+
+    def pairs(self, json_text: str) -> Pairs:
+        """Returns the content of a JSON object of `map_of`, with texts that PostgreSQL can store."""
+        objects: list[Pairs] = self._parsed([json_text])
+        return objects[0]
+
+    def _parsed(self, json_texts: list[str]) -> list[Pairs]:
+        # Parsing all texts at once takes half the time.
+        joined = ",".join(json_texts)
+        objects: list[Pairs] = json.loads(f"[{joined}]")
+        if "\\u0000" not in joined:
+            return objects
+        return [{key: text and self._without_nul(text) for key, text in one.items()} for one in objects]
+
+    def _without_nul(self, text: str) -> str:
+        if "\0" not in text:
+            return text
+        new = text.replace("\0", _NUL)
+        self.replaced.append(new)
+        return new
 
     def maps(self, statement: str, *values: Any) -> dict[Any, Pairs]:
         """Runs a query of a key and a JSON text (`map_of`), and returns the objects by key."""
         rows = self.rows(statement, *values)
-        # Parsing all texts at once takes half the time.
-        objects: list[Pairs] = json.loads(f"[{','.join([text for _, text in rows])}]")
-        return dict(zip([key for key, _ in rows], objects, strict=True))
+        return dict(zip([key for key, _ in rows], self._parsed([text for _, text in rows]), strict=True))
 
     def exists(self, table: str) -> bool:
         """Tells whether the table exists and has rows."""
@@ -172,6 +197,9 @@ class MySqlConnection(SourceConnection):
     def map_of(self, key: str, value: str) -> str:
         return f"JSON_OBJECTAGG({key}, {value})"
 
+    def storable(self, rows: Sequence[Row]) -> list[Row]:
+        return [tuple(self._without_nul(value) if value.__class__ is str else value for value in row) for row in rows]
+
     def number_or_null(self, text: str) -> str:
         return f"CASE WHEN {text} REGEXP '^[0-9]{{1,18}}$' THEN CAST({text} AS SIGNED) END"
 
@@ -285,6 +313,8 @@ def as_list(pairs: Pairs | None, value: Callable[[str], str]) -> list[str]:
         return []
     ordered = list(pairs) == _POSITIONS[: len(pairs)]
     values = list(pairs.values()) if ordered else [pairs[key] for key in sorted(pairs, key=int)]
+    if value is same and None not in values:
+        return values  # type: ignore[return-value] # none is None
     return [value(text or "") for text in values]
 
 

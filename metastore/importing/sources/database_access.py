@@ -31,6 +31,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 _ROWS: Final = 5_000
+_EVENTS: Final = 100
+"""Events of one batch. A message contains whole objects and may have megabytes."""
 _STATES: Final = {"o": OPEN, "a": ABORTED}
 
 
@@ -299,7 +301,7 @@ class TransactionReader:
     def all_events(self, after: str) -> Iterator[Batch]:
         """Yields the notification log. The cursor is the last id."""
         last = int(after or 0)
-        while events := self.events(last, 500):
+        while events := self.events(last, _EVENTS):
             last = events[-1].eventId
             yield Batch(list(events), str(last))
 

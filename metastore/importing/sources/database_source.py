@@ -13,13 +13,14 @@ from metastore.importing.sources.database_objects import ObjectReader
 from metastore.importing.sources.database_statistics import StatisticsReader
 from metastore.importing.sources.database_survey import survey
 from metastore.importing.sources.database_tables import PartitionReader, TableReader
-from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
+from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage, Trouble
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey
 from metastore.storage.repositories.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 Reader = Callable[[str, Selection], Iterator[Batch]]
+NUL: Final = "NUL character"
 _DONE: Final = "all"
 """The cursor of a stage that is one batch."""
 
@@ -91,15 +92,19 @@ class DatabaseSource:
         return self._transactions.open_transactions()
 
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
-        return self._readers[stage](after, selection)
+        for batch in self._readers[stage](after, selection):
+            detail = "a NUL character is replaced by U+2400: PostgreSQL cannot store it"
+            batch.troubles += [Trouble(NUL, text[:200], detail) for text in self.connection.replaced]
+            self.connection.replaced.clear()
+            yield batch
 
     def database(self, name: DatabaseName) -> Database | None:
         batches = self._tables.databases(Selection(frozenset([name])))
         return next((one for batch in batches for one in batch.objects), None)
 
     def table(self, name: TableName) -> Table | None:
-        found = self._tables.table(name)
-        return found[1] if found else None
+        numbered = self._tables.table(name)
+        return numbered[1] if numbered else None
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
         found = self._tables.table(name)

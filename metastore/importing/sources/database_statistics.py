@@ -138,11 +138,11 @@ class StatisticsReader:
             values = dict(zip(names, row[3:], strict=True))
             engine = values.get("ENGINE") or _ENGINE
             analyzed = int(values["LAST_ANALYZED"] or 0)
-            found = by_engine.get(engine)
-            if found is None or analyzed > found.analyzed_at:
-                columns = found.columns if found else []
-                found = by_engine[engine] = SourceStatistics(name, partition, engine, analyzed, columns)
-            found.columns.append(statistics_of(values))
+            newest = by_engine.get(engine)
+            if newest is None or analyzed > newest.analyzed_at:
+                columns = newest.columns if newest else []
+                newest = by_engine[engine] = SourceStatistics(name, partition, engine, analyzed, columns)
+            newest.columns.append(statistics_of(values))
         batch.objects += by_engine.values()
 
 

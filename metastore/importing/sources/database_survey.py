@@ -67,7 +67,13 @@ def survey(connection: SourceConnection) -> Survey:
         _counts(connection, _COUNTED),
         _roots(connection),
         {kind: number for kind, number in _counts(connection, _LEFT_OUT).items() if number},
-        [*_version(connection), *_broken(connection), *_odd(connection), *_transactions(connection)],
+        [
+            *_version(connection),
+            *_broken(connection),
+            *_misnamed(connection),
+            *_odd(connection),
+            *_transactions(connection),
+        ],
     )
 
 
@@ -81,15 +87,15 @@ def _counts(connection: SourceConnection, tables: dict[str, str]) -> dict[str, i
 
 def _roots(connection: SourceConnection) -> list[Root]:
     """Returns scheme and authority of all locations, with the numbers of their objects."""
-    found: Counter[str] = Counter()
+    objects_by_root: Counter[str] = Counter()
     queries = ['SELECT "DB_LOCATION_URI" AS l FROM "DBS"', 'SELECT "LOCATION" AS l FROM "SDS"']
     if connection.schema.has("SKEWED_COL_VALUE_LOC_MAP"):
         queries.append('SELECT "LOCATION" AS l FROM "SKEWED_COL_VALUE_LOC_MAP"')
     prefix = connection.prefix_of("l")
     for query in queries:
         grouped = f"SELECT {prefix}, COUNT(*) FROM ({query}) x WHERE l IS NOT NULL GROUP BY 1"  # noqa: S608 - constants
-        found.update({str(root): int(number) for root, number in connection.rows(grouped)})
-    return [Root(root, number) for root, number in found.most_common()]
+        objects_by_root.update({str(root): int(number) for root, number in connection.rows(grouped)})
+    return [Root(root, number) for root, number in objects_by_root.most_common()]
 
 
 def _version(connection: SourceConnection) -> list[Trouble]:
@@ -117,6 +123,19 @@ def _broken(connection: SourceConnection) -> list[Trouble]:
             query = query.replace("WHERE", 'JOIN "TBLS" t ON t."TBL_ID" = c."TBL_ID" WHERE')
         if number := int(connection.rows(query)[0][0]):
             troubles.append(Trouble(kind, f"{number} {what}", "they are not imported"))
+    return troubles
+
+
+def _misnamed(connection: SourceConnection) -> list[Trouble]:
+    """Returns objects without a name, with names that differ in case only, and texts in another encoding."""
+    troubles = []
+    for what, table, column in (
+        ("databases", "DBS", "NAME"),
+        ("tables", "TBLS", "TBL_NAME"),
+        ("partitions", "PARTITIONS", "PART_NAME"),
+    ):
+        if number := int(connection.rows(f'SELECT COUNT(*) FROM "{table}" WHERE "{column}" IS NULL')[0][0]):  # noqa: S608 - constants
+            troubles.append(Trouble("orphan", f"{number} {what} without a name", "they are not imported"))
     twins = (
         ("databases", 'SELECT COUNT(*) FROM "DBS" GROUP BY LOWER("NAME"){catalog} HAVING COUNT(*) > 1'),
         ("tables", 'SELECT COUNT(*) FROM "TBLS" GROUP BY "DB_ID", LOWER("TBL_NAME") HAVING COUNT(*) > 1'),
@@ -139,7 +158,7 @@ def _odd(connection: SourceConnection) -> list[Trouble]:
     untimed = int(connection.rows('SELECT COUNT(*) FROM "TBLS" WHERE "CREATE_TIME" = 0')[0][0])
     if untimed:
         troubles.append(Trouble("creation time 0", f"{untimed} tables", "kept as it is"))
-    for (name,) in connection.rows('SELECT "TBL_NAME" FROM "TBLS"'):
+    for (name,) in connection.rows('SELECT "TBL_NAME" FROM "TBLS" WHERE "TBL_NAME" IS NOT NULL'):
         if not is_object_name(name):
             troubles.append(Trouble("name that this server rejects", name, "imported as it is"))
     if connection.schema.has("SKEWED_COL_NAMES"):

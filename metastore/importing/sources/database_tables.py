@@ -45,6 +45,7 @@ class TableReader:
         self._catalog = 'd."CTLG_NAME"' if connection.schema.has("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
         self._known: dict[int, SourceTable] | None = None
         self._first: dict[TableName, int] = {}
+        self._reachable: dict[int, TableName] = {}
 
     @property
     def known(self) -> dict[int, SourceTable]:
@@ -53,6 +54,7 @@ class TableReader:
             rows = self._connection.rows(f"""
                 SELECT t."TBL_ID", {self._catalog}, d."NAME", t."TBL_NAME", s."CD_ID"
                 FROM "TBLS" t JOIN "DBS" d ON d."DB_ID" = t."DB_ID" LEFT JOIN "SDS" s ON s."SD_ID" = t."SD_ID"
+                WHERE t."TBL_NAME" IS NOT NULL AND d."NAME" IS NOT NULL
             """)  # noqa: S608 - constants
             self._known = {
                 number: SourceTable(number, _table_name(catalog, database, name), columns)
@@ -61,12 +63,17 @@ class TableReader:
             self._first = {}
             for table in self._known.values():
                 self._first[table.name] = min(table.id, self._first.get(table.name, table.id))
+            self._reachable = {number: name for name, number in self._first.items()}
         return self._known
+
+    @property
+    def reachable(self) -> dict[int, TableName]:
+        """The names of the tables that clients reach, by id: the oldest of each name."""
+        return self._reachable if self.known else {}
 
     def is_reachable(self, table_id: int) -> bool:
         """Tells whether the table exists and is the oldest of its name."""
-        table = self.known.get(table_id)
-        return table is not None and self._first[table.name] == table_id
+        return table_id in self.reachable
 
     def forget(self) -> None:
         """Forgets the tables: a new snapshot has others."""
@@ -109,6 +116,9 @@ class TableReader:
         parameters = self._parameters("DATABASE_PARAMS", "DB_ID", [row[0] for row in rows])
         databases, troubles, seen = [], [], set[DatabaseName]()
         for number, catalog, name, description, location, owner, owner_type, created_at, managed_at, kind_of in rows:
+            if name is None:
+                troubles.append(Trouble(ORPHAN, f"database {number}", "it has no name and is not imported"))
+                continue
             identity = DatabaseName(catalog.lower(), name.lower())
             if not selection.has(identity):
                 continue
@@ -166,8 +176,9 @@ class TableReader:
 
     def _is_wanted(self, row: Sequence[Any], selection: Selection, troubles: list[Trouble]) -> bool:
         number, catalog, database, name = row[:4]
-        if database is None:
-            troubles.append(Trouble(ORPHAN, name, f"table {number} has no database and is not imported"))
+        if database is None or name is None:
+            lacks = "database" if database is None else "name"
+            troubles.append(Trouble(ORPHAN, name or f"table {number}", f"it has no {lacks} and is not imported"))
             return False
         if not selection.has(DatabaseName(catalog.lower(), database.lower())):
             return False
@@ -228,7 +239,7 @@ class TableReader:
         pairs = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
         condition, values = chosen(f'"{owner}"', ids)
         query = f'SELECT "{owner}", {pairs} FROM "{table}" WHERE {condition} GROUP BY "{owner}"'  # noqa: S608 - constants
-        return {number: as_map(found, value) for number, found in self._connection.maps(query, *values).items()}
+        return {number: as_map(texts, value) for number, texts in self._connection.maps(query, *values).items()}
 
 
 class PartitionReader:
@@ -278,6 +289,7 @@ class PartitionReader:
         """Returns the names of a table's partitions that have a storage descriptor."""
         query = """
             SELECT p."PART_NAME" FROM "PARTITIONS" p JOIN "SDS" s ON s."SD_ID" = p."SD_ID" WHERE p."TBL_ID" = %s
+                AND p."PART_NAME" IS NOT NULL
         """
         table_id = self._tables.id_of(name)
         return [self._name(text) for (text,) in self._connection.rows(query, table_id)] if table_id is not None else []
@@ -290,7 +302,7 @@ class PartitionReader:
             SELECT p."TBL_ID", COUNT(*), SUM(p."CREATE_TIME"), SUM({ddl_time}) FROM "PARTITIONS" p
             JOIN "SDS" s ON s."SD_ID" = p."SD_ID"
             LEFT JOIN "PARTITION_PARAMS" x ON x."PART_ID" = p."PART_ID" AND x."PARAM_KEY" = %s
-            GROUP BY p."TBL_ID"
+            WHERE p."PART_NAME" IS NOT NULL GROUP BY p."TBL_ID"
             """,  # noqa: S608 - constants
             "transient_lastDdlTime",
         )
@@ -316,15 +328,16 @@ class PartitionReader:
     ) -> list[SourcePartition]:
         texts = self._aggregates("PARTITION_KEY_VALS", '"INTEGER_IDX"', '"PART_KEY_VAL"', condition, values)
         parameters = self._aggregates("PARTITION_PARAMS", '"PARAM_KEY"', '"PARAM_VALUE"', condition, values)
-        known = self._tables.known
+        tables = self._tables.reachable
         partitions = []
         described = self._shapes.read([row[6:] for row in rows])
         for row, one in zip(rows, described, strict=True):
             number, table_id, name, created, accessed, write_id, sd_id = row[:7]
-            table = known.get(table_id)
-            if table is None or sd_id is None or not self._tables.is_reachable(table_id):
-                lacks = "storage descriptor" if sd_id is None else "table"
-                troubles.append(Trouble(ORPHAN, name, f"partition {number} has no {lacks} and is not imported"))
+            table = tables.get(table_id)
+            if table is None or sd_id is None or name is None:
+                lacks = "storage descriptor" if sd_id is None else "table" if table is None else "name"
+                text = name or f"partition {number}"
+                troubles.append(Trouble(ORPHAN, text, f"partition {number} has no {lacks} and is not imported"))
                 continue
             struct = Partition(
                 values=as_list(texts.get(number), self._value),
@@ -334,7 +347,7 @@ class PartitionReader:
                 parameters=as_map(parameters.get(number), self._parameter),
                 writeId=write_id if write_id else None,
             )
-            partitions.append(SourcePartition(table.name, self._name(name), struct, one.shape))
+            partitions.append(SourcePartition(table, self._name(name), struct, one.shape))
         return partitions
 
     def _aggregates(

@@ -127,7 +127,7 @@ class ShapeReader:
 
     def _shape(self, row: SdRow, serde_parameters: str | None, own: dict[str, Any]) -> Shape:
         _, columns_id, input_format, output_format, compressed, nested, _, buckets, _, name, library = row
-        parameters = as_map(json.loads(serde_parameters) if serde_parameters else None, self._serde_value)
+        parameters = as_map(self._connection.pairs(serde_parameters) if serde_parameters else None, self._serde_value)
         sd = StorageDescriptor(
             cols=self.columns(columns_id),
             inputFormat=input_format,

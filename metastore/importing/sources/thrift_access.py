@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.sources.objects import Batch, Selection, TransactionState, Trouble
+from metastore.importing.sources.objects import Batch, MasterKey, Selection, Token, TransactionState, Trouble
 from metastore.importing.sources.thrift_calls import in_catalog
 from metastore.importing.sources.thrift_listing import ThriftListing
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -51,25 +51,25 @@ class AccessReader:
         Only a call for one column or partition lists its privileges for all principals, so these are found by
         principal.
         """
-        found: dict[Any, HiveObjectPrivilege] = {}
-        self._add(found, self._on(HiveObjectRef(HiveObjectType.GLOBAL)), selection)
+        by_identity: dict[Any, HiveObjectPrivilege] = {}
+        self._add(by_identity, self._on(HiveObjectRef(HiveObjectType.GLOBAL)), selection)
         principals: set[tuple[str, int]] = set()
         for database in self._listing.databases(selection):
             name = in_catalog(database.catalog, database.name)
             raw = self._calls.optional("get_database", name)
             if raw and raw.ownerName:
                 principals.add((raw.ownerName, raw.ownerType or PrincipalType.USER))
-            self._add(found, self._on(HiveObjectRef(HiveObjectType.DATABASE, name)), selection, database)
+            self._add(by_identity, self._on(HiveObjectRef(HiveObjectType.DATABASE, name)), selection, database)
             for table in self._listing.table_names(database):
-                self._add(found, self._on(HiveObjectRef(HiveObjectType.TABLE, name, table)), selection, database)
-        principals |= {(one.principalName, one.principalType) for one in found.values()}
+                self._add(by_identity, self._on(HiveObjectRef(HiveObjectType.TABLE, name, table)), selection, database)
+        principals |= {(one.principalName, one.principalType) for one in by_identity.values()}
         for grant in next(self.role_grants("", selection)).objects:
             principals |= {(grant.roleName, PrincipalType.ROLE), (grant.principalName, grant.principalType)}
         principals |= {(name, PrincipalType.ROLE) for name in self._calls.optional("get_role_names") or ()}
         for principal, kind in sorted(principals):
             arguments = (principal, kind, HiveObjectRef(None))
-            self._add(found, self._calls.optional("list_privileges", *arguments) or (), selection)
-        yield Batch(list(found.values()), "all")
+            self._add(by_identity, self._calls.optional("list_privileges", *arguments) or (), selection)
+        yield Batch(list(by_identity.values()), "all")
 
     def transactions(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the high-water marks."""
@@ -94,6 +94,18 @@ class AccessReader:
                         troubles.append(Trouble(INVALID_WRITES, str(name), detail))
         yield Batch([TransactionState(reply.txn_high_water_mark, marks)], "all", troubles)
 
+    def master_keys(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        """Yields the keys of delegation tokens, without their numbers. Nothing if the server does not allow it."""
+        keys = self._calls.optional("get_master_keys")
+        if keys is not None:
+            yield Batch([MasterKey(0, key) for key in keys], "all")
+
+    def tokens(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
+        """Yields the delegation tokens. Nothing if the server does not allow it."""
+        identifiers = self._calls.optional("get_all_token_identifiers")
+        if identifiers is not None:
+            yield Batch([Token(name, self._calls.optional("get_token", name) or "") for name in identifiers], "all")
+
     def _members(self, role: str) -> list[RolePrincipalGrant]:
         reply = self._calls.optional("get_principals_in_role", GetPrincipalsInRoleRequest(role))
         return list(reply.principalGrants) if reply else []
@@ -103,7 +115,7 @@ class AccessReader:
 
     def _add(
         self,
-        found: dict[Any, HiveObjectPrivilege],
+        by_identity: dict[Any, HiveObjectPrivilege],
         privileges: Iterable[HiveObjectPrivilege],
         selection: Selection,
         database: DatabaseName | None = None,
@@ -128,7 +140,7 @@ class AccessReader:
                 info.grantor,
                 one.authorizer,
             )
-            found[identity] = one
+            by_identity[identity] = one
 
     def _catalog_of(self, database: str) -> str:
         names = self._listing.databases(Selection())

@@ -43,8 +43,8 @@ class ObjectReader:
         """Yields the column statistics of partitions."""
         for _, tables, _ in self._listing.tables(after, selection):
             for table in tables:
-                found = list(self._of_partitions(table)) if table.partitionKeys else []
-                yield Batch(found, cursor_of(table))
+                statistics = list(self._of_partitions(table)) if table.partitionKeys else []
+                yield Batch(statistics, cursor_of(table))
 
     def statistics(self, table: Table, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
         """Yields the statistics of a table and of these partitions, or of all, then without the times of analysis."""
@@ -111,14 +111,14 @@ class ObjectReader:
                 engine=_ENGINE,
             )
             reply = self._calls.optional("get_partitions_statistics_req", request)
-            for partition, found in ((reply and reply.partStats) or {}).items():
-                if not found:
+            for partition, columns in ((reply and reply.partStats) or {}).items():
+                if not columns:
                     continue
-                arguments = (database, table.tableName, partition, found[0].colName)
+                arguments = (database, table.tableName, partition, columns[0].colName)
                 # Only this call returns the time, and only of one partition.
                 one = self._calls.optional("get_partition_column_statistics", *arguments) if times else None
                 name = TableName(table.catName, table.dbName, table.tableName)
-                yield SourceStatistics(name, partition, _ENGINE, _analyzed(one), list(found))
+                yield SourceStatistics(name, partition, _ENGINE, _analyzed(one), list(columns))
 
     def _constraints(self, table: Table) -> Iterator[SourceConstraint]:
         names = (table.catName, table.dbName, table.tableName)
@@ -141,11 +141,11 @@ class ObjectReader:
             reply = self._calls.optional(method, request)
             yield from self._numbered(table, (reply and getattr(reply, field)) or ())
 
-    def _numbered(self, table: Table, found: Sequence[Any]) -> Iterator[SourceConstraint]:
+    def _numbered(self, table: Table, columns: Sequence[Any]) -> Iterator[SourceConstraint]:
         """Yields constraints with the positions of their columns."""
         name = TableName(table.catName, table.dbName, table.tableName)
         positions: dict[str, int] = {}
-        for one in sorted(found, key=lambda one: getattr(one, "key_seq", 0) or 0):
+        for one in sorted(columns, key=lambda one: getattr(one, "key_seq", 0) or 0):
             one.catName = one.catName or table.catName
             constraint = next(str(getattr(one, field)) for field in CONSTRAINT_NAMES if getattr(one, field, None))
             position = positions[constraint] = positions.get(constraint, 0) + 1

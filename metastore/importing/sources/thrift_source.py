@@ -72,6 +72,8 @@ class ThriftSource:
             Stage.ROLES: access.roles,
             Stage.ROLE_GRANTS: access.role_grants,
             Stage.PRIVILEGES: access.privileges,
+            Stage.MASTER_KEYS: access.master_keys,
+            Stage.TOKENS: access.tokens,
             Stage.TRANSACTIONS: access.transactions,
             Stage.EVENTS: self._events,
         }
@@ -87,8 +89,8 @@ class ThriftSource:
 
     @property
     def stages(self) -> Sequence[Stage]:
-        """Thrift does not return the numbers of master keys, so keys and tokens are left out."""
-        return [stage for stage in Stage if stage in self._readers]
+        """Thrift does not return the numbers of master keys. So keys and tokens can be compared, and not copied."""
+        return [stage for stage in Stage if stage in self._readers and stage not in (Stage.MASTER_KEYS, Stage.TOKENS)]
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -152,14 +154,14 @@ class ThriftSource:
             yield from self._objects.statistics(table, partitions)
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
-        found: dict[TableName, Totals] = {}
+        totals: dict[TableName, Totals] = {}
         for batch in self._partitions("", selection):
             for one in batch.objects:
-                count, created, ddl_times = found.get(one.table, Totals(0, 0, 0))
+                count, created, ddl_times = totals.get(one.table, Totals(0, 0, 0))
                 ddl = one.partition.parameters.get("transient_lastDdlTime", "")
                 number = int(ddl) if ddl.isascii() and ddl.isdigit() and len(ddl) < 19 else 0
-                found[one.table] = Totals(count + 1, created + one.partition.createTime, ddl_times + number)
-        return found
+                totals[one.table] = Totals(count + 1, created + one.partition.createTime, ddl_times + number)
+        return totals
 
     def close(self) -> None:
         self._calls.close()
@@ -210,19 +212,19 @@ class ThriftSource:
         name = TableName(table.catName, table.dbName, table.tableName)
         try:
             database = in_catalog(name.catalog, name.database)
-            found = self._calls.call("get_partitions_by_names", database, name.name, list(names))
+            structs = self._calls.call("get_partitions_by_names", database, name.name, list(names))
         except NotFoundError:
             return []
         keys = [key.name for key in table.partitionKeys]
-        partitions = [self._partition(name, keys, partition) for partition in found]
+        partitions = [self._partition(name, keys, partition) for partition in structs]
         return self._named(table, names, partitions)
 
     def _named(self, table: Table, names: Sequence[str], partitions: list[SourcePartition]) -> list[SourcePartition]:
         """Gives partitions the names that were requested: old rows have names that do not follow from the values."""
         if len(names) == 1:
             return [one._replace(name=names[0]) for one in partitions[:1]]
-        found = Counter(one.name for one in partitions)
-        odd = [name for name in names if found[name] != 1]
+        returned = Counter(one.name for one in partitions)
+        odd = [name for name in names if returned[name] != 1]
         if not odd:
             return partitions
         named = set(names) - set(odd)

@@ -25,8 +25,8 @@ def survey(listing: ThriftListing) -> Survey:
         counts["databases"] += 1
         raw = calls.optional("get_database", in_catalog(database.catalog, database.name))
         roots[_root(raw.locationUri if raw else None)] += 1
-    for _, tables, found in listing.tables("", Selection()):
-        troubles += found
+    for _, tables, unreadable in listing.tables("", Selection()):
+        troubles += unreadable
         for table in tables:
             counts["tables"] += 1
             roots[_root(table.sd.location)] += 1

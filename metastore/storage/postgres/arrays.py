@@ -1,6 +1,5 @@
 """Arrays as text literals. `unnest` would flatten an array of arrays, so inner arrays travel as texts. PostgreSQL also
-parses
-one literal several times as fast as an expression of as many constants.
+parses one literal several times as fast as an expression of as many constants.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
 _SEPARATOR = "\0"  # PostgreSQL texts cannot contain it
+_BETWEEN = "\1"  # between arrays; texts hardly ever contain it
 
 
 def array_literal(texts: Sequence[str | None]) -> str:
@@ -30,8 +30,20 @@ def array_literal(texts: Sequence[str | None]) -> str:
 
 
 def array_literals(arrays: Iterable[Sequence[str | None]]) -> list[str]:
-    """Returns the literal of each array. Raises ValueError, as `array_literal`."""
-    return [array_literal(texts) for texts in arrays]
+    """Returns the literal of each array. Raises ValueError, as `array_literal`.
+
+    Quotes all texts at once, which takes a third of the time of one array after the other.
+    """
+    known = list(arrays)
+    try:
+        joined = _BETWEEN.join([_SEPARATOR.join(texts) for texts in known])  # type: ignore[arg-type] # None: below
+    except TypeError:  # one of the texts is None
+        return [array_literal(texts) for texts in known]
+    expected = sum(map(len, known)) - len(known), len(known) - 1
+    if (joined.count(_SEPARATOR), joined.count(_BETWEEN)) != expected or not all(known):
+        return [array_literal(texts) for texts in known]
+    quoted = joined.replace("\\", "\\\\").replace('"', '\\"').replace(_SEPARATOR, '","')
+    return [f'{{"{one}"}}' for one in quoted.split(_BETWEEN)]
 
 
 def number_array_literal(numbers: Iterable[int | None]) -> str:

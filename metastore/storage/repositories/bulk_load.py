@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -23,9 +23,10 @@ from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.descriptors import Descriptor, complete, shared_part
 from metastore.storage.mapping.partitions import partition_rows
 from metastore.storage.mapping.tables import table_row
-from metastore.storage.postgres.arrays import array_literal, is_among, is_text_among
+from metastore.storage.postgres.arrays import array_literal, array_literals, is_among, is_text_among
 from metastore.storage.postgres.copy_in import copy_rows
 from metastore.storage.postgres.driver import run
+from metastore.storage.postgres.json_texts import json_objects
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.schema import (
     column_statistics,
@@ -210,33 +211,16 @@ class BulkLoad:
         """Adds partitions. Their tables must be locked. Raises AlreadyExistsError."""
         if not new:
             return
+        new = sorted(new, key=_table_id)
         ids = self._next_ids("partitions_id_seq", len(new))
         shapes = {id(one.descriptor): one.descriptor for one in new}
-        stored = dict(zip(shapes, self._descriptors.store(list(shapes.values())), strict=True))
-        dumps = json.JSONEncoder().encode
+        stored = dict(zip(shapes, map(str, self._descriptors.store(list(shapes.values()))), strict=True))
         rows = []
         following = iter(ids)
         for table, of_table in groupby(new, key=attrgetter("table")):
             some = list(of_table)
-            columns, heads = partition_rows(table.kinds, [one.partition for one in some])
-            for one, column, head in zip(some, columns, heads, strict=True):
-                number = next(following)
-                rows.append(
-                    (
-                        str(number),
-                        str(table.id),
-                        one.name,
-                        array_literal(column.values),
-                        array_literal(column.keys),
-                        column.location,
-                        str(column.create_time),
-                        str(column.last_access_time),
-                        dumps(column.parameters),
-                        str(stored[id(one.descriptor)]),
-                        str(number << VERSION_BITS),
-                        "\\x" + head.hex(),
-                    )
-                )
+            descriptor_ids = [stored[id(one.descriptor)] for one in some]
+            rows += _partition_rows(table, some, islice(following, len(some)), descriptor_ids)
         copy_rows(self._connection, "partitions", _PARTITION_COLUMNS, rows)
         self._listed.update(one.table.id for one in new)
         self._insert_locations(
@@ -309,3 +293,42 @@ class BulkLoad:
             for value, location in sd.skewedInfo.skewedColValueLocationMaps.items()
         ]
         copy_rows(self._connection, "skewed_locations", ("table_id", "partition_id", "value", "location"), rows)
+
+
+def _table_id(one: NewPartition) -> int:
+    return one.table.id
+
+
+def _partition_rows(
+    table: LoadedTable, some: Sequence[NewPartition], ids: Iterable[int], descriptor_ids: Sequence[str]
+) -> list[tuple[str | None, ...]]:
+    """Returns the values of `_PARTITION_COLUMNS` for partitions of one table, as texts."""
+    columns, heads = partition_rows(table.kinds, [one.partition for one in some])
+    table_id = str(table.id)
+    return [
+        (
+            str(number),
+            table_id,
+            one.name,
+            values,
+            keys,
+            column.location,
+            str(column.create_time),
+            str(column.last_access_time),
+            parameters,
+            descriptor_id,
+            str(number << VERSION_BITS),
+            "\\x" + head.hex(),
+        )
+        for number, one, column, head, descriptor_id, values, keys, parameters in zip(
+            ids,
+            some,
+            columns,
+            heads,
+            descriptor_ids,
+            array_literals(column.values for column in columns),
+            array_literals(column.keys for column in columns),
+            json_objects([column.parameters for column in columns]),
+            strict=True,
+        )
+    ]

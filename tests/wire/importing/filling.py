@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from gzip import compress
+
 from tests.fixtures.hive_schema import HiveDatabase
 
-ORPHANS = 5
-"""Objects that are not imported: a table, a partition, statistics, a privilege and a function."""
+ORPHANS = 8
+"""Objects that are not imported: a table, a partition, statistics, a privilege, a function, three without a name."""
 
 
 def fill(source: HiveDatabase, root: str, *, transactions: bool = True) -> None:
@@ -124,9 +127,10 @@ def _access(source: HiveDatabase) -> None:
 
 def _events(source: HiveDatabase) -> None:
     source.insert("NOTIFICATION_SEQUENCE", NNI_ID=1, NEXT_EVENT_ID=43)
-    event = {"EVENT_TIME": 9, "EVENT_TYPE": "CREATE_TABLE", "DB_NAME": "sales", "TBL_NAME": "plain", "MESSAGE": "{}"}
-    for number in (40, 42):
-        source.insert("NOTIFICATION_LOG", NL_ID=number, EVENT_ID=number, MESSAGE_FORMAT="json-0.2", **event)
+    event = {"EVENT_TIME": 9, "EVENT_TYPE": "CREATE_TABLE", "DB_NAME": "sales", "TBL_NAME": "plain"}
+    packed = b64encode(compress(b"{}")).decode()
+    for number, form, message in ((40, "json-0.2", "{}"), (42, "gzip(json-2.0)", packed)):
+        source.insert("NOTIFICATION_LOG", NL_ID=number, EVENT_ID=number, MESSAGE_FORMAT=form, MESSAGE=message, **event)
 
 
 def _transactions(source: HiveDatabase) -> None:
@@ -149,3 +153,6 @@ def _orphans(source: HiveDatabase, sales: int) -> None:
     source.insert("TBL_PRIVS", TBL_GRANT_ID=9, TBL_ID=999, TBL_PRIV="SELECT", CREATE_TIME=1, **grant)
     source.insert("FUNCS", FUNC_ID=9, DB_ID=999, FUNC_NAME="lost", FUNC_TYPE=1, CLASS_NAME="x", CREATE_TIME=1)
     source.table(sales, "PLAIN", "file:/duplicate")
+    source.database(None, "file:/nameless")
+    source.table(sales, None, "file:/nameless")
+    source.insert("PARTITIONS", PART_ID=901, PART_NAME=None, TBL_ID=logs, SD_ID=1, CREATE_TIME=1)

@@ -62,6 +62,7 @@ def test_numbers_of_events_and_transactions_continue(source: HiveDatabase, datab
         assert client.get_current_notificationEventId().eventId == 42
         events = client.get_next_notification(NotificationEventRequest(0, 100)).events
         assert [(event.eventId, event.eventTime) for event in events] == [(40, 9), (42, 9)]
+        assert {(event.message, event.messageFormat) for event in events} == {("{}", "json-0.2")}
         info: GetOpenTxnsInfoResponse = client.get_open_txns_info()
         assert info.txn_high_water_mark == 100
         ids = client.get_valid_write_ids(

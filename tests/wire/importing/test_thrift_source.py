@@ -132,7 +132,7 @@ def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, 
         plan = make_plan(of_database, work, roots, Selection())
         through_thrift = make_plan(of_server, work, roots, Selection())
     assert plan.version == "3.1"
-    assert plan.survey.counts["partitions"] == 36
+    assert plan.survey.counts["partitions"] == 37
     access = {root.partition(":")[0]: text for root, _, text in plan.roots}
     assert access["wasbs"] == "registered without being touched: this server has no library for the scheme"
     assert "METASTORE_ALLOWED_LOCATIONS" in access["file"]

@@ -1,0 +1,37 @@
+"""Messages of events: those of Hive 4 are decompressed, damaged ones are recognised."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+
+import pytest
+
+from metastore.importing.messages import GZIP, json_message
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
+
+TEXT = '{"db":"größe"}'
+
+
+def packed(data: bytes) -> str:
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
+
+
+@pytest.mark.parametrize(
+    ("form", "message", "expected"),
+    [
+        ("json-0.2", TEXT, TEXT),
+        (None, TEXT, TEXT),
+        ("", None, ""),
+        (GZIP, packed(TEXT.encode()), TEXT),
+        (GZIP, packed(b"no json"), None),
+        (GZIP, packed(b"\xff"), None),
+        (GZIP, "%%%", None),
+        (GZIP, "aGVsbG8=", None),
+        (GZIP, packed(TEXT.encode())[:-12], None),
+        (GZIP, None, None),
+        ("protobuf", TEXT, None),
+    ],
+)
+def test_messages_of_all_formats(form: str | None, message: str | None, expected: str | None) -> None:
+    assert json_message(NotificationEvent(message=message, messageFormat=form)) == expected
