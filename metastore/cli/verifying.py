@@ -14,10 +14,14 @@ from metastore.cli.printing import print_table
 from metastore.importing.copying import name_of
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.objects import Selection
-from metastore.importing.verifying import Outcome, Verifier
+from metastore.importing.verifying import MISSING, Outcome, Verifier
 from metastore.settings import safe_url
 
 _LAG: Final = 5.0  # seconds in which a follower removes a difference
+_HIDDEN: Final = (
+    "metastore: some objects are missing on this server, or hidden from you. With METASTORE_AUTHORIZATION=grants, "
+    "compare as an administrator (METASTORE_ADMINS): others do not see all objects"
+)
 
 
 def show_verified(
@@ -55,6 +59,8 @@ def show_verified(
         print_table("Differences", ["kind", "object", "field", "source", "this server"], shown)
     if report:
         write_report(report, _report(address, uri, outcome, seconds))
+    if any(one.field == MISSING for one in outcome.differences):
+        click.echo(_HIDDEN, err=True)
     total = sum(outcome.compared.values())
     click.echo(
         f"{total} objects compared in {seconds:.1f} s, {len(outcome.differences)} differences. Digest of the source: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
@@ -102,7 +103,7 @@ def moves(version: str, jdbc: hive.Jdbc, source: str, target: str, folder: Path)
     with hive.running(version, folder / "hive", jdbc, **{WAREHOUSE: f"file:{folder}/theirs"}) as real:
         with connected(real, ThriftHiveMetastore) as client:
             fill_catalog(client, TABLES, PARTITIONS)
-        files = sorted(map(str, (folder / "theirs").rglob("*")))
+        files = content_of(folder / "theirs")
         assert run(["import", "plan", source, "--database-url", target, "--warehouse", str(folder / "ours")]) == 0
         assert run(["import", "run", source, "--database-url", target]) == 0
         with running(target, folder) as server:
@@ -111,4 +112,10 @@ def moves(version: str, jdbc: hive.Jdbc, source: str, target: str, folder: Path)
             # Hive 2.3 on PostgreSQL fails to read skewed tables.
             unreadable = "skewed" if (version, "postgresql" in jdbc.url) == ("2.3", True) else "\0"
             assert [one for one in differences if unreadable not in one.object] == []
-        assert sorted(map(str, (folder / "theirs").rglob("*"))) == files
+        assert content_of(folder / "theirs") == files
+
+
+def content_of(folder: Path) -> dict[str, str]:
+    """Returns all paths below a folder, with digests of the files."""
+    paths = sorted(folder.rglob("*"))
+    return {str(path): sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for path in paths}

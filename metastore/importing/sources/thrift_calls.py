@@ -28,11 +28,14 @@ class ThriftCalls:
     """The methods of a metastore. Changes nothing: callers use only methods that read."""
 
     def __init__(self, address: str) -> None:
-        """Connects. Raises InvalidInputError, UnavailableError."""
+        """Connects. Raises InvalidInputError, UnavailableError, ConfigurationError (credentials are missing)."""
         self.address = address
-        with self._translated():
-            self._client: MetastoreClient = connect(address, timeout=_TIMEOUT)
-            self._client.check_reachable()
+        try:
+            with self._translated():
+                self._client: MetastoreClient = connect(address, timeout=_TIMEOUT)
+                self._client.check_reachable()
+        except UnsupportedCallError as error:
+            raise ConfigurationError(f"{error}. Credentials come from METASTORE_CLIENT_USER and others") from None
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Calls a method. Raises NotFoundError, UnsupportedCallError (every other error), UnavailableError."""

@@ -111,6 +111,19 @@ def test_a_source_that_dies_in_the_middle(hive: HiveDatabase, database_url: str,
         assert compare(hive.url, server.uri) == []
 
 
+@pytest.mark.parametrize("batches", [2, 6])
+def test_a_source_that_is_upgraded_in_the_middle(
+    hive: HiveDatabase, database_url: str, tmp_path: Path, batches: int
+) -> None:
+    with pytest.raises(KilledError):
+        copy(hive.url, database_url, on_batch=Killer(batches))
+    hive.upgrade_to_4()
+    hive.execute("""UPDATE "DBS" SET "CREATE_TIME" = 5 WHERE "NAME" = 'sales'""")
+    assert copy(hive.url, database_url).state == COPIED
+    with running(database_url, tmp_path) as server:
+        assert compare(hive.url, server.uri) == []
+
+
 def test_a_second_importer_is_rejected(hive: HiveDatabase, database_url: str) -> None:
     source = open_source(hive.url)
 
