@@ -46,25 +46,9 @@ _WITHOUT_QL = {
 """Replaces classes that are not in the standalone metastore."""
 PATIENCE = "600000"  # milliseconds: a busy machine opens a connection late
 SETTINGS: dict[str, dict[str, str]] = {
-<<<<<<< HEAD
     "2.3": {"datanucleus.connectionPool.connectionWaitTimeout": PATIENCE},
     "3.1": {"hikari.connectionTimeout": PATIENCE, **_WITHOUT_QL},
     "4.0": {"hikaricp.connectionTimeout": PATIENCE, **_WITHOUT_QL},
-=======
-    "2.3": {},
-    "3.1": {
-        "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
-        "metastore.storage.schema.reader.impl": "org.apache.hadoop.hive.metastore.DefaultStorageSchemaReader",
-        "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
-        "metastore.task.threads.remote": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
-        "metastore.metastore.event.db.notification.api.auth": "false",
-    },
-    "4.0": {
-        "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
-        "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
-        "metastore.task.threads.remote": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
-    },
->>>>>>> 5e04c03f (Imports store and compare partitions in larger steps; comparisons cover tokens, keys and write ids; messages of Hive 4 come along)
 }
 
 
