@@ -37,8 +37,11 @@ ODD_VALUES = ["a b", "a/b", "a:b", "a%b", "ä€", "a=b", "", "__HIVE_DEFAULT_PA
 PART_OF_LOAD = 1000
 
 
-def fill(client: Any, tables: int, partitions: int) -> None:
-    """Creates two databases with this many tables; one of the tables has this many partitions."""
+def fill(client: Any, tables: int, partitions: int, *, indexes: bool = True) -> None:
+    """Creates two databases with this many tables; one of the tables has this many partitions.
+
+    `indexes`: also an index, which servers of Hive 3 and later do not have.
+    """
     client.create_database(
         Database(DATABASE, "Sales, all of it", parameters={"owner.team": "x"}, ownerName="ann", ownerType=1)
     )
@@ -49,6 +52,8 @@ def fill(client: Any, tables: int, partitions: int) -> None:
         if made.partitionKeys and made.tableName != "big":
             _add_partitions(client, made)
     _large(client, partitions)
+    if indexes:
+        client.add_index(index(DATABASE, of="plain_0"), holding(DATABASE, of="plain_0"))
     _around(client)
 
 
@@ -125,8 +130,7 @@ def _large(client: Any, partitions: int) -> None:
 
 
 def _around(client: Any) -> None:
-    """Indexes, statistics, functions, constraints, roles and privileges."""
-    client.add_index(index(DATABASE, of="plain_0"), holding(DATABASE, of="plain_0"))
+    """Statistics, functions, constraints, roles and privileges."""
     client.create_table(table(DATABASE, "stats", [("ds", "string")], sd=descriptor(cols=COLUMNS)))
     client.add_partitions([partition(DATABASE, "stats", [value], sd=descriptor(cols=COLUMNS)) for value in "123"])
     for value in "12":
@@ -149,7 +153,7 @@ def _around(client: Any) -> None:
         (HiveObjectType.COLUMN, ("plain_0", "c0")),
     ):
         column = names[1] if len(names) > 1 else None
-        what = HiveObjectRef(kind, DATABASE, names[0] if names else None, [], column)
+        what = HiveObjectRef(kind, DATABASE, names[0] if names else None, None, column)
         info = PrivilegeGrantInfo("SELECT", 8, "ann", PrincipalType.USER, False)
         bag = PrivilegeBag([HiveObjectPrivilege(what, "bob", PrincipalType.USER, info, "SQL")])
         client.grant_revoke_privileges(GrantRevokePrivilegeRequest(GrantRevokeType.GRANT, bag))
