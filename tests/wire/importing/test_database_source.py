@@ -111,7 +111,8 @@ def test_the_views_of_our_own_database_are_a_source(
     assert copy(source, database_url).source_version == "3.1"
     with running(database_url, tmp_path) as server:
         assert compare(source, server.uri) == []
-        assert compare(hive.url, server.uri) == []
+        # The views do not show secrets.
+        assert {one.kind for one in compare(hive.url, server.uri)} == {"master keys", "delegation tokens"}
 
 
 def test_a_source_without_a_column_cannot_be_read(hive: HiveDatabase, database_url: str) -> None:
