@@ -33,7 +33,9 @@ def run(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "metastore"
-        return _fail(f"{error.format_message().rstrip('.')}. See: {command} --help", error.exit_code)
+        message = error.format_message()
+        end = "" if message.endswith((".", "?")) else "."
+        return _fail(f"{message}{end} See: {command} --help", error.exit_code)
     except MetastoreError as error:
         return _fail(str(error), 1)
     except (click.Abort, KeyboardInterrupt):

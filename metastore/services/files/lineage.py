@@ -123,7 +123,7 @@ def difference(now: Lineage, witness: Lineage | None) -> str | None:
         return f"Another restore of this catalog, {witness.incarnation}, uses the warehouse. {_ADVICE}"
     if witness.counter > now.counter or witness.event > now.event:
         return (
-            f"The database was restored to an older moment: it is at event {now.event}, but was at {witness.event}. "
-            f"{_ADVICE}"
+            f"The database was restored to an older moment: it is at event {now.event} and change {now.counter}, but "
+            f"was at event {witness.event} and change {witness.counter}. {_ADVICE}"
         )
     return None
