@@ -51,25 +51,33 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     pages. `gauges`: those that need no database. Raises ConfigurationError.
     """
     bounded = replace(settings, pool_size=_CONNECTIONS, pool_timeout=_TIMEOUT)
-    engine = make_engine(bounded, url, statement_timeout=_TIMEOUT, application="metastore console")
+    engine = make_engine(bounded, url, statement_timeout=_TIMEOUT, application="metastore console", parallel=False)
     store = Store(engine, bounded)
     warehouse = Warehouse(settings.warehouse, settings.roots)
     rights = make_authorization(settings, store, warehouse.roots)
     groups = Groups(settings)
     site = Site(_authenticator(settings, store), groups.of, _CONNECTIONS)
-    activity = ActivityService(store, timedelta(seconds=settings.txn_timeout), rights)
-    now = NowPages(metrics, activity)
+    now = NowPages(metrics, _activity(store, rights, settings))
     now.start()
-    sizes = SizeService(store, rights)
-    health = HealthPages(activity, sizes, settings, gauges)
-    pages = [*now.pages(), *health.pages(), *ActivityPages(activity).pages(), *_table_pages(store, warehouse, rights)]
-    return Console(site, pages)
+    return Console(site, [*now.pages(), *pages_of(store, warehouse, rights, settings, gauges)])
 
 
-def _table_pages(store: Store, warehouse: Warehouse, rights: Authorization | None) -> list[Page]:
-    """Returns the pages about tables."""
-    sizes = SizeService(store, rights)
+def _activity(store: Store, rights: Authorization | None, settings: Settings) -> ActivityService:
+    return ActivityService(store, timedelta(seconds=settings.txn_timeout), rights)
+
+
+def pages_of(
+    store: Store,
+    warehouse: Warehouse,
+    rights: Authorization | None,
+    settings: Settings,
+    gauges: Callable[[], Gauges] = dict,
+) -> list[Page]:
+    """Returns the pages that read the database. `gauges`: those that need no database."""
+    sizes, activity = SizeService(store, rights), _activity(store, rights, settings)
     groups = (
+        HealthPages(activity, sizes, settings, gauges),
+        ActivityPages(activity),
         CatalogPages(SearchService(store, rights)),
         TablePages(TableOverviewService(store, rights), sizes),
         PartitionPages(PartitionCalendarService(store, rights)),

@@ -63,7 +63,7 @@ def _findings(
 def _settings(settings: Settings) -> Iterator[Finding]:
     """Settings that contradict each other, and the files that they name: certificates, keytab, password file."""
     transport_options(settings)
-    insecure = list(listener_warnings(listeners(settings)))
+    insecure = list(listener_warnings(settings, listeners(settings)))
     yield from (Finding(WARNING, text) for text in insecure)
     if not insecure:
         yield Finding(OK, "valid, and no listener is open to other hosts without authentication and encryption")

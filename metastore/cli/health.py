@@ -6,11 +6,11 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Final
 
 from metastore.errors import ConfigurationError, UnavailableError
-from metastore.security.listener_settings import ListenerSettings, listeners
+from metastore.security.listener_settings import ListenerSettings, http_tls, listeners
 from metastore.settings import Settings
 
 _TIMEOUT: Final = 5.0  # seconds
@@ -26,17 +26,22 @@ def check(settings: Settings) -> str:
     asked for its status, or, if clients must authenticate, for any answer.
     """
     if settings.http_port:
-        return _ask_http(settings.http_host, settings.http_port)
+        return _ask_http(settings.http_host, settings.http_port, encrypted=http_tls(settings))
     listener = next((each for each in listeners(settings) if each.port), None)
     if listener is None:
         raise ConfigurationError("the port 0 stands for any free port: set METASTORE_PORT to the port of the server")
     return _ask_thrift(listener)
 
 
-def _ask_http(host: str, port: int) -> str:
-    address = f"http://{host}:{port}/health/ready"
+def _ask_http(host: str, port: int, *, encrypted: bool) -> str:
+    address = f"http{'s' if encrypted else ''}://{host}:{port}/health/ready"
     try:
-        connection = HTTPConnection(_ANY.get(host, host), port, timeout=_TIMEOUT)
+        name = _ANY.get(host, host)
+        connection = (
+            HTTPSConnection(name, port, timeout=_TIMEOUT, context=_unverified())
+            if encrypted
+            else HTTPConnection(name, port, timeout=_TIMEOUT)
+        )
         connection.request("GET", "/health/ready")
         reply = connection.getresponse()
         text = " ".join(reply.read(10_000).decode(errors="replace").split())
@@ -75,8 +80,13 @@ def _connected(listener: ListenerSettings) -> Iterator[socket.socket]:
         if listener.tls == "off":
             yield plain
             return
-        context = ssl.create_default_context()
-        context.check_hostname = False  # the certificate is for the name that clients use, and this is the same host
-        context.verify_mode = ssl.CERT_NONE
-        with context.wrap_socket(plain) as encrypted:
+        with _unverified().wrap_socket(plain) as encrypted:
             yield encrypted
+
+
+def _unverified() -> ssl.SSLContext:
+    """Returns a context that accepts every certificate: certificates are for the name that clients use."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

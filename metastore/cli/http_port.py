@@ -18,6 +18,7 @@ from metastore.cli.console import make_console
 from metastore.errors import MetastoreError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
+from metastore.security.listener_settings import http_tls
 from metastore.settings import Settings
 from metastore.settings.sections import OFF
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
@@ -90,7 +91,8 @@ def run_http_port(
     application = make_application(
         pages, make_console(settings, url, metrics, other_gauges), token=token, allowed_hosts=allowed_hosts
     )
-    return serve(application, listener, lifeline)
+    context = certificate.reloading_context() if certificate and http_tls(settings) else None
+    return serve(application, listener, lifeline, context)
 
 
 class Readiness:

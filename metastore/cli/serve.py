@@ -31,7 +31,7 @@ from metastore.monitoring.tracing import Spans
 from metastore.protocol.exceptions import exception_names
 from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
-from metastore.security.listener_settings import listeners, warnings
+from metastore.security.listener_settings import http_tls, listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
 from metastore.security_setup import check_security_settings
 from metastore.settings import Settings
@@ -64,6 +64,7 @@ def serve(settings: Settings) -> int:
     configure(settings.log_level, settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     transport = transport_options(settings)
+    certificate = _http_certificate(settings, transport)
     if settings.traces_endpoint:
         Spans(settings.traces_endpoint, version("metastore")).close()  # a check: each worker makes its own
     Warehouse(settings.warehouse, settings.roots).check()
@@ -78,7 +79,6 @@ def serve(settings: Settings) -> int:
         try:
             with _http_listener(settings) as http:
                 if http and metrics:
-                    certificate = next((each.certificate for each in transport.listeners if each.certificate), None)
                     run = partial(_run_http_port, settings, url, metrics, certificate, _http_token(settings), http)
                     background.append(BackgroundProcess("HTTP port", run))
                 ready = partial(_print_ready, settings, http)
@@ -199,7 +199,7 @@ def transport_options(settings: Settings) -> TransportOptions:
 def _listeners(settings: Settings) -> tuple[Listener, ...]:
     """Returns the listeners, with their certificate. Raises ConfigurationError."""
     configured = listeners(settings)
-    for warning in warnings(configured):
+    for warning in warnings(settings, configured):
         log.warning("%s", warning)
     if settings.authorization != "off" and not all(listener.authentication for listener in configured):
         log.warning(
@@ -211,10 +211,7 @@ def _listeners(settings: Settings) -> tuple[Listener, ...]:
     ProxyUsers(settings.proxy_users, Groups(settings).of)
     certificate = None
     if settings.tls_certificate and any(listener.tls != "off" for listener in configured):
-        try:
-            certificate = Certificate(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
-        except CertificateError as error:
-            raise ConfigurationError(str(error)) from error
+        certificate = _certificate(settings, settings.tls_certificate)
     return tuple(
         Listener(
             host=listener.host,
@@ -228,6 +225,22 @@ def _listeners(settings: Settings) -> tuple[Listener, ...]:
     )
 
 
+def _certificate(settings: Settings, chain: Path) -> Certificate:
+    """Loads the server's certificate. Raises ConfigurationError."""
+    try:
+        return Certificate(chain, settings.tls_key, settings.tls_client_ca)
+    except CertificateError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _http_certificate(settings: Settings, transport: TransportOptions) -> Certificate | None:
+    """Returns the certificate of the listeners, or that of the HTTP port alone. Raises ConfigurationError."""
+    certificate = next((each.certificate for each in transport.listeners if each.certificate), None)
+    if certificate is None and settings.tls_certificate and http_tls(settings):
+        return _certificate(settings, settings.tls_certificate)
+    return certificate
+
+
 def _reject_token(_: bytes) -> tuple[bytes, Identity]:
     raise AuthenticationFailedError("tokens are not accepted before the server has started")
 
@@ -235,7 +248,8 @@ def _reject_token(_: bytes) -> tuple[bytes, Identity]:
 def _print_ready(settings: Settings, http: socket.socket | None, addresses: Sequence[tuple[str, int]]) -> None:
     uris = ",".join(f"thrift://{_authority(*address)}" for address in addresses)
     workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
-    address = f"http://{_authority(*http.getsockname()[:2])}" if http else ""
+    scheme = "https" if http_tls(settings) else "http"
+    address = f"{scheme}://{_authority(*http.getsockname()[:2])}" if http else ""
     pages = f", console on {address}/, metrics on {address}/metrics" if http else ""
     click.echo(
         f"metastore is ready on {uris} with {workers}, "

@@ -10,11 +10,12 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from metastore.errors import ConfigurationError
-from metastore.identity import CERTIFICATE, METHODS, PASSWORD
+from metastore.identity import CERTIFICATE, JWT, METHODS, PASSWORD
 from metastore.settings import Settings
 
 _OVERRIDABLE: Final = ("tls", "authentication", "tls_client_certificates")
 _TLS: Final = ("off", "allowed", "required")
+_HTTP_TLS: Final = ("off", "required")
 _CERTIFICATES: Final = ("off", "optional", "required")
 _EVERY_ADDRESS: Final = {"", "0.0.0.0", "::"}  # noqa: S104 - compared, not bound
 NONE: Final = "none"
@@ -33,10 +34,7 @@ class ListenerSettings:
     @property
     def exposed(self) -> bool:
         """Whether other hosts can connect."""
-        try:
-            return not ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host != "localhost"
+        return _is_exposed(self.host)
 
 
 def listeners(settings: Settings) -> tuple[ListenerSettings, ...]:
@@ -53,8 +51,19 @@ def listeners(settings: Settings) -> tuple[ListenerSettings, ...]:
     return parsed
 
 
-def warnings(configured: tuple[ListenerSettings, ...]) -> Iterator[str]:
-    """Yields warnings about insecure listeners."""
+def http_tls(settings: Settings) -> bool:
+    """Returns whether the HTTP listener speaks TLS. Raises ConfigurationError."""
+    required = _one_of("http_tls", settings.http_tls, _HTTP_TLS) == "required"
+    if required and settings.tls_certificate is None:
+        raise ConfigurationError(
+            f"http_tls=required needs tls_certificate, the server's certificate{settings.origin('http_tls')}"
+        )
+    return required
+
+
+def warnings(settings: Settings, configured: tuple[ListenerSettings, ...]) -> Iterator[str]:
+    """Yields warnings about insecure listeners. Raises ConfigurationError."""
+    yield from _http_warnings(settings, frozenset[str]().union(*(each.authentication for each in configured)))
     for listener in configured:
         address = f"{_bracketed(listener.host)}:{listener.port}"
         if listener.exposed and not listener.authentication:
@@ -132,6 +141,23 @@ def _check_ports(settings: Settings, configured: Sequence[ListenerSettings]) -> 
                 f"{_bracketed(host)}:{port} and {_bracketed(other)}:{port} use the same port: change port, "
                 f"http_port or listeners{settings.origin('http_port')}"
             )
+
+
+def _http_warnings(settings: Settings, authentication: frozenset[str]) -> Iterator[str]:
+    encrypted = http_tls(settings)
+    if settings.http_port is None or encrypted or not _is_exposed(settings.http_host):
+        return
+    if authentication & {PASSWORD, JWT}:
+        address = f"{_bracketed(settings.http_host)}:{settings.http_port}"
+        effect = "accepts logins in plain text" if settings.allow_password_without_tls else "rejects logins there"
+        yield f"{address} can be reached without encryption, so the console {effect}: set METASTORE_HTTP_TLS=required"
+
+
+def _is_exposed(host: str) -> bool:
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:

@@ -62,6 +62,10 @@ class Listeners(Section):
     http_allowed_hosts: str = text(
         "", "Host names, separated by commas, under which clients may request /calls and the console.", separator=","
     )
+    http_tls: str = text(
+        "off",
+        "TLS of the HTTP listener: off or required. It uses tls_certificate and tls_key, also if tls is off.",
+    )
     http_token_file: Path | None = path("File of the token for /calls. Unset: http.token in the data directory.")
     workers: int = number(
         None,

@@ -37,6 +37,7 @@ from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
 from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
+from metastore.storage.repositories.dependency_overview import DependencyOverview
 from metastore.storage.repositories.drops import Drops
 from metastore.storage.repositories.failed_logins import FailedLogins
 from metastore.storage.repositories.file_operations import FileOperations
@@ -106,6 +107,7 @@ class UnitOfWork:
     catalogs = _Repository(Catalogs)
     databases = _Repository(Databases)
     dependencies = _Repository(Dependencies)
+    dependency_overview = _Repository(DependencyOverview)
     notifications = _Repository(Notifications)
     write_notifications = _Repository(WriteNotifications)
     functions = _Repository(Functions)

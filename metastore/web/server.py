@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -62,8 +63,20 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(application: ASGIApp, listener: socket.socket, lifeline: int) -> int:
-    """Serves until the file descriptor `lifeline` becomes readable. Returns the exit status."""
+class _Loop(asyncio.SelectorEventLoop):
+    """Bounds the time of TLS handshakes, which uvicorn does not."""
+
+    async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:
+        if options.get("ssl"):
+            options["ssl_handshake_timeout"] = _MAX_SECONDS
+        return await super().create_server(*arguments, **options)
+
+
+def serve(application: ASGIApp, listener: socket.socket, lifeline: int, tls: ssl.SSLContext | None = None) -> int:
+    """Serves until the file descriptor `lifeline` becomes readable. Returns the exit status.
+
+    `tls`: None for plain HTTP.
+    """
     logging.getLogger("uvicorn.error").setLevel(_LOG_LEVEL)
     config = uvicorn.Config(
         application,
@@ -77,7 +90,10 @@ def serve(application: ASGIApp, listener: socket.socket, lifeline: int) -> int:
         server_header=False,
         headers=[("Connection", "close"), ("X-Content-Type-Options", "nosniff")],
     )
-    asyncio.run(_serve(_Server(config, listener), listener.dup(), lifeline))
+    config.load()
+    config.ssl = tls
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        runner.run(_serve(_Server(config, listener), listener.dup(), lifeline))
     return 0
 
 

@@ -75,26 +75,35 @@ def test_growth_is_the_change_of_a_day(application: Application, service: SizeSe
     assert measured(application, service)["t1"][-1] == 2000
     history = service.of_table(TableName("hive", "db", "t1"))
     assert [state["bytes"] for state in history] == [144, 6144]
-    assert [found["table"] for found in service.top("growth", 2)] == ["t2", "t1"]
+    assert [found["table"] for found in service.top("growth", 2)[0]] == ["t2", "t1"]
     execute(application, "UPDATE table_size_history SET day = day - 100")
     assert measured(application, service)["t1"][-1] == 0
 
 
-def test_tables_with_many_partitions_have_cells(
+def test_large_tables_have_sums_by_their_keys(
     application: Application, service: SizeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_BATCH", "_CELLS"):
-        statement = str(getattr(repository, name)).replace("20000", "2")
-        monkeypatch.setattr(repository, name, text(statement))
+    monkeypatch.setattr(repository, "_BATCH", text(str(repository._BATCH).replace("10000", "2")))
     measured(application, service)
-    ((cells,),) = execute(
-        application, "SELECT cells FROM table_sizes JOIN tables AS t ON t.id = table_id WHERE t.name = 't1'"
-    )
-    assert sorted((cell["a"], cell["b"], cell["rows"]) for cell in cells) == [
-        ("a", None, 10),
-        ("b", None, 10),
-        ("c", None, 10),
+    query = "SELECT first, second, partitions, rows FROM partition_sums ORDER BY table_id, first"
+    assert execute(application, query) == [
+        *((value, "", 1, 10) for value in "abc"),  # of t1
+        *((value, "", 1, None) for value in "abc"),  # of t2
     ]
+    monkeypatch.setattr(repository, "_SUMS_BY_TWO", text(str(repository._SUMS_BY_TWO).replace("40000", "2")))
+    measured(application, service)
+    assert [row[:2] for row in execute(application, query)][:3] == [("a", None), ("b", None), ("c", None)]
+
+
+def test_a_table_that_has_shrunk_has_no_sums(
+    application: Application, service: SizeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository, "_BATCH", text(str(repository._BATCH).replace("10000", "2")))
+    measured(application, service)
+    for name in ("t1", "t2"):
+        called(application, "drop_partition", "db", name, ["a"], False)
+    measured(application, service)
+    assert execute(application, "SELECT first FROM partition_sums") == []
 
 
 def test_one_batch_is_as_many_statements_for_any_number_of_partitions(
@@ -110,4 +119,4 @@ def test_one_batch_is_as_many_statements_for_any_number_of_partitions(
 def test_dropped_tables_leave_the_lists(application: Application, service: SizeService) -> None:
     measured(application, service)
     called(application, "drop_table", "db", "t1", False)
-    assert [found["table"] for found in service.top("files", 5)] == []
+    assert [found["table"] for found in service.top("files", 5)[0]] == []

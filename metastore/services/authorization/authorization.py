@@ -4,9 +4,9 @@ transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from metastore.domain.column_scope import ColumnScope
 from metastore.domain.names import DatabaseName, TableName
@@ -29,7 +29,7 @@ from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import GrantsCache, unsettled
 from metastore.services.authorization.permission import Permission
 from metastore.services.rules.lookup import missing_table
-from metastore.storage.queries.visibility import seeing
+from metastore.storage.queries.visibility import Scope
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -48,6 +48,12 @@ class ReadWithRights(NamedTuple):
     table: EncodedStruct[Table]
     grants: CallerGrants
     held: frozenset[str]
+    has_hidden_columns: bool = False
+
+
+def is_exact(grants: CallerGrants) -> bool:
+    """Tells whether conditions in SQL, which know neither policies, rules nor columns, show what the caller may see."""
+    return grants.is_admin or not (grants.by_policy or grants.rules or grants.has_columns)
 
 
 class Authorization:
@@ -86,12 +92,19 @@ class Authorization:
         grants = self.grants()
         return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
 
-    def search_parameters(self) -> Mapping[str, Any]:
-        """Returns the parameters of the conditions that make a search show only visible objects."""
-        grants = self.grants()
-        # The conditions know neither rules nor columns.
-        is_exact = grants.is_admin or not (grants.rules or grants.has_columns)
-        return seeing(grants if is_exact else NOBODY, tables=True)
+    def scope(self) -> Scope:
+        """Returns the objects that queries over many tables show the caller."""
+        return self.caller_and_scope()[2]
+
+    def caller_and_scope(self) -> tuple[str | None, bool, Scope]:
+        """Returns the caller, whether it is an administrator, and the objects that queries over many tables show it."""
+        with self._store.read() as work:
+            grants = self.current(work)
+            return grants.user, grants.is_admin, work.access.scope(self._searched(grants))
+
+    def _searched(self, grants: CallerGrants) -> CallerGrants:
+        """Returns the grants by which queries over many tables decide."""
+        return grants if is_exact(grants) else NOBODY
 
     def check(self, requirements: Iterable[Requirement]) -> CallerGrants:
         """Returns the caller's grants if they meet the requirements.
@@ -140,7 +153,7 @@ class Authorization:
         raise unsettled()
 
     def read_table_with_rights(self, name: TableName) -> ReadWithRights:
-        """Reads a table, with the caller's grants and the caller's rights on the table, in two statements. Raises
+        """Reads a table, with the caller's grants and the caller's rights on the table, in one statement. Raises
         NotFoundError if it does not exist or is hidden.
         """
         return self._read(lambda work: self._table_with_rights(work, name))
@@ -148,18 +161,16 @@ class Authorization:
     def _table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
         cached = self._cache.cached(work)
         for _ in range(_ATTEMPTS):
-            read = work.access.read_table(name)
-            granted = work.access.granted(read.securable.table_id if read else None, cached.grants)
+            read = work.access.read_granted_table(name, cached.grants)
             if read is None:
                 raise missing_table(name)
             if read.version == cached.grants.version or cached.grants.is_admin:
-                securable = read.securable._replace(granted=granted)
-                if not sees(cached.grants, securable):
+                if not sees(cached.grants, read.securable):
                     raise HiddenError(str(missing_table(name)))
-                held = rights(cached.grants, securable)
-                columns, encoded = column_scope(cached.grants, securable), work.access.encoded(read)
-                encoded = encoded if columns is None else table_without_columns(encoded, columns)
-                return ReadWithRights(securable.table_id or 0, encoded, cached.grants, held)
+                held = rights(cached.grants, read.securable)
+                columns, encoded = column_scope(cached.grants, read.securable), work.access.encoded(read)
+                table = encoded if columns is None else table_without_columns(encoded, columns)
+                return ReadWithRights(read.securable.table_id or 0, table, cached.grants, held, columns is not None)
             cached = self._cache.reloaded(work)
         raise unsettled()
 

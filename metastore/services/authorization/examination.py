@@ -20,6 +20,7 @@ class ExaminedTable(NamedTuple):
     table: Table
     grants: CallerGrants | None
     rights: frozenset[str]
+    has_hidden_columns: bool = False
 
     @property
     def may_read(self) -> bool:
@@ -33,13 +34,17 @@ class ExaminedTable(NamedTuple):
 
 
 def examine(store: Store, rights: Authorization | None, name: TableName) -> ExaminedTable:
-    """Reads a table in at most two statements. Raises NotFoundError if it does not exist or is hidden."""
+    """Reads a table in one statement, and another one if its descriptor is not cached.
+
+    Raises NotFoundError if it does not exist or is hidden.
+    """
+    hides = False
     if rights is None:
         with store.read() as work:
             stored = get_table(work, name)
         table_id, encoded, grants, held = stored.ref.id, stored.encoded, None, frozenset(map(str, Right))
     else:
-        table_id, encoded, grants, held = rights.read_table_with_rights(name)
+        table_id, encoded, grants, held, hides = rights.read_table_with_rights(name)
     table = encoded.decode()
     redact(table)
-    return ExaminedTable(table_id, table, grants, held)
+    return ExaminedTable(table_id, table, grants, held, hides)

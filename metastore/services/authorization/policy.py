@@ -5,10 +5,10 @@ Everything else is as with grants: administrators, owners of new objects, locati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import RequiredPrivilege, Requirement
@@ -33,7 +33,6 @@ from metastore.services.authorization.authorization import (
     without_secrets,
 )
 from metastore.services.rules.lookup import missing_table
-from metastore.storage.queries.visibility import seeing
 from metastore.storage.repositories.access import ReadTable
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
@@ -178,10 +177,9 @@ class PolicyAuthorization(Authorization):
 
         return self._read(visible)
 
-    def search_parameters(self) -> Mapping[str, Any]:
-        """The search is one SQL statement, which cannot ask the engine: only administrators find something."""
-        grants = self.grants()
-        return seeing(grants if grants.is_admin else NOBODY, tables=True)
+    def _searched(self, grants: CallerGrants) -> CallerGrants:
+        """A search is one SQL statement, which cannot ask the engine: only administrators find something."""
+        return grants if grants.is_admin else NOBODY
 
     def _rights(self, grants: CallerGrants, resources: Iterable[Resource]) -> list[frozenset[str]]:
         """Returns the rights on each resource. Raises _UndecidedError for those that are not known yet."""

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from metastore.services.authorization.authorization import Authorization
-from metastore.storage.queries.visibility import EVERYTHING
+from metastore.domain.privileges import CallerGrants
+from metastore.services.authorization.authorization import Authorization, is_exact
+from metastore.storage.queries.visibility import EVERYTHING, Scope, scope_by
 
 
-def scope(rights: Authorization | None) -> Mapping[str, Any]:
-    """Returns the parameters of visibility conditions for the caller. `rights`: None if callers see everything."""
-    return rights.search_parameters() if rights else EVERYTHING
+def scope(rights: Authorization | None) -> Scope:
+    """Returns the objects that the caller may see, with at most two statements. `rights`: None if callers see
+    everything.
+    """
+    return rights.scope() if rights else EVERYTHING
+
+
+def scope_by_conditions(grants: CallerGrants | None) -> Scope:
+    """Returns the objects that a caller with these grants may see, for a query over few tables. None: everything.
+
+    If conditions in SQL are not exact, the caller of this function filters what the query finds.
+    """
+    return EVERYTHING if grants is None or not is_exact(grants) else scope_by(grants)

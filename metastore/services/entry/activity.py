@@ -14,7 +14,7 @@ from metastore.encoding.event_changes import changes_of
 from metastore.encoding.redaction import redacted_json
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import examine
-from metastore.storage.queries.visibility import EVERYTHING
+from metastore.storage.queries.visibility import EVERYTHING, Scope
 from metastore.storage.unit_of_work import Store
 
 _LIMIT: Final = 50
@@ -30,11 +30,14 @@ class ActivityService:
         self._timeout = timeout
         self._rights = rights
 
-    def events(self, before: int | None) -> list[dict[str, Any]]:
-        """Returns the newest events before an id, or the newest of all."""
-        _, _, scope = self._caller()
+    def changes(self, before: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Returns the newest events before an id, or the newest of all; and the drops that can be undone, each with the
+        command that does it.
+        """
+        user, is_admin, scope = self._caller()
         with self._store.read() as work:
-            return [_event(row) for row in work.activity.events(before or _NEWEST, _LIMIT, scope)]
+            events, drops = work.activity.changes(before or _NEWEST, _LIMIT, user, scope, is_admin=is_admin)
+        return [_event(row) for row in events], [{**row, "command": _undrop(row)} for row in drops]
 
     def history(self, name: TableName, before: int | None) -> list[dict[str, Any]]:
         """Returns the newest events of a table before an id. Raises NotFoundError."""
@@ -42,15 +45,9 @@ class ActivityService:
         table = {"catalog": name.catalog, "database": name.database, "table": name.name}
         created = examined.table.createTime or 0
         with self._store.read() as work:
-            rows = work.activity.events(before or _NEWEST, _LIMIT, EVERYTHING, **table, created=created)
-        return [_event({**row, "owned": examined.is_owned}) for row in rows]
-
-    def drops(self) -> list[dict[str, Any]]:
-        """Returns the drops that can be undone, with the command that does it."""
-        user, is_admin, scope = self._caller()
-        with self._store.read() as work:
-            rows = work.activity.drops(user, scope, is_admin=is_admin)
-        return [{**row, "command": _undrop(row)} for row in rows]
+            rows = work.activity.history(before or _NEWEST, _LIMIT, **table, created=created)
+        # A message may name hidden columns.
+        return [_event({**row, "message": None} if examined.has_hidden_columns else row) for row in rows]
 
     def held(self) -> dict[str, list[dict[str, Any]]]:
         """Returns locks, open transactions and open writes."""
@@ -69,14 +66,15 @@ class ActivityService:
 
     def is_admin(self) -> tuple[str | None, bool]:
         """Returns the caller, and whether it may see the calls of others."""
-        user, is_admin, _ = self._caller()
-        return user, is_admin
+        if self._rights is None:
+            return None, True
+        grants = self._rights.grants()
+        return grants.user, grants.is_admin
 
-    def _caller(self) -> tuple[str | None, bool, Any]:
+    def _caller(self) -> tuple[str | None, bool, Scope]:
         if self._rights is None:
             return None, True, EVERYTHING
-        grants = self._rights.grants()
-        return grants.user, grants.is_admin, self._rights.search_parameters()
+        return self._rights.caller_and_scope()
 
 
 def _event(row: dict[str, Any]) -> dict[str, Any]:

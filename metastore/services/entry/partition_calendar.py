@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from metastore.domain import partition_names
 from metastore.domain.keys import KeyKind, kind_of, sort_key
 from metastore.domain.names import TableName
 from metastore.domain.partition_calendar import Axis, Group, Key, as_data, axes_of, default_axes, make_grid
 from metastore.errors import InvalidInputError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import examine
-from metastore.storage.repositories.partition_calendar import SUMMED, KeyRange
+from metastore.storage.repositories.partition_calendar import KeyRange
 from metastore.storage.unit_of_work import Store
 
 _DATES = (KeyKind.DATE, KeyKind.TIMESTAMP, KeyKind.STRING, KeyKind.CHAR)
@@ -39,9 +40,8 @@ class PartitionCalendarService:
         axes = _axes(keys, row, column, chosen)
         positions = _position(keys, axes[0]), _position(keys, axes[1])
         with self._store.read() as work:
-            found = work.partition_calendar.read(table.id, positions, ranges, after)
-        is_measured = found["summed"] > SUMMED
-        groups = _measured_groups(found, positions, chosen) if is_measured else found["groups"]
+            found = work.partition_calendar.read(table.id, positions, ranges, after, _start(keys, ranges))
+        groups = found["groups"]
         grid = make_grid(map(_group, groups or []), *axes)
         return {
             **answer,
@@ -55,10 +55,10 @@ class PartitionCalendarService:
             "gaps": grid.gaps,
             "late": grid.late,
             "too_many": groups is None,
-            "measured_at": found["measured"]["at"] if is_measured and found["measured"] else None,
-            "total": found["summed"] if not is_measured else (found["measured"] or {}).get("partitions"),
+            "measured_at": found["measured"],
+            "total": found["total"],
             "partitions": found["partitions"],
-            "more": found["more"],
+            "next": found["next"],
         }
 
 
@@ -96,16 +96,12 @@ def _position(keys: Sequence[Key], axis: Axis | None) -> int | None:
     return None if axis is None else 1 + [key.name for key in keys].index(axis.key)
 
 
-def _measured_groups(
-    found: dict[str, Any], positions: tuple[int | None, int | None], chosen: Mapping[str, str]
-) -> list[dict[str, Any]] | None:
-    """Returns the measured sums, which are by the first two keys of all partitions; None if they do not fit."""
-    cells = (found["measured"] or {}).get("cells")
-    if chosen or not cells or not {*positions} <= {1, 2, None}:
-        return None
-    names = {1: "a", 2: "b"}
-    row, column = (names.get(position or 0, "") for position in positions)
-    return [{**cell, "a": cell.get(row), "b": cell.get(column)} for cell in cells]
+def _start(keys: Sequence[Key], ranges: Sequence[KeyRange]) -> str:
+    """Returns a text with which the names of all chosen partitions begin, from the condition on the first key."""
+    first = next((each.key for each in ranges if each.position == 1), None)
+    if first is None or kind_of(keys[0].type) not in (KeyKind.DATE, KeyKind.STRING):
+        return ""
+    return f"{partition_names.escape(keys[0].name)}={partition_names.escape(first)}"
 
 
 def _group(row: dict[str, Any]) -> Group:

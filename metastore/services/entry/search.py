@@ -7,7 +7,7 @@ from typing import Any
 from metastore.domain.names import DatabaseName
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.scope import scope
-from metastore.services.rules.lookup import get_database, missing_database
+from metastore.services.rules.lookup import missing_database
 from metastore.storage.unit_of_work import Store
 
 
@@ -20,28 +20,21 @@ class SearchService:
 
     def tables(self, query: str, limit: int) -> list[dict[str, Any]]:
         """Returns the tables that match a text best (`Search.tables`)."""
-        seeing = scope(self._rights)
+        seen = scope(self._rights)
         with self._store.read() as work:
-            return work.search.tables(query, limit, seeing)
+            return work.search.tables(query, limit, seen)
 
     def databases(self, catalog: str, after: str, limit: int) -> list[dict[str, Any]]:
         """Lists databases after one, with the number of their tables."""
-        seeing = scope(self._rights)
+        seen = scope(self._rights)
         with self._store.read() as work:
-            return work.search.databases(catalog, after, limit, seeing)
+            return work.search.databases(catalog, after, limit, seen)
 
     def tables_of(self, database: DatabaseName, after: str, limit: int) -> list[dict[str, Any]]:
         """Lists the tables of a database after one. Raises NotFoundError for an unknown or hidden database."""
-        seeing = scope(self._rights)
+        seen = scope(self._rights)
         with self._store.read() as work:
-            tables = work.search.tables_of(database, after, limit, seeing)
-        if not tables:
-            self._check(database)
-        return tables
-
-    def _check(self, database: DatabaseName) -> None:
-        """Raises NotFoundError for an unknown or hidden database."""
-        if self._rights and not self._rights.visible_databases([database]):
+            tables = work.search.tables_of(database, after, limit, seen)
+        if tables is None:
             raise missing_database(database)
-        with self._store.read() as work:
-            get_database(work, database)
+        return tables

@@ -39,11 +39,14 @@ class SizeService:
             _, ended = work.sizes.progress()
             work.sizes.save_progress(Progress(last, ended + _SHARE * (ended - begun), first))
 
-    def top(self, order: str, limit: int) -> list[dict[str, Any]]:
-        """Returns the visible tables with the greatest bytes, files, small files or growth."""
-        seeing = scope(self._rights)
+    def top(self, order: str, limit: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Returns the visible tables with the greatest bytes, files, small files or growth, and the sizes of the whole
+        catalog by day: nothing for callers who do not see everything.
+        """
+        seen = scope(self._rights)
         with self._store.read() as work:
-            return work.sizes.top(order, limit, seeing)
+            tables = work.sizes.top(order, limit, seen)
+            return tables, work.sizes.of_catalog(_DAYS) if seen.is_whole else []
 
     def of_table(self, name: TableName) -> list[dict[str, Any]]:
         """Returns the sizes of a table on the days on which they changed. Raises NotFoundError."""

@@ -9,7 +9,6 @@ from metastore.domain.privileges import PrincipalKind
 from metastore.domain.table_ddl import Column, TableDefinition, statements
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import ExaminedTable, examine
-from metastore.storage.repositories.table_overview import COUNTED
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
 
@@ -118,7 +117,7 @@ def _column(column: FieldSchema) -> dict[str, Any]:
 def _size(table: Table, found: dict[str, Any]) -> dict[str, Any]:
     """Returns the sizes of a partitioned table from its partitions, if there are few, else as last measured."""
     counted, measured = found["counted"], found["measured"]
-    if table.partitionKeys and counted["partitions"] <= COUNTED:
+    if table.partitionKeys and found["few"]:
         return {**{name: counted[name] for name in _SIZES}, "changed": counted["changed"], "measured_at": None}
     if table.partitionKeys:
         figures = measured or dict.fromkeys(_SIZES)

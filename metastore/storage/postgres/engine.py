@@ -35,6 +35,7 @@ def make_engine(
     statement_timeout: float | None = None,
     application: str = "metastore",
     size: int | None = None,
+    parallel: bool = True,
 ) -> Engine:
     """Returns an engine whose sessions wait for locks and run statements for a bounded time.
 
@@ -47,8 +48,11 @@ def make_engine(
         statement_timeout: replaces the setting, in seconds.
         application: the application_name of the sessions.
         size: replaces `pool_size`.
+        parallel: whether PostgreSQL may use several processes for a statement.
     """
     own = session_settings(settings, statement_timeout)
+    if not parallel:
+        own["max_parallel_workers_per_gather"] = "0"
     options = {}
     if settings.database_pooler == OFF:
         # `options` in connect_args would replace the URL's. Of two equal settings, PostgreSQL takes the last one.

@@ -24,7 +24,17 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.descriptors import Descriptors
-from metastore.storage.queries.visibility import OWNED, WHOLE, owners, patterns, seeing
+from metastore.storage.queries.visibility import (
+    OPEN,
+    OWNED,
+    SEEN_TABLES,
+    WHOLE,
+    Scope,
+    owners,
+    patterns,
+    scope_of,
+    seeing,
+)
 from metastore.storage.schema import (
     databases,
     functions,
@@ -118,16 +128,17 @@ _VISIBLE_DATABASES = text(f"""
     SELECT wanted.number FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
-    WHERE {WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN}
+    WHERE {OPEN} OR {_WITHIN}
 """)  # noqa: S608 - constants
 _VISIBLE_CATALOGS = text(f"""
     SELECT c.name FROM catalogs AS c WHERE EXISTS (
         SELECT FROM databases AS d WHERE d.catalog = c.name
-        AND ({WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}') OR {_WITHIN})
+        AND ({OPEN} OR {_WITHIN})
     )
 """)  # noqa: S608 - constants
 
 
+_SEEN_TABLES = text(SEEN_TABLES)
 _RULES: Final = text(f"""
     SELECT DISTINCT p.scope, p.privilege FROM privileges AS p
     WHERE p.object_type = {HiveObjectType.GLOBAL} AND p.scope LIKE '%.%' AND p.scope NOT LIKE '%/%'
@@ -197,6 +208,12 @@ _READ: Final = Prepared(
 )
 
 
+_READ_GRANTED: Final = text(f"""
+    SELECT t.descriptor_id, t.encoded, d.catalog, d.name, d.id, d.owner, d.owner_type, t.id, t.name, t.owner,
+           t.owner_type, {_VERSION}, {_GRANTED_TO_ME}
+    FROM tables AS t JOIN databases AS d ON d.id = t.database_id
+    WHERE d.catalog = :catalog AND d.name = :database AND t.name = :name
+""")  # noqa: S608 - constants
 _VERSION_ALONE: Final = Prepared("version_of_privileges", select(privileges_version.c.version))
 
 
@@ -324,6 +341,15 @@ class Access:
         descriptor_id, encoded, *securable, version = rows[0]
         return ReadTable(bytes(encoded), descriptor_id, Securable(*securable), version)
 
+    def read_granted_table(self, name: TableName, grants: CallerGrants) -> ReadTable | None:
+        """Reads a table, its owner and the caller's privileges on it, or None."""
+        values = {"catalog": name.catalog, "database": name.database, "name": name.name, "grantees": grants.grantees}
+        row = self._connection.execute(_READ_GRANTED, values).one_or_none()
+        if row is None:
+            return None
+        descriptor_id, encoded, *securable, version, granted = row
+        return ReadTable(bytes(encoded), descriptor_id, Securable(*securable)._replace(granted=granted), version)
+
     def encoded(self, read: ReadTable) -> EncodedStruct[Table]:
         """Returns the whole table."""
         tail = self._descriptors.tails([read.descriptor_id])[read.descriptor_id]
@@ -366,6 +392,13 @@ class Access:
         ordered = sorted(set(names))
         rows = self._connection.execute(_VISIBLE_DATABASES, _named(ordered) | seeing(grants, tables=False))
         return {ordered[number - 1] for (number,) in rows}
+
+    def scope(self, grants: CallerGrants) -> Scope:
+        """Returns the objects that queries over many tables show the caller."""
+        seen: list[int] = []
+        if not grants.sees_everything:
+            seen = list(self._connection.execute(_SEEN_TABLES, seeing(grants, tables=True)).scalars())
+        return scope_of(grants, seen)
 
     def seen_catalogs(self, grants: CallerGrants) -> set[str]:
         """Returns the catalogs in which the caller may see a database."""

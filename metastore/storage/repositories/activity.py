@@ -5,48 +5,58 @@ Rows of objects that the caller may not see are left out (`queries.visibility`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
-from metastore.storage.queries.visibility import OWNED, SEEN, WHOLE
+from metastore.storage.queries.visibility import OWNED, WHOLE, Scope
 
-_SCANNED: Final = 20_000  # newest events among which visible ones are looked for
+_SCANNED: Final = 10_000  # newest events among which visible ones are looked for
 _LONGEST: Final = 200_000  # characters of a message that is read
 _LISTED: Final = 200
 _OWNS_DATABASE: Final = OWNED.format(table="d")
-
-_EVENTS: Final = text(f"""
-    SELECT e.event_id AS id, e.event_time AS at, e.event_type AS event, e.catalog, e.database, e.table_name AS "table",
-           CASE WHEN length(e.message) < {_LONGEST} THEN e.message END AS message,
-           substring(left(e.message, 1000) FROM '"user":"([^"]*)"') AS "user",
-           coalesce({OWNED.format(table="t")} OR {_OWNS_DATABASE}, false) AS owned
-    FROM notification_log AS e
-    LEFT JOIN databases AS d ON d.catalog = e.catalog AND d.name = e.database
-    LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = e.table_name
-    WHERE e.event_id < :before AND e.event_id > least(:before, (SELECT last_event_id FROM notification_sequence))
-          - {_SCANNED}
-      AND (:table = '' OR (e.catalog = :catalog AND e.database = :database AND e.table_name = :table
-                           AND e.event_time >= :created))
-      AND {SEEN} AND (cast(:sees_everything AS boolean) OR {WHOLE}
-                      OR (t.id IS NOT NULL AND e.event_time >= t.create_time))
+_EVENT: Final = f"""
+    e.event_id AS id, e.event_time AS at, e.event_type AS event, e.catalog, e.database, e.table_name AS "table",
+    CASE WHEN length(e.message) < {_LONGEST} THEN e.message END AS message,
+    substring(left(e.message, 1000) FROM '"user":"([^"]*)"') AS "user"
+"""
+_HISTORY: Final = text(f"""
+    SELECT {_EVENT} FROM notification_log AS e
+    WHERE e.catalog = :catalog AND e.database = :database AND e.table_name = :table AND e.event_id < :before
+      AND e.event_time >= :created
     ORDER BY e.event_id DESC LIMIT :limit
 """)  # noqa: S608 - constants
 
-_DROPS: Final = text(f"""
-    SELECT r.id, r.kind, r.catalog, r.database, r.name AS "table", r.partitions, r.dropped_by AS "user",
-           r.dropped_from AS address, extract(epoch FROM r.dropped_at)::float8 AS at,
-           extract(epoch FROM r.kept_until)::float8 AS kept_until
-    FROM drops AS r LEFT JOIN databases AS d ON d.catalog = r.catalog AND d.name = r.database
-    WHERE r.kept_until > now()
-      AND (cast(:is_admin AS boolean) OR r.dropped_by = :user OR {_OWNS_DATABASE})
-    ORDER BY r.dropped_at DESC, r.id DESC LIMIT {_LISTED}
-""")  # noqa: S608 - constants
+_CHANGES: Final = f"""
+    WITH recent AS MATERIALIZED (
+        {{recent}} ORDER BY e.event_id DESC LIMIT :limit
+    )
+    SELECT (SELECT jsonb_agg(to_jsonb(x) ORDER BY x.id DESC) FROM (
+               SELECT {_EVENT} FROM recent JOIN notification_log AS e ON e.event_id = recent.event_id) AS x) AS events,
+           (SELECT jsonb_agg(to_jsonb(x)) FROM (
+               SELECT r.id, r.kind, r.catalog, r.database, r.name AS "table", r.partitions, r.dropped_by AS "user",
+                      r.dropped_from AS address, extract(epoch FROM r.dropped_at)::float8 AS at,
+                      extract(epoch FROM r.kept_until)::float8 AS kept_until
+               FROM drops AS r LEFT JOIN databases AS d ON d.catalog = r.catalog AND d.name = r.database
+               WHERE r.kept_until > now()
+                 AND (cast(:is_admin AS boolean) OR r.dropped_by = :user OR {_OWNS_DATABASE})
+               ORDER BY r.dropped_at DESC, r.id DESC LIMIT {_LISTED}) AS x) AS drops
+"""  # noqa: S608 - constants
+_RECENT: Final = "SELECT e.event_id FROM notification_log AS e WHERE e.event_id < :before"
+# Events before the creation of a table are about another one of its name.
+_RECENT_SEEN: Final = f"""
+    SELECT e.event_id FROM notification_log AS e
+    LEFT JOIN databases AS d ON d.catalog = e.catalog AND d.name = e.database
+    LEFT JOIN {{tables}} AS t ON t.database_id = d.id AND t.name = e.table_name
+    WHERE e.event_id < :before
+      AND e.event_id >= least(:before, (SELECT last_event_id + 1 FROM notification_sequence)) - {_SCANNED}
+      AND ({WHOLE} OR ({{seen}} AND e.event_time >= t.create_time))
+"""  # noqa: S608 - constants
+_FEW: Final = "(SELECT t.id, t.database_id, t.name, t.create_time FROM tables AS t WHERE {seen} OFFSET 0)"
 
 _HIDDEN: Final = "CASE WHEN cast(:is_admin AS boolean) OR {user} = :user THEN {column} ELSE '***' END"
-_HOLDING: Final = f"""
+_HELD: Final = f"""
     SELECT
         (SELECT jsonb_agg(to_jsonb(h)) FROM (
             SELECT l.id, l.transaction_id AS transaction, l.acquired_at IS NULL AS waiting, l.blocked_by, c.type,
@@ -61,14 +71,16 @@ _HOLDING: Final = f"""
             LEFT JOIN databases AS d ON d.catalog = c.catalog AND d.name = c.database
             LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = c.table_name
             WHERE coalesce(x.heartbeat_at, l.heartbeat_at) > now() - cast(:timeout AS interval)
-              AND (l.user_name = :user OR {SEEN}) ORDER BY l.acquired_at IS NULL DESC, l.id, c.position LIMIT {_LISTED}
+              AND (l.user_name = :user OR {{seen}})
+            ORDER BY l.acquired_at IS NULL DESC, l.id, c.position LIMIT {_LISTED}
         ) AS h) AS locks,
         (SELECT jsonb_agg(to_jsonb(o)) FROM (
             SELECT x.id, x.type, {_HIDDEN.format(user="x.user_name", column="x.user_name")} AS "user",
                    {_HIDDEN.format(user="x.user_name", column="x.host_name")} AS host,
                    extract(epoch FROM now() - x.started_at) AS age,
                    extract(epoch FROM now() - x.heartbeat_at) AS heartbeat_age
-            FROM transactions AS x WHERE x.state = 'open' ORDER BY x.id LIMIT {_LISTED}
+            FROM transactions AS x WHERE x.state = 'open'
+              AND (cast(:is_admin AS boolean) OR x.user_name = :user) ORDER BY x.id LIMIT {_LISTED}
         ) AS o) AS transactions,
         (SELECT jsonb_agg(to_jsonb(p)) FROM (
             SELECT w.query_id, d.catalog, d.database_name AS database, d."table",
@@ -78,11 +90,10 @@ _HOLDING: Final = f"""
                         ELSE 'in flight' END AS state
             FROM open_writes AS w JOIN LATERAL (
                 SELECT d.catalog, d.name AS database_name, t.name AS "table" FROM tables AS t
-                JOIN databases AS d ON d.id = t.database_id WHERE t.id = w.table_id AND {SEEN}
+                JOIN databases AS d ON d.id = t.database_id WHERE t.id = w.table_id AND {{seen}}
             ) AS d ON true ORDER BY w.begun_at LIMIT {_LISTED}
         ) AS p) AS writes
 """  # noqa: S608 - constants
-_HELD: Final = text(_HOLDING)
 
 _SERVERS: Final = text(f"""
     SELECT
@@ -121,22 +132,35 @@ class Activity:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def events(self, before: int, limit: int, seeing: Mapping[str, Any], **table: Any) -> list[dict[str, Any]]:
-        """Returns the newest visible events before an id. `table`: catalog, database, table and created, or nothing."""
-        values = {"catalog": "", "database": "", "table": "", "created": 0, **table, "before": before, "limit": limit}
-        return [dict(row) for row in self._connection.execute(_EVENTS, {**values, **seeing}).mappings()]
+    def changes(
+        self, before: int, limit: int, user: str | None, scope: Scope, *, is_admin: bool
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Returns the newest visible events before an id, and the drops that can be undone, by this user, in databases
+        of the caller, or all.
+        """
+        if scope.is_whole:
+            recent = _RECENT
+        else:
+            tables = _FEW.format(seen=scope.tables) if scope.is_small else "tables"
+            recent = _RECENT_SEEN.format(seen=scope.tables, tables=tables)
+        values = {"before": before, "limit": limit, "user": user, "is_admin": is_admin, **scope.parameters}
+        events, drops = self._connection.execute(text(_CHANGES.format(recent=recent)), values).one()
+        return events or [], drops or []
 
-    def drops(self, user: str | None, seeing: Mapping[str, Any], *, is_admin: bool) -> list[dict[str, Any]]:
-        """Returns the drops that can be undone, by this user, in databases of the caller, or all."""
-        values = {"user": user, "is_admin": is_admin, **seeing}
-        return [dict(row) for row in self._connection.execute(_DROPS, values).mappings()]
+    def history(
+        self, before: int, limit: int, *, catalog: str, database: str, table: str, created: int
+    ) -> list[dict[str, Any]]:
+        """Returns the newest events of a table before an id, since its creation."""
+        named = {"catalog": catalog, "database": database, "table": table, "created": created}
+        rows = self._connection.execute(_HISTORY, {**named, "before": before, "limit": limit})
+        return [dict(row) for row in rows.mappings()]
 
     def held(
-        self, user: str | None, timeout: timedelta, seeing: Mapping[str, Any], *, is_admin: bool
+        self, user: str | None, timeout: timedelta, scope: Scope, *, is_admin: bool
     ) -> dict[str, list[dict[str, Any]]]:
         """Returns locks, open transactions and open writes. Other holders are hidden unless `is_admin`."""
-        values = {"user": user, "is_admin": is_admin, "timeout": timeout, **seeing}
-        row = self._connection.execute(_HELD, values).mappings().one()
+        values = {"user": user, "is_admin": is_admin, "timeout": timeout, **scope.parameters}
+        row = self._connection.execute(text(_HELD.format(seen=scope.tables)), values).mappings().one()
         return {name: found or [] for name, found in row.items()}
 
     def health(self) -> dict[str, Any]:

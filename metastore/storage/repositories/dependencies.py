@@ -15,6 +15,7 @@ from metastore.domain.dependencies import Source
 from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.postgres.driver import Prepared
+from metastore.storage.queries.dependency_states import EVALUATED
 from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TableRef
 
@@ -64,45 +65,6 @@ class Spec(NamedTuple):
     keys: Sequence[str | None]
 
 
-# The base partitions of the dependency `{0}`, which has base_id, keys and values. Sort keys are equal exactly if the
-# values are equal in their type. Where a key is NULL (default partition, or a type without order) texts are compared.
-# The first branch uses the index on keys[1], the second one handles a NULL there.
-_MATCHING = """(
-    SELECT p.id, p.version, p.name, p.table_id FROM partitions AS p
-    WHERE p.table_id = {0}.base_id AND p.keys[1] = {0}.keys[1] AND p.keys[1:cardinality({0}.keys)] = {0}.keys
-      AND (array_position({0}.keys, NULL) IS NULL OR p."values"[1:cardinality({0}.keys)] = {0}."values")
-    UNION ALL
-    SELECT p.id, p.version, p.name, p.table_id FROM partitions AS p
-    WHERE p.table_id = {0}.base_id AND {0}.keys[1] IS NULL AND p.keys[1] IS NULL
-      AND p."values"[1:cardinality({0}.keys)] = {0}."values"
-)"""
-
-# Evaluates each distinct specification once, with all base partitions below it. If a base is a dependent table itself,
-# its base partitions are included recursively. The digest contains ids, so that a partition that was dropped and
-# created again counts as changed.
-_EVALUATED = f"""
-    numbered AS (
-        SELECT d.*, dense_rank() OVER (ORDER BY d.base_id, d.keys, d."values") AS spec
-        FROM partition_dependencies AS d JOIN chosen ON chosen.partition_id = d.partition_id
-    ),
-    wanted AS (SELECT DISTINCT ON (spec) spec, base_id, keys, "values" FROM numbered),
-    reached AS (
-        SELECT w.spec, w.base_id, b.id, b.version, b.name, b.table_id
-        FROM wanted AS w CROSS JOIN LATERAL {_MATCHING.format("w")} AS b
-        UNION
-        SELECT r.spec, r.base_id, b.id, b.version, b.name, b.table_id
-        FROM reached AS r JOIN partition_dependencies AS d ON d.partition_id = r.id
-        CROSS JOIN LATERAL {_MATCHING.format("d")} AS b
-    ),
-    evaluated AS (
-        SELECT w.spec, count(r.id) FILTER (WHERE r.table_id = w.base_id) AS total,
-               sha256(convert_to(coalesce(string_agg(r.id || ':' || r.version, ',' ORDER BY r.id), ''), 'UTF8'))
-                   AS digest,
-               {{columns}}
-        FROM wanted AS w LEFT JOIN reached AS r ON r.spec = w.spec
-        GROUP BY w.spec
-    )
-"""  # noqa: S608 - only constants of this module
 _FOUND = """
     array_agg(r.name ORDER BY r.name) FILTER (WHERE r.table_id = w.base_id) AS names,
     array_agg(r.id) FILTER (WHERE r.table_id = w.base_id) AS ids
@@ -118,7 +80,7 @@ _NEXT = """
 
 def _edges(query: str, columns: str) -> Any:
     return text(f"""
-        WITH RECURSIVE chosen AS ({query}), {_EVALUATED.format(columns=columns)}
+        WITH RECURSIVE chosen AS ({query}), {EVALUATED.format(columns=columns)}
         SELECT d.partition_id, d.dependent_id, dd.name AS database, dt.name AS table, p.name, d."values", d.keys,
                p.version, bd.name AS base_database, bt.name AS base_table, e.names AS base_names, e.total,
                e.digest = d.digest AS fresh, coalesce(e.ids, cast('{{}}' AS bigint[])) AS base_partition_ids
@@ -160,14 +122,14 @@ _QUERIES = {
 }
 
 _PUBLISH = text(f"""
-    WITH RECURSIVE chosen AS ({_IDS}), {_EVALUATED.format(columns=_NOT_FOUND)}
+    WITH RECURSIVE chosen AS ({_IDS}), {EVALUATED.format(columns=_NOT_FOUND)}
     UPDATE partition_dependencies AS d SET digest = e.digest
     FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec WHERE d.partition_id = n.partition_id
 """)  # noqa: S608 - only constants of this module
 
 # One statement, so that a concurrent change of another base partition still makes the partition stale.
 _KEEP_FRESH = text(f"""
-    WITH RECURSIVE chosen AS ({_IDS}), {_EVALUATED.format(columns=_NEXT)}
+    WITH RECURSIVE chosen AS ({_IDS}), {EVALUATED.format(columns=_NEXT)}
     UPDATE partition_dependencies AS d SET digest = e.next
     FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec
     WHERE d.partition_id = n.partition_id AND d.digest = e.digest
@@ -181,7 +143,7 @@ STALE = f"""
         SELECT d.partition_id FROM partition_dependencies AS d JOIN tables AS t ON t.id = d.dependent_id
         WHERE t.database_id IS NOT NULL
     ),
-    {_EVALUATED.format(columns="NULL::bigint AS none")},
+    {EVALUATED.format(columns="NULL::bigint AS none")},
     judged AS (
         SELECT n.partition_id, n.spec, e.total, e.digest IS NOT DISTINCT FROM n.digest AS fresh
         FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.sql import Sql
-from metastore.storage.queries.parameter_figures import figures, sums
+from metastore.storage.queries.parameter_figures import SUMMED, capped_sum, is_large, sums, with_figures
 
-SUMMED: Final = 20_000
-"""Partitions that are summed when the page is requested. Beyond, the sums of the last measurement are used."""
 _LISTED: Final = 25
-_ROWS, _BYTES, _FILES = figures("parameters")
+_SCANNED: Final = 5000  # partitions in the order of names among which chosen ones are looked for
 _HIGHEST: Final = "\U0010ffff"
+_SUM_COLUMNS: Final = {1: "first", 2: "second"}
 
 
 class KeyRange(NamedTuple):
@@ -33,53 +32,107 @@ class PartitionCalendar:
         self._connection = connection
 
     def read(
-        self, table: int, positions: tuple[int | None, int | None], ranges: Sequence[KeyRange], after: str
+        self,
+        table: int,
+        positions: tuple[int | None, int | None],
+        ranges: Sequence[KeyRange],
+        after: str,
+        start: str,
     ) -> dict[str, Any]:
-        """Returns sums by the keys at two positions (from 1), the first partitions after a name, and measured sums.
+        """Returns sums by the keys at two positions (from 1), and a page of the partitions in the order of their names.
 
-        `summed`: how many partitions the sums have: more than SUMMED if there were more. The sums are then empty.
+        Up to SUMMED partitions are summed now. For more, `groups` are sums of the last measurement, which was made at
+        `measured`; None if that has no sums by these keys. `total`: their partitions. The list has names that begin
+        with `start` and follow `after`; `next` is the name after which it continues.
         """
-        where, values = _conditions(table, ranges)
-        first, second = (f"values[{position}]" if position else "NULL::text" for position in positions)
-        # Conditions on keys have indexes of their own: a scan in the order of names could read the whole table.
-        listed_from = "chosen WHERE name > %s" if ranges else f"partitions WHERE {where} AND name > %s"
+        where, values = _conditions(ranges, {each.position: f"keys[{each.position}]" for each in ranges})
+        not_large = "" if ranges else f" AND NOT {is_large('%s')}"
+        large = () if ranges else (table,)
+        groups, of_groups = _groups(positions, ranges, table)
+        scanned = _SCANNED if ranges else _LISTED + 1
         query = f"""
             WITH chosen AS MATERIALIZED (
-                SELECT name, values, parameters, create_time FROM partitions WHERE {where} LIMIT {SUMMED + 1}
-            ), summed AS (SELECT count(*) AS number FROM chosen)
-            SELECT (SELECT number FROM summed),
-                   (SELECT jsonb_agg(to_jsonb(g)) FROM (
-                       SELECT {first} AS a, {second} AS b, count(*) AS partitions, {sums("parameters")},
-                              min(create_time) AS created, max(create_time) AS changed
-                       FROM chosen WHERE (SELECT number FROM summed) <= {SUMMED} GROUP BY 1, 2) AS g),
+                SELECT name, values, parameters, create_time FROM partitions
+                WHERE table_id = %s{where}{not_large} LIMIT {SUMMED + 1}
+            ), counted AS MATERIALIZED (
+                SELECT count(*) AS number, count(*) <= {SUMMED}{not_large} AS few FROM chosen
+            ), scanned AS MATERIALIZED (
+                SELECT name, keys, parameters, create_time FROM partitions
+                WHERE table_id = %s AND name > %s AND name >= %s AND name < %s
+                ORDER BY name LIMIT {scanned}
+            ), listed AS MATERIALIZED (
+                SELECT name, parameters, create_time FROM chosen WHERE (SELECT few FROM counted) AND name > %s
+                UNION ALL
+                SELECT name, parameters, create_time FROM scanned WHERE NOT (SELECT few FROM counted){where}
+                ORDER BY name LIMIT {_LISTED + 1}
+            )
+            SELECT counted.few, counted.number,
+                   (SELECT jsonb_agg(to_jsonb(g)) FROM ({groups}) AS g),
                    (SELECT jsonb_agg(to_jsonb(p)) FROM (
-                       SELECT name, create_time AS created, {_ROWS} AS rows, {_BYTES} AS bytes, {_FILES} AS files
-                       FROM {listed_from} ORDER BY name LIMIT {_LISTED + 1}) AS p),
-                   (SELECT jsonb_build_object('cells', cells, 'at', extract(epoch FROM measured_at),
-                                              'partitions', partitions)
-                    FROM table_sizes WHERE table_id = %s AND (SELECT number FROM summed) > {SUMMED})
+                       SELECT name, create_time AS created, rows, bytes, files
+                       FROM {with_figures("SELECT * FROM listed")} AS l ORDER BY name) AS p),
+                   (SELECT max(name) FROM scanned WHERE NOT counted.few HAVING count(*) = {_SCANNED}),
+                   (SELECT extract(epoch FROM measured_at)::float8 FROM table_sizes WHERE table_id = %s)
+            FROM counted
         """  # noqa: S608 - positions and constants
-        ((summed, groups, partitions, measured),) = rows_of(
-            self._connection, Sql(query, (*values, *(() if ranges else values), after, table))
+        parameters = (
+            table,
+            *values,
+            *large,
+            *large,
+            table,
+            after,
+            start,
+            start + _HIGHEST,
+            after,
+            *values,
+            *of_groups,
+            table,
         )
+        ((few, number, found, partitions, last, measured),) = rows_of(self._connection, Sql(query, parameters))
         listed = partitions or []
         return {
-            "summed": summed,
-            "groups": groups or [],
+            "groups": (found or []) if few or found else None,
+            "total": number if few else sum(group["partitions"] for group in found or ()) or None,
+            "measured": None if few else measured,
             "partitions": listed[:_LISTED],
-            "more": len(listed) > _LISTED,
-            "measured": measured,
+            "next": listed[_LISTED - 1]["name"] if len(listed) > _LISTED else last,
         }
 
 
-def _conditions(table: int, ranges: Sequence[KeyRange]) -> tuple[str, list[Any]]:
-    conditions = ["table_id = %s"]
-    parameters: list[Any] = [table]
+def _groups(positions: tuple[int | None, int | None], ranges: Sequence[KeyRange], table: int) -> tuple[str, list[Any]]:
+    """Returns the query of the sums: of the chosen partitions if they are few, else of the last measurement."""
+    first, second = (f"values[{position}]" if position else "NULL::text" for position in positions)
+    query = f"""
+        SELECT {first} AS a, {second} AS b, count(*) AS partitions, {sums()},
+               min(create_time) AS created, max(create_time) AS changed
+        FROM {with_figures("SELECT * FROM chosen WHERE (SELECT few FROM counted)")} AS c GROUP BY 1, 2
+    """  # noqa: S608 - positions and constants
+    needed = {*(position or 1 for position in positions), *(each.position for each in ranges)}
+    if not needed <= _SUM_COLUMNS.keys():
+        return query, []
+    where, values = _conditions(ranges, {number: f"{name}_key" for number, name in _SUM_COLUMNS.items()})
+    first, second = (_SUM_COLUMNS[position] if position else "NULL::text" for position in positions)
+    has_both = " AND second IS NOT NULL" if 2 in needed else ""
+    return (
+        f"""{query} UNION ALL
+        SELECT {first}, {second}, sum(partitions)::bigint, {capped_sum("rows")}, {capped_sum("bytes")},
+               {capped_sum("files")}, NULL, min(created), max(changed)
+        FROM partition_sums WHERE NOT (SELECT few FROM counted) AND table_id = %s{where}{has_both} GROUP BY 1, 2
+    """,  # noqa: S608 - positions and constants
+        [table, *values],
+    )
+
+
+def _conditions(ranges: Sequence[KeyRange], columns: Mapping[int, str]) -> tuple[str, list[Any]]:
+    conditions = ""
+    parameters: list[Any] = []
     for position, key, is_beginning in ranges:
+        name = columns[position]
         if is_beginning:
-            conditions.append(f"keys[{position}] >= %s AND keys[{position}] < %s")
+            conditions += f" AND {name} >= %s AND {name} < %s"
             parameters += [key, key + _HIGHEST]
         else:
-            conditions.append(f"keys[{position}] = %s")
+            conditions += f" AND {name} = %s"
             parameters.append(key)
-    return " AND ".join(conditions), parameters
+    return conditions, parameters

@@ -6,86 +6,128 @@ The indexes are GIN indexes on PostgreSQL's own text search: they need no extens
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 
 from metastore.domain.names import DatabaseName
-from metastore.domain.privileges import PUBLIC
-from metastore.storage.queries.visibility import SEEN, WHOLE
+from metastore.storage.queries.visibility import GRANTED, OPEN, OWNED, WHOLE, Scope
 from metastore.storage.schema.words import COLUMN_WORDS, TABLE_WORDS
 
 _CANDIDATES: Final = 200  # of each way to find tables
 _WORDS: Final = re.compile(r"[^\W_]+")
 _MAX_WORDS: Final = 10
 
-_FOUND: Final = text(f"""
-    WITH named AS MATERIALIZED (  -- an index-only scan of all names
-        SELECT id FROM tables WHERE name LIKE :part
-    ), found AS (
+# Each way to find tables is tried only if those before found too few. Parts of names have no index: all names are read.
+_FOUND: Final = f"""
+    WITH named AS MATERIALIZED (
         (SELECT t.id, 0 AS rank FROM tables AS t JOIN databases AS d ON d.id = t.database_id
-         WHERE t.name = :name AND d.name LIKE :database AND {SEEN} LIMIT {_CANDIDATES})
+         WHERE t.name = :name AND d.name LIKE :database AND {{seen}} LIMIT {_CANDIDATES})
         UNION ALL
         (SELECT t.id, 1 FROM tables AS t JOIN databases AS d ON d.id = t.database_id
-         WHERE t.name LIKE :prefix AND d.name LIKE :database AND {SEEN} LIMIT {_CANDIDATES})
-        UNION ALL
-        (SELECT t.id, 2 FROM named
-         JOIN tables AS t ON t.id = named.id JOIN databases AS d ON d.id = t.database_id
-         WHERE d.name LIKE :database AND {SEEN} LIMIT {_CANDIDATES})
-        UNION ALL
-        (SELECT t.id, 3 FROM (SELECT id FROM tables WHERE :words <> '' AND {TABLE_WORDS} @@ cast(:words AS tsquery))
-         AS named JOIN tables AS t ON t.id = named.id JOIN databases AS d ON d.id = t.database_id
-         WHERE {SEEN} LIMIT {_CANDIDATES})
-        UNION ALL
-        (SELECT t.id, 4 FROM (SELECT id FROM column_lists
-                               WHERE :words <> '' AND {COLUMN_WORDS} @@ cast(:words AS tsquery)) AS named
-         JOIN storage_descriptors AS s ON s.columns_id = named.id
-         JOIN tables AS t ON t.descriptor_id = s.id JOIN databases AS d ON d.id = t.database_id
-         WHERE {SEEN} LIMIT {_CANDIDATES})
+         WHERE t.name LIKE :prefix AND d.name LIKE :database AND {{seen}} LIMIT {_CANDIDATES})
+    ), worded AS MATERIALIZED (
+        SELECT t.id, 3 AS rank FROM (
+            SELECT id, database_id, owner, owner_type FROM tables
+            WHERE (SELECT count(*) FROM named) < :limit AND :words <> '' AND {TABLE_WORDS} @@ cast(:words AS tsquery)
+        ) AS t JOIN databases AS d ON d.id = t.database_id WHERE {{seen}} LIMIT {_CANDIDATES}
+    ), listed AS MATERIALIZED (
+        {{by_columns}}
+    ), partly AS MATERIALIZED (
+        SELECT t.id, 2 AS rank FROM (
+            SELECT t.id FROM {{names}} AS t
+            WHERE (SELECT count(*) FROM named) + (SELECT count(*) FROM worded) + (SELECT count(*) FROM listed) < :limit
+              AND t.name LIKE :part
+        ) AS p JOIN tables AS t ON t.id = p.id JOIN databases AS d ON d.id = t.database_id
+        WHERE d.name LIKE :database AND {{seen}} LIMIT {_CANDIDATES}
     ), best AS (
-        SELECT id, min(rank) AS rank FROM found GROUP BY id
+        SELECT id, min(rank) AS rank FROM (
+            SELECT * FROM named UNION ALL SELECT * FROM worded
+            UNION ALL SELECT * FROM listed UNION ALL SELECT * FROM partly
+        ) AS found GROUP BY id
+    ), shown AS (
+        SELECT t.id, best.rank, count(*) OVER () AS total FROM best JOIN tables AS t ON t.id = best.id
+        ORDER BY best.rank, length(t.name), t.name, t.id LIMIT :limit
     )
-    SELECT d.catalog, d.name AS database, t.name AS "table", t.type, t.owner, best.rank,
-           left(t.parameters ->> 'comment', 500) AS comment, c.columns, t.partition_keys,
-           count(*) OVER () AS total
-    FROM best JOIN tables AS t ON t.id = best.id JOIN databases AS d ON d.id = t.database_id
+    SELECT d.catalog, d.name AS database, t.name AS "table", t.type, t.owner, shown.rank,
+           left(t.parameters ->> 'comment', 500) AS comment, c.columns, t.partition_keys, shown.total
+    FROM shown JOIN tables AS t ON t.id = shown.id JOIN databases AS d ON d.id = t.database_id
     JOIN storage_descriptors AS s ON s.id = t.descriptor_id JOIN column_lists AS c ON c.id = s.columns_id
-    ORDER BY best.rank, length(t.name), t.name, d.name, d.catalog
-    LIMIT :limit
-""")  # noqa: S608 - constants
+    ORDER BY shown.rank, length(t.name), t.name, d.name, d.catalog
+"""  # noqa: S608 - constants
+_BY_COLUMNS: Final = f"""
+    SELECT t.id, 4 AS rank FROM (
+        SELECT id FROM column_lists
+        WHERE (SELECT count(*) FROM named) + (SELECT count(*) FROM worded) < :limit
+          AND :words <> '' AND {COLUMN_WORDS} @@ cast(:words AS tsquery)
+    ) AS c JOIN storage_descriptors AS s ON s.columns_id = c.id
+    JOIN tables AS t ON t.descriptor_id = s.id JOIN databases AS d ON d.id = t.database_id
+    WHERE {{seen}} LIMIT {_CANDIDATES}
+"""  # noqa: S608 - constants
+_FEW_NAMES: Final = "(SELECT t.id, t.name FROM tables AS t WHERE {seen} OFFSET 0)"
+# From the visible tables, which are few, to their columns.
+_BY_COLUMNS_OF_FEW: Final = f"""
+    SELECT mine.id, 4 AS rank FROM (
+        SELECT t.id, s.columns_id FROM tables AS t JOIN storage_descriptors AS s ON s.id = t.descriptor_id
+        WHERE {{seen}}
+    ) AS mine JOIN (
+        SELECT id FROM column_lists
+        WHERE (SELECT count(*) FROM named) + (SELECT count(*) FROM worded) < :limit
+          AND :words <> '' AND {COLUMN_WORDS} @@ cast(:words AS tsquery)
+    ) AS c ON c.id = mine.columns_id LIMIT {_CANDIDATES}
+"""  # noqa: S608 - constants
 
-_DATABASES: Final = text(f"""
-    SELECT d.catalog, d.name AS database, left(d.description, 200) AS description, d.owner,
-           (SELECT count(*) FROM tables AS t WHERE t.database_id = d.id AND {SEEN}) AS tables
-    FROM databases AS d
-    WHERE (d.catalog, d.name) > (:catalog, :after)
-      AND (cast(:sees_everything AS boolean) OR {WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}')
-           OR EXISTS (SELECT FROM tables AS t WHERE t.database_id = d.id AND {SEEN}))
+_COUNT: Final = "SELECT count(*) FROM tables AS t WHERE t.database_id = d.id"
+_DATABASES: Final = f"""
+    SELECT d.catalog, d.name AS database, left(d.description, 200) AS description, d.owner, counted.tables
+    FROM databases AS d CROSS JOIN LATERAL (
+        SELECT {{count}} AS tables
+    ) AS counted
+    WHERE (d.catalog, d.name) > (:catalog, :after) AND (:sees_everything OR counted.tables > 0 OR {OPEN})
     ORDER BY d.catalog, d.name LIMIT :limit
-""")  # noqa: S608 - constants
+"""  # noqa: S608 - constants
+_COUNT_SEEN: Final = f"""
+    CASE WHEN {WHOLE} THEN ({_COUNT}) ELSE (
+        SELECT count(*) FROM (
+            SELECT t.id FROM tables AS t WHERE t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[]))
+                                           AND {OWNED.format(table="t")}
+            UNION
+            SELECT t.id FROM tables AS t WHERE t.id IN ({GRANTED}) AND t.database_id = d.id
+        ) AS seen
+    ) END
+"""  # noqa: S608 - constants
+_ALL_DATABASES: Final = text(_DATABASES.format(count=f"({_COUNT})"))
+_SEEN_DATABASES: Final = text(_DATABASES.format(count=_COUNT_SEEN))
 
-_TABLES: Final = text(f"""
-    SELECT d.catalog, d.name AS database, t.name AS "table", t.type, t.owner,
-           left(t.parameters ->> 'comment', 200) AS comment, t.partition_keys
-    FROM tables AS t JOIN databases AS d ON d.id = t.database_id
-    WHERE t.database_id = (SELECT id FROM databases WHERE catalog = :catalog AND name = :database)
-      AND t.name > :after AND {SEEN}
-    ORDER BY t.name LIMIT :limit
-""")  # noqa: S608 - constants
+_TABLES: Final = f"""
+    SELECT t.catalog, t.database, t.name AS "table", t.type, t.owner, t.comment, t.partition_keys
+    FROM (
+        SELECT d.catalog, d.name AS database, t.name, t.type, t.owner,
+               left(t.parameters ->> 'comment', 200) AS comment, t.partition_keys
+        FROM tables AS t JOIN databases AS d ON d.id = t.database_id
+        WHERE d.catalog = :catalog AND d.name = :database AND t.name > :after AND {{seen}}
+        ORDER BY t.name LIMIT :limit
+    ) AS t
+    UNION ALL
+    SELECT d.catalog, d.name, NULL, NULL, NULL, NULL, NULL FROM databases AS d
+    WHERE d.catalog = :catalog AND d.name = :database AND (:sees_everything OR {OPEN} OR EXISTS (
+        SELECT FROM tables AS t WHERE t.database_id = d.id AND {{seen}}
+    ))
+"""  # noqa: S608 - constants
 
 
 class Search:
-    """Searches for tables. `seeing`: parameters of `queries.visibility`."""
+    """Searches for tables that are in a scope."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def tables(self, query: str, limit: int, seeing: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def tables(self, query: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
         """Returns the best matches for a text: a name, the beginning or a part of one, `database.table`, or words.
 
         `rank`: 0 the name, 1 it begins with the text, 2 it contains the text, 3 words of the table, 4 words of its
-        columns. `total`: number of tables found, at most some hundreds.
+        columns. `total`: number of tables found, at most some hundreds: worse matches count only if there are too few
+        better ones.
         """
         database, _, name = query.lower().rpartition(".")
         values = {
@@ -96,19 +138,25 @@ class Search:
             "words": word_query(query),
             "limit": limit,
         }
-        return [dict(row) for row in self._connection.execute(_FOUND, {**values, **seeing}).mappings()]
+        by_columns = (_BY_COLUMNS_OF_FEW if scope.is_small else _BY_COLUMNS).format(seen=scope.tables)
+        names = _FEW_NAMES.format(seen=scope.tables) if scope.is_small else "tables"
+        query = _FOUND.format(seen=scope.tables, by_columns=by_columns, names=names)
+        return self._rows(text(query), {**values, **scope.parameters})
 
-    def databases(self, catalog: str, after: str, limit: int, seeing: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def databases(self, catalog: str, after: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
         """Lists visible databases after one, with the number of their visible tables."""
         values = {"catalog": catalog, "after": after, "limit": limit}
-        return [dict(row) for row in self._connection.execute(_DATABASES, {**values, **seeing}).mappings()]
+        query = _ALL_DATABASES if scope.is_whole else _SEEN_DATABASES
+        return self._rows(query, {**values, **scope.parameters})
 
-    def tables_of(
-        self, database: DatabaseName, after: str, limit: int, seeing: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
-        """Lists the visible tables of a database after one."""
+    def tables_of(self, database: DatabaseName, after: str, limit: int, scope: Scope) -> list[dict[str, Any]] | None:
+        """Lists the visible tables of a database after one; None for an unknown or hidden database."""
         values = {"catalog": database.catalog, "database": database.name, "after": after, "limit": limit}
-        return [dict(row) for row in self._connection.execute(_TABLES, {**values, **seeing}).mappings()]
+        rows = self._rows(text(_TABLES.format(seen=scope.tables)), {**values, **scope.parameters})
+        return [row for row in rows if row["table"] is not None] if rows else None
+
+    def _rows(self, query: TextClause, values: dict[str, Any]) -> list[dict[str, Any]]:
+        return [dict(row) for row in self._connection.execute(query, values).mappings()]
 
 
 def word_query(query: str) -> str:

@@ -5,51 +5,64 @@ batch has.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 
-from metastore.storage.queries.parameter_figures import sums
-from metastore.storage.queries.visibility import SEEN
+from metastore.storage.queries.parameter_figures import SUMMED, sums, with_figures
+from metastore.storage.queries.visibility import Scope
 
 _STATE: Final = "sizes"  # name of the property with the state of the measurement
-CELLED: Final = 20_000
-"""Tables with more partitions have cells."""
-_MAX_CELLS: Final = 5000
+_MAX_SUMS: Final = 40_000  # of one table
 _HISTORY: Final = 400  # days
 
+_OF_BATCH: Final = """
+    SELECT table_id, parameters FROM partitions WHERE table_id IN (SELECT id FROM batch WHERE partitioned)
+"""
 _BATCH: Final = text(f"""
     WITH batch AS (
         SELECT id, parameters, partition_keys <> '[]' AS partitioned FROM tables
         WHERE id > :after AND database_id IS NOT NULL ORDER BY id LIMIT :limit
     ), measured AS (
-        SELECT table_id, count(*) AS partitions, {sums("parameters")} FROM partitions
-        WHERE table_id IN (SELECT id FROM batch WHERE partitioned) GROUP BY table_id
+        SELECT table_id, count(*) AS partitions, {sums()}
+        FROM {with_figures(_OF_BATCH)} AS p GROUP BY table_id
         UNION ALL
-        SELECT id, 0, {sums("parameters")} FROM batch WHERE NOT partitioned GROUP BY id
+        SELECT id, 0, {sums()}
+        FROM {with_figures("SELECT id, parameters FROM batch WHERE NOT partitioned")} AS t GROUP BY id
     ), written AS (
         INSERT INTO table_sizes (table_id, measured_at, partitions, rows, bytes, files, small_files)
         SELECT batch.id, now(), coalesce(m.partitions, 0), m.rows, m.bytes, m.files, m.small_files
         FROM batch LEFT JOIN measured AS m ON m.table_id = batch.id
         WHERE EXISTS (SELECT FROM tables WHERE id = batch.id)
         ON CONFLICT (table_id) DO UPDATE SET measured_at = now(), partitions = excluded.partitions,
-            rows = excluded.rows, bytes = excluded.bytes, files = excluded.files, small_files = excluded.small_files,
-            cells = CASE WHEN excluded.partitions > {CELLED} THEN table_sizes.cells END
+            rows = excluded.rows, bytes = excluded.bytes, files = excluded.files, small_files = excluded.small_files
         RETURNING table_id, partitions
+    ), old_sums AS (
+        DELETE FROM partition_sums WHERE table_id IN (SELECT id FROM batch WHERE partitioned)
     )
-    SELECT max(table_id), coalesce(array_agg(table_id) FILTER (WHERE partitions > {CELLED}), '{{}}') FROM written
+    SELECT max(table_id), coalesce(array_agg(table_id) FILTER (WHERE partitions > {SUMMED}), '{{}}') FROM written
 """)  # noqa: S608 - constants
 
-_CELLS: Final = text(f"""
-    UPDATE table_sizes SET cells = (
-        SELECT CASE WHEN count(*) <= {_MAX_CELLS} THEN jsonb_agg(to_jsonb(cell)) END FROM (
-            SELECT values[1] AS a, values[2] AS b, count(*) AS partitions, {sums("parameters")},
+
+def _sums_by(second_key: str, second: str) -> TextClause:
+    """Returns the statement that stores the sums of a table's partitions by the first key and this expression."""
+    partitions = "SELECT keys, values, parameters, create_time FROM partitions WHERE table_id = :table"
+    return text(f"""
+        WITH found AS (
+            SELECT coalesce(keys[1], '') AS first_key, {second_key} AS second_key, min(values[1]) AS first,
+                   min({second}) AS second, count(*) AS partitions, {sums()},
                    min(create_time) AS created, max(create_time) AS changed
-            FROM partitions WHERE table_id = :table GROUP BY 1, 2 LIMIT {_MAX_CELLS} + 1
-        ) AS cell
-    ) WHERE table_id = :table
-""")  # noqa: S608 - constants
+            FROM {with_figures(partitions)} AS p GROUP BY 1, 2 LIMIT {_MAX_SUMS} + 1
+        )
+        INSERT INTO partition_sums (table_id, first_key, second_key, first, second, partitions, rows, bytes, files,
+                                    created, changed)
+        SELECT :table, first_key, second_key, first, second, partitions, rows, bytes, files, created, changed
+        FROM found WHERE (SELECT count(*) FROM found) <= {_MAX_SUMS}
+    """)  # noqa: S608 - constants
+
+
+_SUMS_BY_TWO: Final = _sums_by("coalesce(keys[2], '')", "coalesce(values[2], '')")
+_SUMS_BY_ONE: Final = _sums_by("NULL::text", "NULL::text")
 
 _REMEMBER: Final = text("""
     INSERT INTO table_size_history (table_id, day, partitions, rows, bytes, files)
@@ -92,14 +105,13 @@ _FORGET: Final = text(f"DELETE FROM catalog_sizes WHERE at < now() - interval '{
 _PROGRESS: Final = text("""
     SELECT extract(epoch FROM clock_timestamp())::float8, max(value) FROM metastore_properties WHERE name = :name
 """)
-_TOP: Final = f"""
+_TOP: Final = """
     SELECT d.catalog, d.name AS database, t.name AS "table", s.partitions, s.rows, s.bytes, s.files, s.small_files,
            s.growth, extract(epoch FROM s.measured_at)::float8 AS measured_at
     FROM table_sizes AS s JOIN tables AS t ON t.id = s.table_id JOIN databases AS d ON d.id = t.database_id
-    WHERE s.{{order}} IS NOT NULL AND {SEEN} ORDER BY s.{{order}} DESC LIMIT :limit
-"""  # noqa: S608 - constants
+    WHERE s.{order} IS NOT NULL AND {seen} ORDER BY s.{order} DESC LIMIT :limit
+"""
 ORDERS: Final = ("bytes", "files", "small_files", "growth")
-_TOPS: Final = {order: text(_TOP.format(order=order)) for order in ORDERS}
 
 _OF_TABLE: Final = text("""
     SELECT extract(epoch FROM day)::float8 AS at, partitions, rows, bytes, files FROM (
@@ -142,11 +154,13 @@ class Sizes:
 
     def measure(self, after: int, limit: int) -> int | None:
         """Measures the next tables in the order of their ids. Returns the last one, or None if there are no more."""
-        last, celled = self._connection.execute(_BATCH, {"after": after, "limit": limit}).one()
+        last, large = self._connection.execute(_BATCH, {"after": after, "limit": limit}).one()
         if last is None:
             return None
-        for table in celled:
-            self._connection.execute(_CELLS, {"table": table})
+        for table in large:
+            # As detailed as possible: a table may have too many pairs of keys.
+            if not self._connection.execute(_SUMS_BY_TWO, {"table": table}).rowcount:
+                self._connection.execute(_SUMS_BY_ONE, {"table": table})
         self._connection.execute(_REMEMBER, {"after": after, "last": last})
         self._connection.execute(_GROWTH, {"after": after, "last": last})
         return int(last)
@@ -156,9 +170,10 @@ class Sizes:
         self._connection.execute(_WHOLE)
         self._connection.execute(_FORGET)
 
-    def top(self, order: str, limit: int, seeing: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Returns the visible tables with the greatest figures. `order`: one of ORDERS."""
-        rows = self._connection.execute(_TOPS[order], {"limit": limit, **seeing})
+    def top(self, order: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
+        """Returns the tables of a scope with the greatest figures. `order`: one of ORDERS."""
+        query = text(_TOP.format(order=order, seen=scope.tables))
+        rows = self._connection.execute(query, {"limit": limit, **scope.parameters})
         return [dict(row) for row in rows.mappings()]
 
     def of_table(self, table: int, limit: int) -> list[dict[str, Any]]:

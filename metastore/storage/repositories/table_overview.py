@@ -6,34 +6,35 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
-from metastore.storage.queries.parameter_figures import figures, sums
+from metastore.storage.queries.parameter_figures import SUMMED, is_large, sums, with_figures
 
-COUNTED: Final = 5000
-"""Partitions that are counted when the page is requested. Larger tables show the last measurement."""
-_EVENTS: Final = 5000  # newest events among which the last change is looked for
 _LISTED: Final = 200  # privileges and analyzed columns
-_ROWS, _BYTES, _FILES = figures("parameters")
+
+_FEW: Final = f"NOT {is_large(':table')}"
+_COUNTED: Final = (
+    f"SELECT parameters, create_time FROM partitions WHERE table_id = :table AND {_FEW} LIMIT {SUMMED + 1}"  # noqa: S608 - constants
+)
+_NEWEST: Final = 1000  # partitions with the greatest first key among which the newest one is looked for
 
 _OVERVIEW: Final = text(f"""
     WITH newest AS (
         SELECT name, create_time, parameters FROM (
             SELECT name, keys, create_time, parameters FROM partitions
-            WHERE table_id = :table AND keys[1] IS NOT NULL ORDER BY keys[1] DESC LIMIT {COUNTED}
+            WHERE table_id = :table AND keys[1] IS NOT NULL ORDER BY keys[1] DESC LIMIT {_NEWEST}
         ) AS last ORDER BY keys DESC NULLS LAST LIMIT 1
     ), counted AS (
-        SELECT count(*) AS partitions, {sums("parameters")}, max(create_time) AS changed
-        FROM (SELECT parameters, create_time FROM partitions WHERE table_id = :table LIMIT {COUNTED} + 1) AS p
+        SELECT count(*) AS partitions, {sums()}, max(create_time) AS changed FROM {with_figures(_COUNTED)} AS p
     )
     SELECT
         (SELECT to_jsonb(counted) FROM counted) AS counted,
-        (SELECT to_jsonb(s) - 'cells' || jsonb_build_object('measured_at', extract(epoch FROM s.measured_at))
+        (SELECT partitions <= {SUMMED} AND {_FEW} FROM counted) AS few,
+        (SELECT to_jsonb(s) || jsonb_build_object('measured_at', extract(epoch FROM s.measured_at))
          FROM table_sizes AS s WHERE table_id = :table) AS measured,
-        (SELECT jsonb_build_object('name', name, 'created', create_time, 'rows', {_ROWS},
-                'bytes', {_BYTES}, 'files', {_FILES}) FROM newest) AS newest,
+        (SELECT jsonb_build_object('name', name, 'created', create_time, 'rows', rows, 'bytes', bytes, 'files', files)
+         FROM {with_figures("SELECT * FROM newest")} AS n) AS newest,
         (SELECT jsonb_build_object('at', event_time, 'event', event_type,
                 'user', substring(left(message, 1000) FROM '"user":"([^"]*)"'))
-         FROM (SELECT * FROM notification_log WHERE event_id >
-               (SELECT last_event_id FROM notification_sequence) - {_EVENTS}) AS e
+         FROM notification_log
          WHERE catalog = :catalog AND database = :database AND table_name = :name AND event_time >= :created
          ORDER BY event_id DESC LIMIT 1) AS changed,
         (SELECT jsonb_agg(to_jsonb(c)) FROM (

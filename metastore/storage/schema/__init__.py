@@ -31,7 +31,7 @@ from metastore.storage.schema.properties import metastore_properties
 from metastore.storage.schema.roles import role_grants, roles
 from metastore.storage.schema.runtime_statistics import runtime_statistics
 from metastore.storage.schema.servers import servers
-from metastore.storage.schema.sizes import catalog_sizes, table_size_history, table_sizes
+from metastore.storage.schema.sizes import catalog_sizes, partition_sums, table_size_history, table_sizes
 from metastore.storage.schema.tables import skewed_locations, tables
 from metastore.storage.schema.tokens import delegation_tokens, issued_tokens, master_keys
 from metastore.storage.schema.transactions import transaction_components, transaction_counter, transactions
@@ -82,6 +82,7 @@ __all__ = [
     "partition_dependencies",
     "partition_events",
     "partition_lists",
+    "partition_sums",
     "partitions",
     "privileges",
     "privileges_version",

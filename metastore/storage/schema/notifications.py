@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Integer, Table, Text
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, Table, Text
 
 from metastore.storage.schema.base import Name, metadata
 
@@ -30,6 +30,7 @@ notification_log = Table(
         "repeated", Text, nullable=False, server_default=""
     ),  # the text that replaces events.PLACEHOLDER in the message
     Column("repetitions", Integer, nullable=False, server_default="0"),
+    Index("notification_log_table_name_idx", "table_name", "event_id"),
 )
 
 # The files that a transaction wrote (Hive's TXN_WRITE_NOTIFICATION_LOG), for readers of its COMMIT_TXN event.

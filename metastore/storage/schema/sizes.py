@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Date, ForeignKey, Index, PrimaryKeyConstraint, Table, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import BigInteger, Column, Date, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, Text, text
 
-from metastore.storage.schema.base import metadata, time_column
+from metastore.storage.schema.base import Name, metadata, time_column
 
 # The last measurement of each table. Numbers are null if no partition states them.
 table_sizes = Table(
@@ -19,11 +18,28 @@ table_sizes = Table(
     Column("files", BigInteger),
     Column("small_files", BigInteger),  # files of partitions whose average file is small
     Column("growth", BigInteger),  # bytes a day over the last week; null if the history is too short
-    Column("cells", JSONB),  # of a table with many partitions: sums by the values of its first two keys
     *(
         Index(f"table_sizes_{name}_idx", name, postgresql_where=text(f"{name} IS NOT NULL"))
         for name in ("bytes", "files", "small_files", "growth")
     ),
+)
+
+# Of a table with many partitions, from its last measurement: the sums of partitions with the same first two keys, or
+# the same first key. Values are too long for an index.
+partition_sums = Table(
+    "partition_sums",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("first_key", Name, nullable=False),  # domain.keys.sort_key of the value; empty if it has none
+    Column("second_key", Name),
+    Column("first", Text, nullable=False),
+    Column("second", Text),  # null if the sums are by the first key only
+    Column("partitions", BigInteger, nullable=False),
+    Column("rows", BigInteger),
+    Column("bytes", BigInteger),
+    Column("files", BigInteger),
+    Column("created", Integer, nullable=False),
+    Column("changed", Integer, nullable=False),  # creation time of the newest partition
 )
 
 # One row for each day on which the size changed.

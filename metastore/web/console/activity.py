@@ -29,7 +29,8 @@ class ActivityPages:
     def changes(self, parameters: Parameters) -> Data:
         """The newest events, and what can be undone."""
         before = parameters.number("before", 0, low=0, high=_HIGHEST)
-        return {"events": self._activity.events(before or None), "drops": self._activity.drops(), "before": before}
+        events, drops = self._activity.changes(before or None)
+        return {"events": events, "drops": drops, "before": before}
 
     def history(self, parameters: Parameters) -> Data:
         """The events of a table."""

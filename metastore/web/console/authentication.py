@@ -121,7 +121,8 @@ class ConsoleAuthenticator:
         check_own_form(request)
         self._sessions.end(request.cookies.get(cookie_name(request), ""))
         response = RedirectResponse("/login", 303)
-        response.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
+        secure = request.url.scheme == "https"
+        response.delete_cookie(cookie_name(request), httponly=True, samesite="strict", secure=secure)
         return response
 
     async def _authorized(self, request: Request, authorization: str) -> Identity:
@@ -181,8 +182,13 @@ def check_own_form(request: Request) -> None:
 
 
 def cookie_name(request: Request) -> str:
-    """Returns the name of the session cookie. The port is part of it: browsers send cookies to all ports of a host."""
-    return f"{_COOKIE}-{(request.scope.get('server') or ('', 0))[1]}"
+    """Returns the name of the session cookie. The port is part of it: browsers send cookies to all ports of a host.
+
+    With TLS, its prefix makes browsers reject cookies of this name from plain connections and from other hosts of the
+    domain (RFC 6265bis, "The __Host- Prefix").
+    """
+    prefix = "__Host-" if request.url.scheme == "https" else ""
+    return f"{prefix}{_COOKIE}-{(request.scope.get('server') or ('', 0))[1]}"
 
 
 async def _wait(done: Future[Identity]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from metastore.errors import ConfigurationError
 from metastore.identity import AuthenticationFailedError
 from metastore.security.certificates import Certificates, subject
-from metastore.security.listener_settings import listeners, warnings
+from metastore.security.listener_settings import http_tls, listeners, warnings
 from metastore.settings import Settings
 
 PEM: dict[str, Any] = {"tls_certificate": Path("chain.pem"), "tls_client_ca": Path("ca.pem")}
@@ -67,10 +67,34 @@ def test_what_does_not_go_together_is_told(settings: dict[str, Any], text: str) 
     ],
 )
 def test_who_listens_to_others_without_asking_is_warned(listen: str, authentication: str, heard: list[str]) -> None:
-    found = listeners(Settings(listeners=listen, authentication=authentication, **PEM))
-    told = list(warnings(found))
+    settings = Settings(listeners=listen, authentication=authentication, **PEM)
+    told = list(warnings(settings, listeners(settings)))
     assert len(told) == len(heard)
     assert all(name in text for name, text in zip(heard, told, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("settings", "heard"),
+    [
+        ({"http_host": "127.0.0.1", "authentication": "jwt"}, []),
+        ({"http_host": "0.0.0.0", "authentication": "none"}, []),
+        ({"http_host": "0.0.0.0", "authentication": "kerberos"}, []),
+        ({"http_host": "0.0.0.0", "authentication": "jwt", "http_tls": "required"}, []),
+        ({"http_host": "0.0.0.0", "authentication": "jwt"}, ["rejects logins"]),
+        ({"http_host": "::", "authentication": "password", "allow_password_without_tls": True}, ["plain text"]),
+    ],
+)
+def test_an_http_port_without_encryption_is_a_warning(settings: dict[str, Any], heard: list[str]) -> None:
+    whole = Settings(http_port=1, **settings, **PEM)
+    told = list(warnings(whole, listeners(whole)))
+    assert len(told) == len(heard)
+    assert all(text in warning and "METASTORE_HTTP_TLS" in warning for text, warning in zip(heard, told, strict=True))
+
+
+def test_the_http_port_needs_a_certificate_for_tls() -> None:
+    for wrong, text in (({"http_tls": "required"}, "needs tls_certificate"), ({"http_tls": "yes"}, "off or required")):
+        with pytest.raises(ConfigurationError, match=text):
+            http_tls(Settings(**wrong))
 
 
 def certificate(*names: tuple[str, str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,10 +27,11 @@ class Console:
 
     server: Server
     url: str
+    tls: ssl.SSLContext | None = None
 
     def visitor(self, user: str | None = None) -> Visitor:
         """Returns a visitor, who has logged in if `user` is given."""
-        visitor = Visitor(self.url)
+        visitor = Visitor(self.url, self.tls)
         if user:
             assert visitor.log_in(user, PASSWORDS[user]).status == 303
         return visitor

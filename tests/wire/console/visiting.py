@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -27,6 +28,7 @@ class Visitor:
     """A visitor of a console."""
 
     url: str
+    tls: ssl.SSLContext | None = None
     cookies: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -50,7 +52,11 @@ class Visitor:
         return self.post("/login", {"user": user, "password": password, "next": "/"})
 
     def send(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> Reply:
-        connection = http.client.HTTPConnection(self.host, timeout=60)
+        connection = (
+            http.client.HTTPSConnection(self.host, timeout=60, context=self.tls)
+            if self.tls
+            else http.client.HTTPConnection(self.host, timeout=60)
+        )
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         connection.request(method, path, body, headers | ({"Cookie": cookies} if cookies else {}))
         response = connection.getresponse()

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
-HTTP = re.compile(r"metrics on (http://\S+)/metrics")
+HTTP = re.compile(r"metrics on (https?://\S+)/metrics")
 
 
 def page(url: str, **headers: str) -> str:
