@@ -100,7 +100,7 @@ class Authorization:
         """Returns the caller, whether it is an administrator, and the objects that queries over many tables show it."""
         with self._store.read() as work:
             grants = self.current(work)
-            return grants.user, grants.is_admin, work.access.scope(self._searched(grants))
+            return grants.user, grants.is_admin, work.search.scope(self._searched(grants))
 
     def _searched(self, grants: CallerGrants) -> CallerGrants:
         """Returns the grants by which queries over many tables decide."""

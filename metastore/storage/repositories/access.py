@@ -24,17 +24,7 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.descriptors import Descriptors
-from metastore.storage.queries.visibility import (
-    OPEN,
-    OWNED,
-    SEEN_TABLES,
-    WHOLE,
-    Scope,
-    owners,
-    patterns,
-    scope_of,
-    seeing,
-)
+from metastore.storage.queries.visibility import OPEN, OWNED, WHOLE, owners, patterns, seeing
 from metastore.storage.schema import (
     databases,
     functions,
@@ -138,7 +128,6 @@ _VISIBLE_CATALOGS = text(f"""
 """)  # noqa: S608 - constants
 
 
-_SEEN_TABLES = text(SEEN_TABLES)
 _RULES: Final = text(f"""
     SELECT DISTINCT p.scope, p.privilege FROM privileges AS p
     WHERE p.object_type = {HiveObjectType.GLOBAL} AND p.scope LIKE '%.%' AND p.scope NOT LIKE '%/%'
@@ -392,13 +381,6 @@ class Access:
         ordered = sorted(set(names))
         rows = self._connection.execute(_VISIBLE_DATABASES, _named(ordered) | seeing(grants, tables=False))
         return {ordered[number - 1] for (number,) in rows}
-
-    def scope(self, grants: CallerGrants) -> Scope:
-        """Returns the objects that queries over many tables show the caller."""
-        seen: list[int] = []
-        if not grants.sees_everything:
-            seen = list(self._connection.execute(_SEEN_TABLES, seeing(grants, tables=True)).scalars())
-        return scope_of(grants, seen)
 
     def seen_catalogs(self, grants: CallerGrants) -> set[str]:
         """Returns the catalogs in which the caller may see a database."""

@@ -11,7 +11,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, TextClause, text
 
 from metastore.domain.names import DatabaseName
-from metastore.storage.queries.visibility import GRANTED, OPEN, OWNED, WHOLE, Scope
+from metastore.domain.privileges import CallerGrants
+from metastore.storage.queries.visibility import GRANTED, OPEN, OWNED, SEEN_TABLES, WHOLE, Scope, scope_of, seeing
 from metastore.storage.schema.words import COLUMN_WORDS, TABLE_WORDS
 
 _CANDIDATES: Final = 200  # of each way to find tables
@@ -77,6 +78,7 @@ _BY_COLUMNS_OF_FEW: Final = f"""
     ) AS c ON c.id = mine.columns_id LIMIT {_CANDIDATES}
 """  # noqa: S608 - constants
 
+_SEEN_TABLES: Final = text(SEEN_TABLES)
 _COUNT: Final = "SELECT count(*) FROM tables AS t WHERE t.database_id = d.id"
 _DATABASES: Final = f"""
     SELECT d.catalog, d.name AS database, left(d.description, 200) AS description, d.owner, counted.tables
@@ -121,6 +123,13 @@ class Search:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def scope(self, grants: CallerGrants) -> Scope:
+        """Returns the objects that queries over many tables show a caller."""
+        seen: list[int] = []
+        if not grants.sees_everything:
+            seen = list(self._connection.execute(_SEEN_TABLES, seeing(grants, tables=True)).scalars())
+        return scope_of(grants, seen)
 
     def tables(self, query: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
         """Returns the best matches for a text: a name, the beginning or a part of one, `database.table`, or words.
