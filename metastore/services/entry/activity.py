@@ -52,6 +52,9 @@ class ActivityService:
     def held(self) -> dict[str, list[dict[str, Any]]]:
         """Returns locks, open transactions and open writes."""
         user, is_admin, scope = self._caller()
+        return self._held(user, scope, is_admin=is_admin)
+
+    def _held(self, user: str | None, scope: Scope, *, is_admin: bool) -> dict[str, list[dict[str, Any]]]:
         with self._store.read() as work:
             held = work.activity.held(user, self._timeout, scope, is_admin=is_admin)
         names = {kind.value: kind.name for kind in LockType}
@@ -64,12 +67,12 @@ class ActivityService:
         with self._store.read() as work:
             return work.activity.health()
 
-    def is_admin(self) -> tuple[str | None, bool]:
-        """Returns the caller, and whether it may see the calls of others."""
-        if self._rights is None:
-            return None, True
-        grants = self._rights.grants()
-        return grants.user, grants.is_admin
+    def waiting(self) -> tuple[str | None, bool, list[dict[str, Any]]]:
+        """Returns the caller, whether it may see the calls of others, and the locks that wait or make others wait."""
+        user, is_admin, scope = self._caller()
+        locks = self._held(user, scope, is_admin=is_admin)["locks"]
+        blocking = {lock["blocked_by"] for lock in locks if lock["waiting"]}
+        return user, is_admin, [lock for lock in locks if lock["waiting"] or lock["id"] in blocking]
 
     def _caller(self) -> tuple[str | None, bool, Scope]:
         if self._rights is None:

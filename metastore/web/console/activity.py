@@ -22,7 +22,7 @@ class ActivityPages:
         """Returns the pages."""
         return [
             Page("/changes", "changes.html", self.changes),
-            Page("/locks", "locks.html", self.locks, _with_waits),
+            Page("/locks", "locks.html", self.locks, with_waits),
             Page("/tables/{catalog}/{database}/{table}/history", "history.html", self.history),
         ]
 
@@ -43,8 +43,8 @@ class ActivityPages:
         return self._activity.held()
 
 
-def _with_waits(data: Data) -> Data:
-    """Adds the graph of the locks that wait, and of those that they wait for."""
+def with_waits(data: Data) -> Data:
+    """Adds the graph of the locks that wait, and of those that they wait for. `data` has `locks`."""
     locks: dict[int, dict[str, Any]] = {}
     for lock in data["locks"]:
         locks.setdefault(lock["id"], lock)

@@ -106,6 +106,7 @@ class ConsoleAuthenticator:
         form = parse_qs((await _body(request)).decode(errors="replace"), keep_blank_values=True)
         user, password, following = (form.get(name, [""])[0] for name in ("user", "password", "next"))
         identity = await self._checked(request, user or JWT, password)
+        self._sessions.end(request.cookies.get(cookie_name(request), ""))  # of the user before
         response = RedirectResponse(local_path(following), 303)
         response.set_cookie(
             cookie_name(request),

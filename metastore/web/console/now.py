@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from metastore.monitoring.shared_metrics import SECONDS, MethodMetrics, SharedMetrics
 from metastore.services.entry.activity import ActivityService
+from metastore.web.console.activity import with_waits
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.site import Data, Page
 
@@ -35,11 +36,13 @@ class NowPages:
 
     def pages(self) -> list[Page]:
         """Returns the pages."""
-        return [Page("/now", "now.html", self.now)]
+        return [Page("/now", "now.html", self.now, with_waits)]
 
     def now(self, _: Parameters) -> Data:
-        """Calls by method and user, the slowest calls, and the calls in execution. Others' calls only for admins."""
-        user, is_admin = self._activity.is_admin()
+        """Calls by method and user, the slowest calls, the calls in execution, and the locks that wait. Others' calls
+        only for administrators.
+        """
+        user, is_admin, locks = self._activity.waiting()
         began, before = self._snapshots[0]
         seconds = max(1.0, time.time() - began)
         workers = list(self._metrics.workers())
@@ -54,6 +57,7 @@ class NowPages:
             "slow": sorted(slow, key=lambda call: -call["milliseconds"])[:_SLOWEST],
             "running": sorted(running, key=lambda call: -call["milliseconds"]),
             "gauges": _gauges(workers),
+            "locks": locks,
             "all_users": is_admin,
         }
 

@@ -11,7 +11,7 @@ from typing import Final
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from metastore.web.console.site import Page, Site
+from metastore.web.console.site import Page, Site, json_path
 
 STATIC: Final = Path(__file__).parents[1] / "static"
 
@@ -26,6 +26,7 @@ class Console:
     def routes(self) -> list[BaseRoute]:
         """Returns the routes of all pages, of the login, and of the files that pages load."""
         return [
+            *(Route(json_path(page.path), partial(self.site.page, page)) for page in self.pages),
             *(Route(page.path, partial(self.site.page, page)) for page in self.pages),
             Route("/login", self.site.login, methods=["GET", "POST"]),
             Route("/logout", self.site.logout, methods=["POST"]),

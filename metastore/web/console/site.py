@@ -153,18 +153,26 @@ class Site:
 
     def _view(self, request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
         """Returns what every template may use, besides the data of its page."""
-        twin = request.url.include_query_params(format="json")
+        query = request.url.remove_query_params("format").query
+        twin = json_path(request.url.path)
         return {
             "path": request.url.path,
             "query": dict(request.query_params),
             "user": visitor.user if visitor else None,
-            "json_address": f"{twin.path}?{twin.query}",
+            "json_address": f"{twin}?{query}" if query else twin,
         }
+
+
+def json_path(path: str) -> str:
+    """Returns the path of a page's JSON twin."""
+    return "/index.json" if path == "/" else f"{path}.json"
 
 
 def _wants_json(request: Request) -> bool:
     wanted = request.query_params.get("format")
-    return wanted == "json" if wanted else "application/json" in request.headers.get("accept", "")
+    if request.url.path.endswith(".json") or wanted:
+        return wanted in (None, "json")
+    return "application/json" in request.headers.get("accept", "")
 
 
 def _one_line(error: Exception) -> str:

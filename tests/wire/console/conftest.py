@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,16 @@ class Console:
     server: Server
     url: str
     tls: ssl.SSLContext | None = None
+    sessions: dict[str | None, dict[str, str]] = field(default_factory=dict)
 
     def visitor(self, user: str | None = None) -> Visitor:
-        """Returns a visitor, who has logged in if `user` is given."""
+        """Returns a visitor, who has logged in if `user` is given: at the first time only, because a login is slow."""
         visitor = Visitor(self.url, self.tls)
-        if user:
+        if user in self.sessions:
+            visitor.cookies |= self.sessions[user]
+        elif user:
             assert visitor.log_in(user, PASSWORDS[user]).status == 303
+            self.sessions[user] = dict(visitor.cookies)
         return visitor
 
     @contextmanager
@@ -47,7 +51,7 @@ class Console:
                 yield client.methods
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def console(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     """A console without authentication, on loopback."""
     with running(make_database(), tmp_path_factory.mktemp("console"), "--http-port", "0") as server:
@@ -56,7 +60,7 @@ def console(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathF
         yield Console(server, found[1])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def password_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("console-passwords") / "users"
     for user, password in PASSWORDS.items():
@@ -64,7 +68,7 @@ def password_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guarded(
     make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory, password_file: Path
 ) -> Iterator[Console]:

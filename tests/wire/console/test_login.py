@@ -72,11 +72,33 @@ def test_guesses_are_delayed_and_recorded(guarded: Console) -> None:
 
 
 def test_a_session_ends_with_its_password(guarded: Console, password_file: Path) -> None:
-    visitor = guarded.visitor("reader")
+    visitor = guarded.visitor()
+    assert visitor.log_in("reader", PASSWORDS["reader"]).status == 303
     assert visitor.get("/").status == 200
     PasswordFile(password_file).add("reader", "another password")
     assert visitor.get("/").status == 303
     PasswordFile(password_file).add("reader", PASSWORDS["reader"])
+
+
+def test_a_session_ends_with_its_user(guarded: Console, password_file: Path) -> None:
+    PasswordFile(password_file).add("leaver", "a password")
+    visitor = guarded.visitor()
+    assert visitor.log_in("leaver", "a password").status == 303
+    assert visitor.get("/").status == 200
+    PasswordFile(password_file).remove("leaver")
+    assert visitor.get("/").status == 303
+
+
+def test_a_login_replaces_the_session_before(guarded: Console) -> None:
+    """An attacker may have put a session of his own into the browser (session fixation)."""
+    visitor = guarded.visitor()
+    assert visitor.log_in(LOW, PASSWORDS[LOW]).status == 303
+    fixed = Visitor(guarded.url, cookies=dict(visitor.cookies))
+    assert visitor.log_in(ADMIN, PASSWORDS[ADMIN]).status == 303
+    assert visitor.cookies != fixed.cookies
+    assert fixed.get("/").status == 303
+    invented = Visitor(guarded.url, cookies=dict.fromkeys(visitor.cookies, "invented"))
+    assert invented.get("/").status == 303
 
 
 def test_a_foreign_host_name_is_rejected(guarded: Console) -> None:

@@ -51,6 +51,20 @@ def test_a_table_has_its_sizes_newest_partition_and_last_change(console: Console
     assert visitor.json(f"/tables/hive/{database.upper()}/{name.upper()}")["table"] == name
 
 
+def test_each_page_has_a_json_twin_at_an_address_of_its_own(console: Console) -> None:
+    with console.client() as client:
+        database, name = make_table(client)
+    visitor, path = console.visitor(), f"/tables/hive/{database}/{name}"
+    for page, twin in (("/", "/index.json"), (path, f"{path}.json"), (f"{path}/partitions", f"{path}/partitions.json")):
+        reply = visitor.get(f"{twin}?by=rows" if "partitions" in twin else twin)
+        assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+        assert reply.data.keys() == visitor.json(page).keys()
+        assert f'href="{twin}"' in visitor.get(page).text
+    missing = visitor.get(f"/tables/hive/{database}/missing.json")
+    assert (missing.status, missing.data) == (404, {"error": f"{database}.missing table not found"})
+    assert visitor.get("/nowhere.json").data == {"error": "This address has no page"}
+
+
 def test_partitions_are_a_calendar_with_gaps(console: Console) -> None:
     with console.client() as client:
         database, name = make_table(client)

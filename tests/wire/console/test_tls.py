@@ -1,4 +1,4 @@
-"""The HTTP port with TLS: the certificate, its renewal, cookies, and plain requests."""
+"""The HTTP port with TLS: the certificate, its renewal, cookies, plain requests, and logins by JWT."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.fixtures.server import running
 from tests.wire.console.conftest import LOW, PASSWORDS, Console
 from tests.wire.monitoring.pages import HTTP
 from tests.wire.security.conftest import Authority, Pem
+from tests.wire.security.test_jwt import AUDIENCE, ISSUER, Issuer
 
 pytestmark = pytest.mark.slow
 
@@ -30,18 +31,27 @@ def pem(authority: Authority) -> Pem:
 
 
 @pytest.fixture(scope="module")
+def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
+    found = Issuer(tmp_path_factory.mktemp("console-jwt") / "keys.json")
+    found.add("one")
+    return found
+
+
+@pytest.fixture(scope="module")
 def encrypted(
     make_database: Callable[[], str],
     tmp_path_factory: pytest.TempPathFactory,
     password_file: Path,
     authority: Authority,
     pem: Pem,
+    issuer: Issuer,
 ) -> Iterator[Console]:
     """A console with TLS; its Thrift listener has none."""
     folder = tmp_path_factory.mktemp("encrypted-console")
     options = ["--http-port", "0", "--http-tls", "required"]
     options += ["--tls-certificate", str(pem.chain), "--tls-key", str(pem.key)]
-    options += ["--authentication", "password", "--password-file", str(password_file)]
+    options += ["--authentication", "password,jwt", "--password-file", str(password_file)]
+    options += ["--jwt-keys", str(issuer.path), "--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE]
     with running(make_database(), folder, *options, "--allow-password-without-tls", "true") as server:
         found = HTTP.search(server.ready)
         assert found
@@ -68,6 +78,19 @@ def test_a_renewed_certificate_is_used_without_a_restart(encrypted: Console, aut
     while serial(encrypted) == before:  # the server checks its files once a second; pytest's time limit ends a failure
         pass
     assert encrypted.visitor().get("/login").status == 200
+
+
+def test_users_log_in_with_a_jwt(encrypted: Console, issuer: Issuer) -> None:
+    visitor = encrypted.visitor()
+    for user in ("alice", ""):
+        assert visitor.log_in(user, issuer.token("alice")).status == 303
+        assert "alice" in visitor.get("/").text
+    expired = encrypted.visitor().log_in("alice", issuer.token("alice", exp=1))
+    assert expired.status == 401
+    assert 'role="alert"' in expired.text
+    bearer = encrypted.visitor()
+    assert bearer.get("/index.json", Authorization=f"Bearer {issuer.token('alice')}").status == 200
+    assert bearer.get("/index.json", Authorization="Bearer x.y.z").status == 401
 
 
 def test_plain_requests_get_no_page(encrypted: Console) -> None:

@@ -1,0 +1,166 @@
+"""`python -m tests.bench.console`: the time of every page on a big catalog, and what open pages cost busy clients."""
+
+from __future__ import annotations
+
+import http.client
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import click
+from sqlalchemy.engine import make_url
+
+from metastore.storage.postgres.embedded import EmbeddedPostgres
+from tests.bench.console.catalog import Size, build
+from tests.bench.console.pages import timed, visits
+from tests.bench.load import Connection, Timing, encode, timing
+from tests.fixtures.database import execute
+from tests.fixtures.server import Server, running
+from tests.wire.monitoring.pages import HTTP
+
+_BUSY = 16  # Thrift connections
+_OPEN = 50  # pages
+_REFRESH = 5.0  # seconds, as in console.js
+_LIVE = ("/now", "/changes", "/locks")
+_LIMIT = 50.0  # milliseconds of a statement
+
+
+@click.command()
+@click.option("--tables", default=100_000, show_default=True)
+@click.option("--partitions", default=1_000_000, show_default=True)
+@click.option("--rounds", default=5, show_default=True, help="Requests of each page; the best counts.")
+@click.option("--seconds", default=10.0, show_default=True, help="Of each turn with and without open pages.")
+@click.option("--turns", default=5, show_default=True)
+@click.option("--database-url", help="Of a catalog that an earlier run has built.")
+def main(tables: int, partitions: int, rounds: int, seconds: float, turns: int, database_url: str | None) -> None:
+    """Builds the catalog, and prints the figures."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        url = database_url or stack.enter_context(_built(folder / "postgres", Size(tables, partitions)))
+        _print_pages(url, rounds)
+        server = stack.enter_context(running(url, _made(folder / "server"), "--http-port", "0", "--workers", "2"))
+        _print_first_paint(server, rounds)
+        _print_load(server, seconds, turns)
+
+
+@contextmanager
+def _built(folder: Path, size: Size) -> Iterator[str]:
+    with EmbeddedPostgres(folder, connections=200) as embedded:
+        execute(embedded.url, "CREATE DATABASE big TEMPLATE template0 ENCODING 'UTF8'")
+        url = make_url(embedded.url).set(database="big").render_as_string(hide_password=False)
+        begun = time.perf_counter()
+        build(url, size)
+        click.echo(
+            f"{size.tables:,} tables, {size.partitions:,} partitions: built in {time.perf_counter() - begun:.0f} s"
+        )
+        yield url
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _print_pages(url: str, rounds: int) -> None:
+    """Prints the statements of each page for each user, and a mark at what exceeds a limit."""
+    for each in timed(url, rounds):
+        exceeds = len(each.statements) > 3 or max(each.statements, default=0.0) > _LIMIT
+        figures = " ".join(f"{number:.1f}" for number in each.statements)
+        click.echo(f"{'!' if exceeds else ' '} {each.visit.address:62} {each.user:17} {figures}")
+
+
+def _print_first_paint(server: Server, rounds: int) -> None:
+    """Prints the time until a page has arrived as HTML: a browser can paint it at once."""
+    host = _host(server)
+    for visit in visits():
+        times = [_get(host, visit.address) for _ in range(rounds)]
+        click.echo(f"  {visit.address:62} HTML {1000 * min(times):.0f} ms")
+
+
+def _print_load(server: Server, seconds: float, turns: int) -> None:
+    """Prints p99 of busy Thrift connections without and with open pages, by turns."""
+    alone: list[float] = []
+    beside: list[float] = []
+    for _ in range(turns):
+        alone += _busy(server, seconds)
+        with _open_pages(_host(server)) as shown:
+            beside += _busy(server, seconds)
+        click.echo(f"  {len(shown)} pages shown")
+    for name, latencies in (("without pages", alone), (f"with {_OPEN} open pages", beside)):
+        found: Timing = timing(latencies, seconds * turns)
+        click.echo(f"  {name:20} {found.per_second:,.0f} calls/s, p50 {found.p50:.2f} ms, p99 {found.p99:.2f} ms")
+
+
+def _busy(server: Server, seconds: float) -> list[float]:
+    """Calls get_table on 16 connections. Returns the seconds of each call."""
+    request = encode("get_table", "db_000", "events_by_hour")
+    latencies: list[float] = []
+
+    def work() -> None:
+        with closing(Connection(server)) as connection:
+            end = time.perf_counter() + seconds
+            while (begun := time.perf_counter()) < end:
+                connection.call(request)
+                latencies.append(time.perf_counter() - begun)
+
+    _together([threading.Thread(target=work) for _ in range(_BUSY)])
+    return latencies
+
+
+@contextmanager
+def _open_pages(host: str) -> Iterator[list[float]]:
+    """Refreshes 50 live pages every five seconds while the block runs."""
+    closing_time = threading.Event()
+    shown: list[float] = []
+
+    def watch(address: str) -> None:
+        closing_time.wait(random.random() * _REFRESH)
+        while not closing_time.is_set():
+            shown.append(_get(host, address))
+            closing_time.wait(_REFRESH)
+
+    watchers = [threading.Thread(target=watch, args=(_LIVE[number % len(_LIVE)],)) for number in range(_OPEN)]
+    for watcher in watchers:
+        watcher.start()
+    try:
+        yield shown
+    finally:
+        closing_time.set()
+        for watcher in watchers:
+            watcher.join()
+
+
+def _together(threads: Sequence[threading.Thread]) -> None:
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _get(host: str, address: str) -> float:
+    """Requests a page. Returns the seconds until it has arrived."""
+    begun = time.perf_counter()
+    connection = http.client.HTTPConnection(host, timeout=60)
+    connection.request("GET", address.replace(" ", "%20"))
+    reply = connection.getresponse()
+    reply.read()
+    connection.close()
+    if reply.status != 200:
+        raise RuntimeError(f"{address}: HTTP status {reply.status}")
+    return time.perf_counter() - begun
+
+
+def _host(server: Server) -> str:
+    found = HTTP.search(server.ready)
+    if not found:
+        raise RuntimeError(f"the server has no HTTP port: {server.ready}")
+    return found[1].removeprefix("http://")
+
+
+if __name__ == "__main__":
+    main()
