@@ -11,10 +11,10 @@ from pathlib import Path
 
 import click
 
-from tests.bench.promises import logins, objects, writes
+from tests.bench.promises import credentials, logins, objects, pages, rules, writes
 from tests.bench.promises.house import PROMISES, House, house
 
-AREAS = (logins, objects, writes)
+AREAS = (credentials, logins, objects, pages, rules, writes)
 
 
 @click.command()

@@ -1,7 +1,11 @@
-"""A server with TLS, passwords, grants and an audit trail, and its users."""
+"""Servers on one database with TLS, grants and an audit trail, and their users.
+
+One accepts passwords and has a console; one accepts JWTs, client certificates and Kerberos; one is read-only.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -21,12 +25,15 @@ from tests.bench.servers import postgres
 from tests.fixtures.server import Server, running
 from tests.wire.authorization.granting import grant, on_database, on_table
 from tests.wire.builders import partition, table
-from tests.wire.security.conftest import Authority
+from tests.wire.monitoring.pages import HTTP
+from tests.wire.security.conftest import MISSING, Authority, running_realm
+from tests.wire.security.test_jwt import AUDIENCE, ISSUER, Issuer
 from tests.wire.writing import write_file
 from thrift_idl.gen.hive_metastore.ttypes import Database, Function
 
-USERS: Final = ("root", "alice", "bob", "carol", "eve")
-"""root administers; alice owns `sales`; bob reads `sales.shown`; carol inserts there; eve has no right."""
+USERS: Final = ("root", "alice", "bob", "carol", "eve", "sam", "dana")
+"""root administers; alice owns `sales`; bob reads `sales.shown`; carol inserts there; eve has no right; sam administers
+security; dana administers data."""
 
 Promise = Callable[["House"], object]
 PROMISES: Final[dict[str, Promise]] = {}
@@ -44,16 +51,38 @@ def promise(text: str) -> Callable[[Promise], Promise]:
 
 @dataclass
 class House:
-    """A running server. Passwords are the users' names."""
+    """Running servers. Passwords are the users' names.
+
+    Attributes:
+        server: accepts passwords. `console`: the address of its HTTP port, `token`: the token of /calls.
+        doors: accepts JWTs, client certificates and Kerberos tickets.
+        reader: accepts passwords, and is read-only.
+        realm: the Kerberos realm (k5test).
+    """
 
     server: Server
-    ca: Path
+    doors: Server
+    reader: Server
+    authority: Authority
+    strangers: Authority
+    issuer: Issuer
+    realm: Any
     users: PasswordFile
+    console: str
+    token: Path
     _clients: dict[str, MetastoreClient] = field(default_factory=dict)
 
-    def login(self, user: str, password: str) -> MetastoreClient:
-        credentials = Credentials(tls=True, ca=str(self.ca), user=user, password=password)
-        return connect(f"thrift://localhost:{self.server.port}", timeout=30, credentials=credentials)
+    @property
+    def ca(self) -> Path:
+        return self.authority.pem
+
+    def login(self, user: str, password: str, server: Server | None = None) -> MetastoreClient:
+        return self.enter(server or self.server, user=user, password=password)
+
+    def enter(self, server: Server, **credentials: Any) -> MetastoreClient:
+        """Returns a client with TLS and these credentials."""
+        shown = Credentials(tls=True, ca=str(self.ca), **credentials)
+        return connect(f"thrift://localhost:{server.port}", timeout=30, credentials=shown)
 
     def client(self, user: str) -> MetastoreClient:
         if user not in self._clients:
@@ -67,11 +96,11 @@ class House:
         return str(self.methods("root").get_table("sales", name).sd.location)
 
     @contextmanager
-    def raw(self) -> Iterator[socket.socket]:
+    def raw(self, server: Server | None = None) -> Iterator[socket.socket]:
         """A connection with TLS, before authentication."""
         context = ssl.create_default_context(cafile=str(self.ca))
         with (
-            socket.create_connection(("localhost", self.server.port), 30) as plain,
+            socket.create_connection(("localhost", (server or self.server).port), 30) as plain,
             context.wrap_socket(plain, server_hostname="localhost") as sock,
         ):
             yield sock
@@ -95,22 +124,56 @@ def fails(call: Callable[[], object], *texts: str) -> str:
 @contextmanager
 def house(folder: Path) -> Iterator[House]:
     """Starts a server with a hidden table `sales.hidden`, and a hidden database `secret`."""
-    authority = Authority(folder / "ca")
+    authority, strangers = Authority(folder / "ca"), Authority(folder / "strangers")
     pem, users = authority.issue("localhost"), PasswordFile(folder / "users")
     for user in (*USERS, "gone", "guessed"):
         users.add(user, user)
-    secured = ["--tls", "required", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key)]
-    secured += ["--authentication", "password", "--password-file", str(folder / "users")]
-    rights = ["--authorization", "grants", "--admins", "root", "--audit", "table"]
-    limits = ["--max-locks", "50", "--max-open-transactions", "50"]
+    issuer = Issuer(folder / "keys.json")
+    issuer.add("one")
+    tls = ["--tls", "required", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key)]
+    passwords = ["--authentication", "password", "--password-file", str(folder / "users")]
+    rights = ["--authorization", "grants", "--admins", "root", "--security-admins", "sam", "--data-admins", "dana"]
+    common = [*tls, *rights, "--max-locks", "50", "--max-open-transactions", "50"]
     with ExitStack() as stack:
+        realm = stack.enter_context(_joined_realm())
         database = stack.enter_context(postgres(folder / "postgres")).create("promises")
         runner.upgrade(database)
-        server = stack.enter_context(running(database, folder, *secured, *rights, *limits, "--workers", "2"))
-        found = House(server, authority.pem, users)
+
+        def start(name: str, *options: str) -> Server:
+            own = folder / name
+            own.mkdir()
+            warehouse = ["--warehouse", str(folder / "warehouse")]
+            return stack.enter_context(running(database, own, *common, *options, *warehouse))
+
+        token = folder / "http.token"
+        pages = ["--http-port", "0", "--http-token-file", str(token), "--slow-call-threshold", "0.001"]
+        # Only this server audits: of several, any one writes the lines to its log.
+        server = start("passwords", *passwords, *pages, "--workers", "2", "--audit", "table")
+        doors = start("doors", *_other_methods(authority, issuer, realm))
+        reader = start("reader", *passwords, "--read-only", "true")
+        address = HTTP.search(server.ready)
+        assert address, server.ready
+        found = House(server, doors, reader, authority, strangers, issuer, realm, users, address[1], token)
         stack.callback(found.close)
         _fill(found)
         yield found
+
+
+@contextmanager
+def _joined_realm() -> Iterator[Any]:
+    """Starts a KDC, and joins this process and the servers that it starts. Raises RuntimeError without its programs."""
+    if MISSING:
+        raise RuntimeError(f"Install Debian's krb5-kdc, krb5-admin-server and krb5-user: no {', '.join(MISSING)}")
+    with running_realm() as realm:
+        os.environ.update({name: value for name, value in realm.env.items() if name.startswith("KRB5")})
+        yield realm
+
+
+def _other_methods(authority: Authority, issuer: Issuer, realm: Any) -> list[str]:
+    jwt = ["--jwt-keys", str(issuer.path), "--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE]
+    certificates = ["--tls-client-ca", str(authority.pem), "--tls-client-certificates", "optional"]
+    methods = ["--authentication", "jwt,tls-certificate,kerberos", "--kerberos-keytab", realm.keytab]
+    return [*methods, *jwt, *certificates]
 
 
 def _fill(found: House) -> None:

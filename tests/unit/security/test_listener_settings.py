@@ -146,6 +146,13 @@ def test_the_default_user_is_the_most_specific_common_name(names: str, user: str
         assert certificates.identity(shown).user == user
 
 
+def test_a_name_of_several_in_one_rdn_counts() -> None:
+    """O=Example+CN=Carol,CN=Users is not the user Users."""
+    own = (("organizationName", "Example"), ("commonName", "Carol"))
+    shown = {**certificate(("commonName", "Users")), "subject": ((("commonName", "Users"),), own)}
+    assert Certificates(Settings().tls_user_pattern).identity(shown).user == "Carol"
+
+
 @pytest.mark.parametrize(
     ("emails", "user"),
     [

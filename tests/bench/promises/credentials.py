@@ -1,0 +1,155 @@
+"""Promises about JWTs, client certificates and Kerberos."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from metastore.client import MetastoreClient
+from tests.bench.promises.house import House, fails, promise
+from tests.wire.security.conftest import ticket_of, who
+from tests.wire.security.test_jwt import AUDIENCE, CALL, ISSUER
+
+
+@promise("A JWT proves the name, and only the one in the token")
+def _(house: House) -> None:
+    assert _post(house, house.issuer.token("alice"))[0] == 200
+    with house.enter(house.doors, jwt=house.issuer.token("bob")) as bob:
+        assert who(bob) == "bob"
+        assert bob.methods.get_all_tables("sales") == ["shown"]
+
+
+@promise("A JWT that is expired, not valid yet, of another issuer or for another audience is rejected")
+def _(house: House) -> None:
+    changes: list[dict[str, Any]] = [
+        {"exp": 1_000_000_000},
+        {"exp": None},
+        {"nbf": 4_000_000_000},
+        {"iss": "https://elsewhere.example"},
+        {"aud": "another"},
+        {"sub": None},
+    ]
+    for claims in changes:
+        status, body = _post(house, house.issuer.token("alice", **claims))
+        assert (status, b"default" in body) == (401, False), claims
+
+
+@promise("A JWT that is unsigned, signed by another key, or signed with the public key as a secret is rejected")
+def _(house: House) -> None:
+    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    claims = {"sub": "root", "iss": ISSUER, "aud": AUDIENCE, "exp": int(4e9)}
+    public = str(house.issuer.keys["one"].public_key().public_numbers().n)
+    forged = [
+        house.issuer.token("root", signed_by=stranger),
+        jwt.encode(claims, None, algorithm="none"),
+        jwt.encode(claims, public, algorithm="HS256", headers={"kid": "one"}),
+    ]
+    for token in forged:
+        assert _post(house, token)[0] == 401
+    log = house.doors.log.read_text()
+    assert not [token for token in forged if token in log]
+
+
+@promise("Each HTTP request is authenticated on its own")
+def _(house: House) -> None:
+    connection = _connection(house)
+    kinds = {"Content-Type": "application/x-thrift"}
+    good = {"Authorization": f"Bearer {house.issuer.token('alice')}"}
+    connection.request("POST", "/metastore", CALL, kinds | good)
+    reply = connection.getresponse()
+    assert (reply.status, b"default" in reply.read()) == (200, True)
+    connection.request("POST", "/metastore", CALL, kinds | {"x-actor-username": "alice"})
+    assert connection.getresponse().status == 401
+    connection.close()
+
+
+@promise("An HTTP body is one message: nothing in it or behind it is a second request")
+def _(house: House) -> None:
+    token = house.issuer.token("alice").encode()
+    head = b"POST /metastore HTTP/1.1\r\nContent-Type: application/x-thrift\r\nAuthorization: Bearer " + token + b"\r\n"
+    whole = head + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
+    inside = head + b"Content-Length: %d\r\n\r\n" % len(CALL + whole) + CALL + whole
+    chunked = head + b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n" % len(CALL) + CALL + whole
+    closed = head + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(CALL) + CALL + whole
+    split = head.replace(b" HTTP/1.1", b" HTTP/1.1\nTransfer-Encoding: chunked", 1)
+    split += b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL + whole
+    for data, accepted in ((whole + whole, 2), (inside, 1), (chunked, 0), (closed, 1), (split, 0)):
+        assert _accepted(house, data) == accepted
+
+
+@promise("A client certificate proves the name of its most specific CN")
+def _(house: House) -> None:
+    with _certified(house, house.authority.issue(user="bob")) as bob:
+        assert who(bob) == "bob"
+        fails(lambda: bob.methods.get_table("sales", "hidden"), "table not found")
+
+
+@promise("A certificate of another authority, or an expired one, is rejected")
+def _(house: House) -> None:
+    for pem in (house.strangers.issue(user="root"), house.authority.issue(user="root", expired=True)):
+        client = _certified(house, pem)
+        fails(client.methods.get_all_databases)
+        client.close()
+
+
+@promise("A server that accepts certificates lets nobody in without one or another login")
+def _(house: House) -> None:
+    client = house.enter(house.doors)
+    fails(client.methods.get_all_databases, "METASTORE_AUTHENTICATION")
+    client.close()
+
+
+@promise("A Kerberos ticket proves the name")
+def _(house: House) -> None:
+    with ticket_of(house.realm, "alice"), house.enter(house.doors, kerberos="hive") as alice:
+        assert who(alice) == "alice"
+        assert alice.methods.get_table("sales", "hidden").owner == "alice"
+
+
+@promise("Without a Kerberos ticket, or with one for another service, nobody comes in")
+def _(house: House) -> None:
+    client = house.enter(house.doors, kerberos="hive")
+    fails(client.methods.get_all_databases)
+    client.close()
+    house.realm.addprinc("other/localhost@KRBTEST.COM", "other")
+    with ticket_of(house.realm, "alice"):
+        client = house.enter(house.doors, kerberos="other")
+        fails(client.methods.get_all_databases)
+        client.close()
+
+
+def _certified(house: House, pem: Any) -> MetastoreClient:
+    return house.enter(house.doors, certificate=str(pem.chain), key=str(pem.key))
+
+
+def _connection(house: House) -> http.client.HTTPSConnection:
+    context = ssl.create_default_context(cafile=str(house.ca))
+    return http.client.HTTPSConnection("localhost", house.doors.port, context=context, timeout=30)
+
+
+def _post(house: House, token: str) -> tuple[int, bytes]:
+    connection = _connection(house)
+    headers = {"Content-Type": "application/x-thrift", "Authorization": f"Bearer {token}"}
+    connection.request("POST", "/metastore", CALL, headers)
+    reply = connection.getresponse()
+    found = reply.status, reply.read()
+    connection.close()
+    return found
+
+
+def _accepted(house: House, data: bytes) -> int:
+    """Returns how many requests in these bytes the server executes."""
+    with house.raw(house.doors) as sock:
+        sock.sendall(data)
+        sock.settimeout(3)
+        replies = b""
+        try:
+            while more := sock.recv(65536):
+                replies += more
+        except OSError:  # the connection stays open, or is cut
+            pass
+    return replies.count(b"HTTP/1.1 200")

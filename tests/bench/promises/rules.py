@@ -1,0 +1,84 @@
+"""Promises about denies, wildcards, columns, and the duties of administrators."""
+
+from __future__ import annotations
+
+from tests.bench.promises.house import House, fails, promise
+from tests.wire.authorization.granting import everywhere, grant, on_column, on_table, revoke
+from tests.wire.statistics import longs, of_table
+from thrift_idl.gen.hive_metastore.ttypes import HeartbeatTxnRangeRequest, OpenTxnRequest, Role, TableStatsRequest
+
+
+@promise("A deny takes back what a grant, a wildcard or ownership gives, at once")
+def _(house: House) -> None:
+    sam, bob, alice = (house.methods(user) for user in ("sam", "bob", "alice"))
+    grant(sam, everywhere("secret.va*"), "SELECT", "bob")
+    assert bob.get_all_tables("secret") == ["vault"]
+    grant(sam, everywhere("secret.vault"), "DENY SELECT", "bob")
+    assert bob.get_all_tables("secret") == []
+    fails(lambda: bob.get_table("secret", "vault"), "table not found")
+    revoke(sam, everywhere("secret.vault"), "DENY SELECT", "bob")
+    assert bob.get_table("secret", "vault").tableName == "vault"
+    revoke(sam, everywhere("secret.va*"), "SELECT", "bob")
+    grant(sam, everywhere("secret.*"), "DENY DROP", "alice")
+    fails(lambda: alice.drop_table("secret", "vault", False), "[DROP]")
+    revoke(sam, everywhere("secret.*"), "DENY DROP", "alice")
+
+
+@promise("A rename does not free a table from a deny")
+def _(house: House) -> None:
+    sam, alice = house.methods("sam"), house.methods("alice")
+    grant(sam, everywhere("sales.hidden"), "DENY SELECT", "eve")
+    renamed = alice.get_table("sales", "hidden")
+    renamed.tableName = "harmless"
+    fails(lambda: alice.alter_table("sales", "hidden", renamed), "a rule denies")
+    revoke(sam, everywhere("sales.hidden"), "DENY SELECT", "eve")
+
+
+@promise("Only administrators of security write rules and roles, and not for themselves")
+def _(house: House) -> None:
+    sam = house.methods("sam")
+    for user in ("alice", "dana"):
+        methods = house.methods(user)
+        fails(lambda methods=methods: grant(methods, everywhere("sales.*"), "DENY SELECT", "bob"), "GRANT OPTION")
+        fails(lambda methods=methods: methods.create_role(Role("mighty")), "ADMIN")
+    fails(lambda: grant(sam, on_table("sales", "hidden"), "SELECT", "sam"), "GRANT OPTION")
+    fails(lambda: grant(sam, everywhere("*.*"), "ALL", "sam"), "GRANT OPTION")
+    fails(lambda: sam.drop_table("sales", "hidden", False), "[DROP]")
+
+
+@promise("Administrators of data change objects, and no rights")
+def _(house: House) -> None:
+    dana = house.methods("dana")
+    changed = dana.get_table("sales", "hidden")
+    changed.parameters["note"] = "dana"
+    dana.alter_table("sales", "hidden", changed)
+    fails(lambda: grant(dana, on_table("sales", "hidden"), "SELECT", "eve"), "GRANT OPTION")
+    changed.owner = "dana"
+    fails(lambda: dana.alter_table("sales", "hidden", changed), "[OWNERSHIP]")
+
+
+@promise("A column that is not granted, or denied, is missing in tables, partitions, schemas and statistics")
+def _(house: House) -> None:
+    alice, eve, carol, sam = (house.methods(user) for user in ("alice", "eve", "carol", "sam"))
+    alice.update_table_column_statistics(of_table("sales", "shown", longs("a", 1, 2), longs("x", 1, 2)))
+    grant(alice, on_column("sales", "shown", "a"), "SELECT", "eve")
+    grant(sam, everywhere("sales.shown.x"), "DENY SELECT", "carol")
+    for reader in (eve, carol):
+        assert [column.name for column in reader.get_table("sales", "shown").sd.cols] == ["a"]
+        assert [column.name for column in reader.get_schema("sales", "shown")] == ["a", "ds"]
+        assert {column.name for one in reader.get_partitions("sales", "shown", -1) for column in one.sd.cols} == {"a"}
+        found = reader.get_table_statistics_req(TableStatsRequest("sales", "shown", ["a", "x"])).tableStats
+        assert [one.colName for one in found] == ["a"]
+    assert [column.name for column in alice.get_fields("sales", "shown")] == ["a", "x"]
+    revoke(sam, everywhere("sales.shown.x"), "DENY SELECT", "carol")
+    revoke(alice, on_column("sales", "shown", "a"), "SELECT", "eve")
+
+
+@promise("Transactions of others count as missing")
+def _(house: House) -> None:
+    theirs = house.methods("alice").open_txns(OpenTxnRequest(1, "alice", "h")).txn_ids[0]
+    eve = house.methods("eve")
+    asked = HeartbeatTxnRangeRequest(theirs, theirs + 1)
+    found = eve.heartbeat_txn_range(asked)
+    assert (found.aborted, found.nosuch) == (set(), {theirs, theirs + 1})
+    assert house.methods("alice").heartbeat_txn_range(asked).nosuch == {theirs + 1}
