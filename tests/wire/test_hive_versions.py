@@ -43,3 +43,12 @@ def test_partitions_are_found_by_a_key_with_any_name(hive_client: Any) -> None:
         hive_client.add_partition(partition(database, name, values))
     found = hive_client.get_partitions_by_filter(database, name, 'a-b = "y" and c d = "2"', -1)
     assert [each.values for each in found] == [["y", "2"]]
+
+
+@pytest.mark.parametrize("database", ["nowhere", "@nowhere#default"])
+def test_names_of_tables_of_an_unknown_database_are_none(hive_client: Any, database: str) -> None:
+    """As in Hive 2.3.10 and 4.0.1; their clients' tests expect it. A hidden database answers the same."""
+    assert hive_client.get_all_tables(database) == []
+    assert hive_client.get_tables(database, "*") == []
+    assert hive_client.get_tables_by_type(database, "*", "MANAGED_TABLE") == []
+    assert hive_client.get_table_names_by_filter(database, 'hive_filter_field_tableName__ like "(?i).*"', -1) == []
