@@ -20,6 +20,7 @@ from spark_client.context import MetastoreSession, reject_remote
 from spark_client.errors import SessionError
 from spark_client.joins.skew_join import apply_skew_join_hint
 from spark_client.jvm import Handlers, sessions, versions
+from spark_client.jvm.objects import unpacked
 from spark_client.jvm.requests import SkewJoinHint
 from spark_client.scan.explain import explain_handlers
 from spark_client.scan.planner import Planner
@@ -208,7 +209,7 @@ def _handlers(context: SparkContext, metastore: MetastoreClient) -> Handlers:
 
     def rewrite_join(request: SkewJoinHint, objects: Any) -> None:
         """Appends the plan that replaces the hinted join."""
-        java_session, join = objects
+        java_session, join = unpacked(objects, 2)
         objects.append(apply_skew_join_hint(session_of(java_session), metastore, join, request.tables))
 
     return {

@@ -54,6 +54,7 @@ class Capabilities:
         self._loaders: dict[str, Any] = {}
         self._cache_names: dict[str, str] = {}
         self._constructors: dict[tuple[str, str], Any] = {}
+        self._singletons: dict[tuple[str, str], Any] = {}
         self._loading = RLock()
 
     def loader(self, capability: str) -> Any:
@@ -74,6 +75,14 @@ class Capabilities:
             class_ = self.loader(capability).loadClass(f"spark_client.{capability}.{name}")
             self._constructors[key] = class_.getConstructors()[0]
         return self._constructors[key]
+
+    def singleton(self, capability: str, name: str) -> Any:
+        """Returns the only object of a class without state. Raises UnsupportedSparkError."""
+        key = (capability, name)
+        if key not in self._singletons:
+            no_arguments = java_class(self._jvm, "java.util.List").of().toArray()
+            self._singletons[key] = self.constructor(capability, name).newInstance(no_arguments)
+        return self._singletons[key]
 
     def _load(self, capability: str) -> Any:
         """Loads the classes from the cache, or compiles them."""

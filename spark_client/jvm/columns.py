@@ -32,9 +32,11 @@ def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence
     cast when it resolved the statement are returned unchanged. Raises PySparkException if the rows do not fit.
     """
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
+    if _is_like(rows.schema, columns):
+        return rows
     declared, plan = _file_schema(spark, columns), analyzed_plan(rows)
-    if _is_like(rows.schema, StructType.fromJson(json.loads(declared.json()))):
-        return frame_of(spark, plan)
+    if _has_types(rows.schema, StructType.fromJson(json.loads(declared.json()))):
+        return rows
     resolver = java_class(java, "org.apache.spark.sql.catalyst.analysis.TableOutputResolver")
     by_name, fill_defaults = False, getattr(resolver, "resolveOutputColumns$default$6")()
     expected = java_class(java, "org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(declared)
@@ -43,10 +45,18 @@ def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence
     return frame_of(spark, resolved)
 
 
-def _is_like(schema: StructType, declared: StructType) -> bool:
+def _has_types(schema: StructType, declared: StructType) -> bool:
     """Tells whether names and types are equal. It is False for fields with metadata, such as char and varchar."""
     pairs = [[(field.name, field.dataType) for field in struct.fields] for struct in (schema, declared)]
     return pairs[0] == pairs[1] and not any(field.metadata for field in (*schema.fields, *declared.fields))
+
+
+def _is_like(schema: StructType, columns: Sequence[Column]) -> bool:
+    """Tells whether names and types are equal, by the texts of the types, without asking the JVM."""
+    pairs = [(field.name, field.dataType.simpleString()) for field in schema.fields]
+    return pairs == [(column.name, column.type) for column in columns] and not any(
+        field.metadata for field in schema.fields
+    )
 
 
 def hive_hash(rows: DataFrame, columns: Sequence[Column], version: int) -> SparkColumn:

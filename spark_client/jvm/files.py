@@ -20,9 +20,6 @@ from spark_client.jvm.objects import java_class
 
 # The errors that a file operation in the JVM can raise.
 FILE_ERRORS = (Py4JError, PySparkException, WriteFailedError)
-# The parameter `recursive` of Hadoop's FileSystem.delete.
-_WITH_CONTENTS = True
-_STREAMS = 16
 # Spark reads only file names that begin with an underscore if they contain `=`; other engines never read them. In a
 # directory whose skew directories Spark's own reader would skip, this file makes it fail: it is not a data file, and
 # its name in the error says why.
@@ -37,7 +34,7 @@ class Files:
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for Hadoop
-        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+        self._session: Any = spark._jsparkSession  # noqa: SLF001
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
 
     def rename(self, moves: Sequence[Rename]) -> None:
@@ -110,11 +107,8 @@ class Files:
         return [location for location, child in zip(locations, answers, strict=True) if not child]
 
     def delete(self, location: str) -> None:
-        """Deletes a file or directory with its contents, if it exists. Raises one of FILE_ERRORS."""
-        path, system = self._at(location)
-        system.delete(path, _WITH_CONTENTS)
-        if system.exists(path):
-            raise WriteFailedError(f"cannot delete {location}: the file system returned no error, but it still exists")
+        """Deletes a file or directory with its contents, if it exists. Raises WriteFailedError."""
+        self._check("delete", [(location, "")])
 
     def visible(self, location: str) -> list[str]:
         """Returns the files and directories in a directory, except names that begin with `_` or `.`. Empty if it does
@@ -148,7 +142,7 @@ class Files:
 
         The row counts come from the file footers. Raises one of FILE_ERRORS.
         """
-        answer = str(self._new("FileRows").count(location, format_))
+        answer = str(self._operations.rows(self._session, location, format_))
         parts = answer.split("\0") if answer else []
         return [(path, int(size), int(rows)) for path, size, rows in zip(*[iter(parts)] * 3, strict=True)]
 
@@ -162,16 +156,15 @@ class Files:
         if not pairs:
             return []
         encoded = "\0".join(f"{first}\0{second}" for first, second in pairs)
-        return str(self._operations.run(operation, encoded, word)).split("\0")
+        return str(self._operations.run(self._session, operation, encoded, word)).split("\0")
+
+    @property
+    def _operations(self) -> Any:
+        return capabilities(self._gateway).singleton("core", "FileOperations")
 
     @cached_property
-    def _operations(self) -> Any:
-        return self._new("FileOperations")
-
-    def _new(self, name: str) -> Any:
-        """Returns a new object of one of this library's Java classes."""
-        arguments = java_class(self._gateway.jvm, "java.util.List").of(self._conf, _STREAMS).toArray()
-        return capabilities(self._gateway).constructor("core", name).newInstance(arguments)
+    def _conf(self) -> Any:
+        return self._session.sessionState().newHadoopConf()
 
     def _at(self, location: str) -> tuple[Any, Any]:
         path = java_class(self._jvm, "org.apache.hadoop.fs.Path")(location)

@@ -15,6 +15,11 @@ def java_class(jvm: Any, name: str) -> Any:
     return getattr(jvm, name)
 
 
+def unpacked(objects: Any, count: int) -> list[Any]:
+    """Returns the first `count` objects of a Java list, for an assignment. See `to_python`."""
+    return [objects[index] for index in range(count)]
+
+
 def to_python(value: Any) -> Any:
     """Returns Java lists as Python lists, recursively, and any other object as it is.
 

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_client.jvm import Handlers
+from spark_client.jvm.objects import unpacked
 from spark_client.jvm.plans import command_queries, planned
 from spark_client.jvm.requests import ExplainPlan, Explanation
 from spark_client.scan.report import report_of
@@ -17,7 +18,7 @@ def explain_handlers(session: Callable[[Any], SparkSession]) -> Handlers:
     """Returns the handlers of the requests about EXPLAIN. `session` makes a PySpark session from the JVM's."""
 
     def explain(_: ExplainPlan, objects: Any) -> Explanation:
-        java_session, plan, mode = objects
+        java_session, plan, mode = unpacked(objects, 3)
         return Explanation("".join(_sections(session(java_session), plan, mode)))
 
     return {ExplainPlan: explain}

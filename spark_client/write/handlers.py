@@ -15,7 +15,7 @@ from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm import Handlers
 from spark_client.jvm.catalog import name_of, pop_property, refresh, table_definition, table_exists, with_schema
-from spark_client.jvm.objects import to_python
+from spark_client.jvm.objects import to_python, unpacked
 from spark_client.jvm.plans import elements, frame_of, kind
 from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
 from spark_client.jvm.versions import column_of
@@ -68,7 +68,7 @@ class WriteHandlers:
             check_count(table.full_name, request.columns + len(spec.dynamic), request.count)
 
     def _insert(self, request: InsertAll, objects: Any) -> None:
-        session, queries = objects
+        session, queries = unpacked(objects, 2)
         context = self._context(session)
         inserts = [
             Insert(
@@ -81,23 +81,16 @@ class WriteHandlers:
             )
             for insert, query in zip(request.inserts, to_python(queries), strict=True)
         ]
-        try:
-            insert_all(context, inserts)
-        finally:
-            for insert in request.inserts:
-                refresh(context.spark, insert.database, insert.table)
+        insert_all(context, inserts)
 
     def _truncate(self, request: Truncate, objects: Any) -> None:
         context = self._context(objects[0])
         check_no_file_sink(context, request.database, request.table)
-        try:
-            truncate(context, request.database, request.table, request.partition)
-        finally:
-            refresh(context.spark, request.database, request.table)
+        truncate(context, request.database, request.table, request.partition)
 
     def _change(self, request: ChangeRows, objects: Any) -> None:
         """Runs DELETE, UPDATE or MERGE. The objects are the session and what `ChangeRows` describes."""
-        session, subject = objects
+        session, subject = unpacked(objects, 2)
         context = self._context(session)
         target, source, on, expressions = to_python(subject)
         clauses = [
@@ -111,14 +104,11 @@ class WriteHandlers:
             None if source is None else frame_of(context.spark, source),
             _column(context, on),
         )
-        try:
-            change_rows(context, change)
-        finally:
-            refresh(context.spark, request.database, request.table)
+        change_rows(context, change)
 
     def _create(self, request: CreateAsSelect, objects: Any) -> None:
         """Runs Spark's CREATE TABLE AS SELECT command. saveAsTable sends it too, also for tables that exist."""
-        session, command = objects
+        session, command = unpacked(objects, 2)
         context = self._context(session)
         table = command.tableDesc() if kind(command) == "CreateHiveTableAsSelectCommand" else command.table()
         definition, mode = table_definition(table), str(command.mode().name())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import date
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
@@ -24,6 +26,10 @@ from spark_client.table.partition_spec import PartitionSpec, place_columns
 
 _CHAR = re.compile(r"char\((\d+)\)")
 _TEXT_TYPE = re.compile(r"(string|varchar|char)\b")
+# Integers and their largest values. A text without leading zeros, sign or blanks is the text of its value.
+_INTEGERS = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "bigint": 2**63 - 1}
+_PLAIN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_PLAIN_INTEGER = re.compile(r"0|[1-9][0-9]{0,18}")
 # Types whose text does not identify the value: an hour repeated when clocks are set back has one text, and the equal
 # values 0.0 and -0.0 have two.
 _AMBIGUOUS_TEXTS = {"float", "double", "timestamp"}
@@ -36,7 +42,7 @@ def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> 
     """
     types = {column.name: column.type for column in table.partition_columns}
     values = {name: _padded(text, types[name]) for name, text in spec.static.items()}
-    typed = [name for name, value in values.items() if value != DEFAULT_PARTITION and not _TEXT_TYPE.match(types[name])]
+    typed = [name for name, value in values.items() if not is_normal(value, types[name])]
     if not typed:
         return values
     casts = [versions.try_cast(F.lit(values[name]), types[name]).cast("string") for name in typed]
@@ -48,6 +54,21 @@ def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> 
             )
         values[name] = str(text)
     return values
+
+
+def is_normal(text: str, type_: str) -> bool:
+    """Tells whether a text is surely the text of its own value, so that Spark need not cast it."""
+    if text == DEFAULT_PARTITION or _TEXT_TYPE.match(type_):
+        return True
+    if type_ == "date":
+        return bool(_PLAIN_DATE.fullmatch(text)) and _is_date(text)
+    return bool(_PLAIN_INTEGER.fullmatch(text)) and int(text) <= _INTEGERS.get(type_, -1)
+
+
+def _is_date(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(date.fromisoformat(text))
+    return False
 
 
 def _padded(text: str, type_: str) -> str:

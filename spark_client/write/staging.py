@@ -26,6 +26,8 @@ from spark_client.table.paths import parent
 _FILL, _SPLITS = 0.9, 6
 # A write does not shuffle if it makes at most this many files, each of at least this many bytes by Spark's estimate.
 _FEW_FILES, _SMALL_FILE = 128, 1 << 20
+# The rows of a statement itself (VALUES) are written by one task up to this number.
+_FEW_ROWS = 10_000
 # Creating files takes longer than writing few bytes. So small directories are not combined into one task.
 _GATHERING = {"spark.sql.adaptive.coalescePartitions.minPartitionSize": "1b"}
 
@@ -72,6 +74,7 @@ def write_staging(
 
     Files are in `location/<partition directory>/skewed_directory=<number>/`, and their names begin with the query id.
     Rows are shuffled by these directories: several tasks write a heavy value, and one task writes many light ones.
+    One task writes the few rows of a VALUES clause, without a shuffle.
 
     Args:
         table: The table of the rows.
@@ -84,8 +87,11 @@ def write_staging(
         most: The largest number of directories, if it is known. If the tasks then make few files, nothing is shuffled.
     """
     keys = [column.name for column in table.partition_columns]
-    is_gathered = bool(keys or number is not None) and not _is_arranged(rows) and not _makes_few_files(rows, most)
-    if is_gathered:
+    source = _source(rows)
+    is_gathered = bool(keys or number is not None) and not _is_arranged(source)
+    if is_gathered and _is_small(source):
+        rows, is_gathered = rows.coalesce(1), False
+    if is_gathered := is_gathered and not _makes_few_files(rows, most):
         rows = with_settings(rows, _GATHERING)
     staging = _Staging(rows.sparkSession, table, location, query_id, rows.schema, len(keys))
     helper = _free_name("skewed_directory", rows.columns)
@@ -218,12 +224,23 @@ def _makes_few_files(rows: DataFrame, most: int | None) -> bool:
     return files <= _FEW_FILES and size >= files * _SMALL_FILE
 
 
-def _is_arranged(rows: DataFrame) -> bool:
-    """Tells whether the query itself arranges rows (ORDER BY, SORT BY, DISTRIBUTE BY, a hint); this order is kept."""
+def _source(rows: DataFrame) -> tuple[str, Any]:
+    """Returns the name and the node of the plan below the columns' expressions."""
     plan = analyzed_plan(rows)
-    while plan.nodeName() in {"Project", "SubqueryAlias", "View"}:
+    while (name := str(plan.nodeName())) in {"Project", "SubqueryAlias", "View"}:
         plan = plan.child()
-    return plan.nodeName() in {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}
+    return name, plan
+
+
+def _is_arranged(source: tuple[str, Any]) -> bool:
+    """Tells whether the query itself arranges rows (ORDER BY, SORT BY, DISTRIBUTE BY, a hint); this order is kept."""
+    return source[0] in {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}
+
+
+def _is_small(source: tuple[str, Any]) -> bool:
+    """Tells whether the rows are few and part of the statement: VALUES, or SELECT without FROM."""
+    name, plan = source
+    return name == "OneRowRelation" or (name == "LocalRelation" and int(plan.data().size()) <= _FEW_ROWS)
 
 
 def _sorted(rows: DataFrame, keys: Sequence[str], numbers: Sequence[str], order: Sequence[Column]) -> DataFrame:

@@ -22,7 +22,9 @@ from tests.bench.writing.crash import crash
 from tests.bench.writing.outage import kill, outage, restart
 from tests.bench.writing.processes import answering
 from tests.bench.writing.random_dml import random_dml
+from tests.bench.writing.random_doors_run import random_doors
 from tests.bench.writing.rivals import rivals
+from tests.bench.writing.small_inserts import small_inserts
 from tests.bench.writing.throughput import HEAD, LAYOUTS, throughput
 from tests.fixtures.java_options import set_java_options
 from tests.fixtures.server import Server, running
@@ -164,6 +166,22 @@ def dml_command(steps: int, seconds: int, seed: int) -> None:
     raise SystemExit(1 if figures.wrong else 0)
 
 
+@main.command("doors")
+@click.option("--tables", default=6, show_default=True)
+@click.option("--steps", default=20, show_default=True, help="On each table.")
+@click.option("--inserts", default=100, show_default=True, help="Of one row each, through all doors in turn.")
+@click.option("--partitions", default=5_000, show_default=True, help="With three files each; 0: none.")
+@click.option("--seconds", default=3_600, show_default=True, help="No step is begun after them.")
+@click.option("--seed", default=1, show_default=True)
+def doors_command(tables: int, steps: int, inserts: int, partitions: int, seconds: int, seed: int) -> None:
+    """Random statements through two drivers, Spark Connect and JDBC, some of them cut by a kill."""
+    figures = random_doors(
+        tables, steps, inserts, partitions, seconds=seconds, seed=seed, tell=lambda text: click.echo(text, err=True)
+    )
+    click.echo(f"seed {seed}: {figures}")
+    raise SystemExit(1 if figures.wrong else 0)
+
+
 @main.command("throughput")
 @click.option("--rows", default=3_000_000, show_default=True)
 @click.option("--rounds", default=3, show_default=True, help="After a first one, which is the cold one.")
@@ -175,6 +193,17 @@ def throughput_command(rows: int, rounds: int, layouts: tuple[str, ...]) -> None
         for timing in throughput(running_server.uri, running_server.warehouse, rows, rounds, layouts or list(LAYOUTS)):
             click.echo(timing)
     click.echo(f"{rows:,} rows; {os.cpu_count()} cores; load at the end {', '.join(map(str, os.getloadavg()))}")
+
+
+@main.command("small-inserts")
+@click.option("--rounds", default=20, show_default=True, help="In turns, after six that do not count.")
+def small_inserts_command(rounds: int) -> None:
+    """Small INSERTs and a repeated read, ours beside Spark's own with Derby."""
+    with server() as running_server, tempfile.TemporaryDirectory() as folder:
+        click.echo("| seconds | ours | Spark's own with Derby | ratio |\n| --- | --: | --: | --: |")
+        for row in small_inserts(running_server.uri, folder, rounds):
+            click.echo(row)
+    click.echo(f"load at the end {', '.join(map(str, os.getloadavg()))}")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Shell;
+import org.apache.spark.sql.classic.SparkSession;
 
 /**
  * Runs many operations on Hadoop's file systems in parallel.
@@ -28,18 +29,13 @@ import org.apache.hadoop.util.Shell;
  * separated by NUL characters. An empty result means success.
  */
 public final class FileOperations {
-  private final Configuration conf;
-  private final int streams;
-
-  public FileOperations(Configuration conf, Integer streams) {
-    this.conf = conf;
-    this.streams = streams;
-  }
+  private static final int STREAMS = 16;
 
   /** Runs an operation of `Operation` on each pair of locations. The second location is empty if it takes only one. */
-  public String run(String operation, String locations, String word) throws Exception {
+  public String run(SparkSession session, String operation, String locations, String word) throws Exception {
+    Configuration conf = session.sessionState().newHadoopConf();
     String[] pairs = locations.split("\0", -1);
-    ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(streams, pairs.length / 2)));
+    ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(STREAMS, pairs.length / 2)));
     try {
       List<Operation> operations = new ArrayList<>();
       for (int i = 0; i + 1 < pairs.length; i += 2) {
@@ -51,6 +47,11 @@ public final class FileOperations {
     } finally {
       pool.shutdown();
     }
+  }
+
+  /** Returns the files below a directory with their rows, as FileRows. */
+  public String rows(SparkSession session, String directory, String format) throws Exception {
+    return new FileRows(session.sessionState().newHadoopConf(), STREAMS).count(directory, format);
   }
 
   private static final class Operation implements Callable {
@@ -80,6 +81,7 @@ public final class FileOperations {
           case "prune": return prune(system);
           case "foreign": return foreign(system);
           case "names": return names(system);
+          case "delete": return delete(system);
           case "mark": return mark(system);
           case "unmark": return unmark(system);
           case "clear": return clear(system);
@@ -158,6 +160,12 @@ public final class FileOperations {
         return "";
       }
       return "";
+    }
+
+    /** Deletes a file, or a directory with its contents. */
+    private String delete(FileSystem system) throws Exception {
+      if (system.delete(path, true) || !system.exists(path)) return "";
+      return "the file system returned no error, but it still exists";
     }
 
     /** Returns the names of the visible files in the directory, each after a slash. */

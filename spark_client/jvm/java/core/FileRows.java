@@ -21,17 +21,17 @@ import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 
 /** Counts the rows of the files of a write. It reads several file footers at a time and needs no Spark job. */
-public final class FileRows {
+final class FileRows {
   private final Configuration conf;
   private final int streams;
 
-  public FileRows(Configuration conf, Integer streams) {
+  FileRows(Configuration conf, int streams) {
     this.conf = conf;
     this.streams = streams;
   }
 
   /** Returns relative path, bytes and rows of each visible file below a directory, separated by NUL characters. */
-  public String count(String directory, String format) throws Exception {
+  String count(String directory, String format) throws Exception {
     Path root = new Path(directory);
     int start = root.toUri().getPath().length() + 1;
     ParquetReadOptions options = HadoopReadOptions.builder(conf).build();

@@ -334,7 +334,11 @@ public final class ResolveHiveTables extends Rule {
       List<Object> objects = new ArrayList<>();
       objects.add(session);
       objects.add(queries);
-      python.ask("insert", (TableIdentifier) tables.get(0), request, objects);
+      try {
+        python.ask("insert", (TableIdentifier) tables.get(0), request, objects);
+      } finally {
+        for (TableIdentifier table : tables) ChangedTables.refresh(session, table);
+      }
       return new ArrayList<>();
     }
 
@@ -369,7 +373,11 @@ public final class ResolveHiveTables extends Rule {
       List<Object> objects = new ArrayList<>();
       objects.add(session);
       objects.add(subject);
-      python.ask(requestName, table, request, objects);
+      try {
+        python.ask(requestName, table, request, objects);
+      } finally {
+        if (!requestName.equals("create")) ChangedTables.refresh(session, table); // a failed one may leave no table
+      }
       return new ArrayList<>();
     }
 

@@ -1,0 +1,95 @@
+"""The round trips of one small INSERT: calls to the metastore, calls between Python and the JVM, file operations, jobs.
+
+Counts instead of times, so that the test means the same on any machine. Spark's own INSERT makes one job.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from py4j.java_gateway import GatewayClient
+
+from metastore.client.connection import Connection
+from spark_client.context import Context
+from spark_client.jvm import RequestDispatcher
+from spark_client.jvm.files import Files
+
+PY4J, REQUEST, JOB = "Py4J", "request of the JVM", "job"
+_FORGET_OBJECT = "m\nd\n"  # sent when Python's garbage collector runs
+
+
+@contextmanager
+def counted(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Counts the round trips of the block: methods of the metastore, operations of `Files`, and the names above."""
+    counts = Counter[str]()
+    call, apply, run, send = Connection.call, RequestDispatcher.apply, Files._run, GatewayClient.send_command
+
+    def count_call(self: Any, method: str, *args: Any) -> Any:
+        counts[method] += 1
+        return call(self, method, *args)
+
+    def count_request(self: Any, request: Any, objects: Any) -> str:
+        counts[REQUEST] += 1
+        return apply(self, request, objects)
+
+    def count_files(self: Any, operation: str, pairs: Any, word: str = "") -> list[str]:
+        counts[operation] += bool(pairs)
+        return run(self, operation, pairs, word)
+
+    def count_command(self: Any, command: str, *args: Any, **options: Any) -> Any:
+        counts[PY4J] += not command.startswith(_FORGET_OBJECT)
+        return send(self, command, *args, **options)
+
+    scheduler = context.spark.sparkContext._jsc.sc().dagScheduler()
+    jobs = int(scheduler.numTotalJobs())
+    with monkeypatch.context() as patched:
+        patched.setattr(Connection, "call", count_call)
+        patched.setattr(RequestDispatcher, "apply", count_request)
+        patched.setattr(Files, "_run", count_files)
+        patched.setattr(GatewayClient, "send_command", count_command)
+        yield counts
+    counts[JOB] = int(scheduler.numTotalJobs()) - jobs
+
+
+@pytest.mark.parametrize("clause", ["", "PARTITION (p = 1)"], ids=["dynamic", "static"])
+def test_a_small_insert_makes_few_round_trips(
+    context: Context, table_name: str, clause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "VALUES (1, 'x')" if clause else "VALUES (1, 'x', 1)"
+    context.spark.sql(f"CREATE TABLE {table_name} (a INT, s STRING) PARTITIONED BY (p INT) STORED AS PARQUET")
+    context.spark.sql(f"INSERT INTO {table_name} {clause} {rows}")
+    with counted(context, monkeypatch) as counts:
+        context.spark.sql(f"INSERT INTO {table_name} {clause} {rows}")
+    assert counts.pop(JOB) == 1, "one task writes the rows of a VALUES clause"
+    assert counts.pop(REQUEST) == 3  # is a metastore there, is the INSERT valid, run it
+    assert counts.pop(PY4J) <= 100
+    listing = "get_partitions_ps" if clause else "get_partitions"
+    registered = 1 if clause else 2  # a named partition is registered with the write's own directory
+    assert counts == {
+        "get_table": 1,
+        "plan_scan": 1,
+        listing: 1,
+        "begin_write": 1,
+        "renew_write": registered,
+        "publish_all": 1,
+        "make": 1,
+        "rename": 1,
+        "find": 1,
+        "delete": 1,
+    }
+
+
+def test_values_for_many_partitions_are_one_job_and_one_file_each(
+    context: Context, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context.spark.sql(f"CREATE TABLE {table_name} (a INT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    rows = ", ".join(f"({number}, {number % 5})" for number in range(40))
+    with counted(context, monkeypatch) as counts:
+        context.spark.sql(f"INSERT INTO {table_name} VALUES {rows}")
+    assert counts[JOB] == 1
+    assert len(context.spark.table(table_name).inputFiles()) == 5
+    assert context.spark.table(table_name).count() == 40
