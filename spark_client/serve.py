@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,6 +42,7 @@ def serve(
     thrift: int | None = None,
     host: str = "127.0.0.1",
     connect_token: str | None = None,
+    thrift_password: str | None = None,
     app_name: str = "spark_client",
     master: str | None = None,
     warehouse: str | None = None,
@@ -53,9 +52,10 @@ def serve(
     `thrift`.
 
     `host` is the address on which both listen. Without authentication, it must be a loopback address. Spark Connect
-    rejects clients that do not present `connect_token`. Every client has the rights of this process, in Spark and at
-    the metastore. Spark's RPC and block manager ports require a secret; in local mode, they listen on the loopback
-    address. If Spark already runs, it keeps its settings. `session` describes the other parameters.
+    rejects clients that do not present `connect_token`, the Thrift server those without `thrift_password`. Every client
+    has the rights of this process, in Spark and at the metastore. Spark's RPC and block manager ports require a secret;
+    in local mode, they listen on the loopback address. If Spark already runs, it keeps its settings. `session`
+    describes the other parameters.
 
     Raises:
         SessionError: No port is given, the host is not an address of this machine, a port is taken, this Spark lacks
@@ -68,7 +68,7 @@ def serve(
         raise SessionError(f"Spark Connect and the Thrift server cannot share port {connect}; choose another for one")
     for port in (connect, thrift):
         if port is not None:
-            _check_free(host, port)
+            servers.check_free(host, port)
     texts = {name: str(value) for name, value in (conf or {}).items()}
     serving = {"connect": connect is not None, "thrift": thrift is not None}
     settings = {**_settings(master, texts, host, connect_token, **serving), **(conf or {})}
@@ -80,7 +80,7 @@ def serve(
             servers.start_connect(spark, host, connect, connect_token)
             started = replace(started, connect=f"sc://{host}:{connect}")
         if thrift is not None:
-            server = servers.start_thrift(spark, host, thrift)
+            server = servers.start_thrift(spark, host, thrift, thrift_password)
             started = replace(started, thrift=f"jdbc:hive2://{host}:{thrift}", _thrift=server)
     except SessionError:
         started.stop()
@@ -99,18 +99,3 @@ def _settings(
     if running is None or not sessions.is_running(running.sparkContext):
         settings |= _SETTINGS_OF_DRIVER | server_settings.network_settings(master, conf)
     return settings
-
-
-def _check_free(host: str, port: int) -> None:
-    """Raises SessionError if no server can listen on this address. Spark reports that only after it has started."""
-    try:
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-    except OverflowError as error:
-        raise servers.cannot_listen(host, port, str(error)) from None
-    except (socket.gaierror, UnicodeError):
-        raise servers.cannot_listen(host, port, "unknown host", servers.OTHER_HOST) from None
-    except OSError as error:
-        hint = servers.OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else servers.OTHER_PORT
-        raise servers.cannot_listen(host, port, str(error.strerror), hint) from None

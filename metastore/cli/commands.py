@@ -272,7 +272,29 @@ def spark() -> None:
     help="Address to listen on. Other addresses than loopback require authentication.",
 )
 @click.option(
-    "--connect-token-file", help="File with the token that clients of Spark Connect must present. Spark 4.0 or newer."
+    "--share-level",
+    type=click.Choice(["user", "server"]),
+    help="user: clients log in with their credentials for the metastore, and each user has a Spark driver. server: all "
+    "clients share one driver and this process's rights. Default: user if the metastore authenticates its clients.",
+)
+@click.option("--tls-certificate", help="PEM file with the certificate chain. Share level user.")
+@click.option("--tls-key", help="PEM file with the certificate's private key. Share level user.")
+@click.option("--max-drivers", type=click.IntRange(1), help="Maximum number of drivers. Default: 8. Share level user.")
+@click.option(
+    "--idle-timeout",
+    type=click.IntRange(1),
+    metavar="SECONDS",
+    help="Time without a call after which a driver stops. Default: 3600. Share level user.",
+)
+@click.option(
+    "--allow-path",
+    multiple=True,
+    metavar="DIRECTORY",
+    help="A local directory that drivers may use besides the warehouse. Repeat it for several. Share level user.",
+)
+@click.option(
+    "--connect-token-file",
+    help="File with the token that clients of Spark Connect must present. Spark 4.0 or newer. Share level server.",
 )
 @click.option("--master", help="Spark's master. Default: Spark's own configuration, or local mode.")
 @click.option("--warehouse", help="Directory for new databases. Default: the location of the database `default`.")
@@ -280,14 +302,14 @@ def spark() -> None:
     "--conf", multiple=True, metavar="NAME=VALUE", help="A Spark setting. Repeat the option for several settings."
 )
 @uri_option
-def spark_serve(conf: tuple[str, ...], **options: Any) -> int:
+def spark_serve(conf: tuple[str, ...], allow_path: tuple[str, ...], **options: Any) -> int:
     """Serve Spark Connect and JDBC until SIGTERM or Ctrl-C.
 
     Clients need neither the client library nor its settings.
     """
     from metastore.cli.spark import serve as serve_spark
 
-    return serve_spark(conf, options)
+    return serve_spark(conf, allow_path, options)
 
 
 @metastore.group(cls=Group)

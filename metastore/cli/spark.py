@@ -14,9 +14,15 @@ from os import environ
 from pathlib import Path
 from typing import Any, Final
 
+from metastore.client import Credentials, MetastoreClient, errors
 from metastore.errors import ConfigurationError, MetastoreError, UnavailableError
 
 _JAVA: Final = 17
+_MODULES: Final = {"user": "gateway", "server": "serve"}  # of spark_client.commands, by share level
+_OF_OTHER_LEVEL: Final = {
+    "user": ("connect_token_file",),
+    "server": ("tls_certificate", "tls_key", "max_drivers", "idle_timeout", "allow_path"),
+}
 
 
 def require_packages(command: str, extra: str, *packages: str) -> None:
@@ -40,21 +46,49 @@ def require_java(command: str) -> None:
         raise ConfigurationError(f"{java} is Java {version}: {hint}")
 
 
-def serve(conf: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Replaces this process with Spark's servers. `conf`: Spark settings, NAME=VALUE. `options`: of the command.
+def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, Any]) -> int:
+    """Replaces this process with Spark's servers. `conf`: Spark settings, NAME=VALUE. `allow_path`: directories.
+    `options`: of the command.
 
-    Raises ConfigurationError if Spark cannot run, or if no port is given.
+    Raises ConfigurationError if Spark cannot run, no port is given, or an option does not fit the share level.
     """
     command = "metastore spark serve"
     if options["connect"] is None and options["thrift"] is None:
         raise ConfigurationError(f"Name at least one port: {command} --connect 15002 --thrift 10000")
+    if options["connect"] == options["thrift"]:
+        raise ConfigurationError(f"Spark Connect and the Thrift server cannot share port {options['connect']}")
     if wrong := next((text for text in conf if "=" not in text), None):
         raise ConfigurationError(f"--conf {wrong} must have the form NAME=VALUE")
     require_packages(command, "spark", "pyspark")
     require_java(command)
-    arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    arguments += [f"--conf={text}" for text in conf]
-    os.execv(sys.executable, [sys.executable, "-m", "spark_client.commands.serve", *arguments])  # noqa: S606 - no shell
+    level = options["share_level"] or ("user" if _authenticates(options["uri"]) else "server")
+    given = {name: value for name, value in options.items() if value is not None and name != "share_level"}
+    given |= {"allow_path": allow_path} if allow_path else {}
+    if wrong := next((name for name in given if name in _OF_OTHER_LEVEL[level]), None):
+        option = f"--{wrong.replace('_', '-')}"
+        raise ConfigurationError(
+            f"{option} has no effect with --share-level {level}. Remove it, or set the other level"
+        )
+    given.pop("allow_path", None)
+    arguments = [f"--{name}={value}" for name, value in given.items()]
+    arguments += [*(f"--allow_path={path}" for path in allow_path), *(f"--conf={text}" for text in conf)]
+    module = f"spark_client.commands.{_MODULES[level]}"
+    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - no shell
+
+
+def _authenticates(uri: str) -> bool:
+    """Tells whether a metastore rejects clients without credentials. False if none answers: Spark reports that."""
+    try:
+        own = Credentials.from_environment()
+        with MetastoreClient(uri, credentials=Credentials(tls=own.tls, ca=own.ca)) as client:
+            client.check_reachable()
+    except errors.AuthenticationError:
+        return True
+    except errors.MetastoreUnavailableError:
+        return False
+    except (errors.InvalidAddressError, errors.CredentialsError) as error:
+        raise ConfigurationError(str(error)) from error
+    return False
 
 
 def run_client(command: str, module: str, *arguments: str) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from metastore.client.credentials import Credentials
 from metastore.client.errors import AuthenticationError, CredentialsError
 from metastore.domain.delegation_tokens import parse_token
 
-_START, _OK, _BAD, _ERROR, _COMPLETE = 1, 2, 3, 4, 5
-_HEAD: Final = struct.Struct("!BI")
+START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
+HEAD: Final = struct.Struct("!BI")
 _LENGTH: Final = struct.Struct("!I")
-_MAX_PAYLOAD: Final = 2**16  # bytes of a handshake message
+MAX_PAYLOAD: Final = 2**16  # bytes of a handshake message
 _PROTECTION: Final = {1: "authentication", 2: "integrity", 4: "privacy"}
 
 
@@ -61,17 +61,17 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         Raises AuthenticationError if the server rejects the credentials, TTransportException if it does not use SASL.
         """
         mechanism = self._mechanism
-        self._send(_START, mechanism.name.encode())
+        self._send(START, mechanism.name.encode())
         response = mechanism.step(None)
-        self._send(_COMPLETE if mechanism.done else _OK, response)
+        self._send(COMPLETE if mechanism.done else OK, response)
         while True:
             status, payload = self._receive()
-            if status == _COMPLETE:
+            if status == COMPLETE:
                 if not mechanism.done:
                     mechanism.step(payload)
                 return
             response = mechanism.step(payload)
-            self._send(_COMPLETE if mechanism.done else _OK, response)
+            self._send(COMPLETE if mechanism.done else OK, response)
 
     def read(self, sz: int) -> bytes:
         while self._at >= len(self._in):
@@ -93,17 +93,17 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         self._below.flush()
 
     def _send(self, status: int, payload: bytes) -> None:
-        self._below.write(_HEAD.pack(status, len(payload)) + payload)
+        self._below.write(HEAD.pack(status, len(payload)) + payload)
         self._below.flush()
 
     def _receive(self) -> tuple[int, bytes]:
-        status, length = _HEAD.unpack(self._below.readAll(_HEAD.size))
-        if length > _MAX_PAYLOAD or status not in (_OK, _BAD, _ERROR, _COMPLETE):
+        status, length = HEAD.unpack(self._below.readAll(HEAD.size))
+        if length > MAX_PAYLOAD or status not in (OK, BAD, ERROR, COMPLETE):
             raise TTransportException(
                 message="the server does not use SASL on this port: set no credentials, or use another port"
             )
         payload = self._below.readAll(length) if length else b""
-        if status in (_BAD, _ERROR):
+        if status in (BAD, ERROR):
             raise AuthenticationError(payload.decode(errors="replace"))
         return status, payload
 

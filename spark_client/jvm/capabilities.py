@@ -27,6 +27,7 @@ CAPABILITIES = {
     "core": "reading and writing Hive tables",
     "buckets": "tables with CLUSTERED BY",
     "joins": "by_bucket and SKEW_JOIN",
+    "servers": "passwords of the Thrift server",
 }
 _RESOURCES = "org.codehaus.commons.compiler.util"
 

@@ -63,7 +63,7 @@ def check_exposed(host: str, *, connect: bool, thrift: bool, token: str | None, 
     """Raises SessionError if a server would accept clients from other hosts without authentication."""
     if token is not None and not versions.CONNECT_TAKES_TOKEN:
         raise SessionError(f"Spark Connect of Spark {pyspark.__version__} has no token: Spark 4.0 or newer has it")
-    if _is_loopback(host):
+    if is_loopback(host):
         return
     if connect and not token:
         fix = "pass a token" if versions.CONNECT_TAKES_TOKEN else "Spark 4.0 or newer can require a token"
@@ -98,7 +98,7 @@ def _hadoop(conf: Mapping[str, str], name: str) -> str:
     return conf.get(f"spark.hadoop.{name}") or conf.get(name) or ""
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
     return all(ip_address(address.partition("%")[0]).is_loopback for address in addresses)
 

@@ -6,6 +6,8 @@ rules.
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,11 +17,13 @@ from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError
 from spark_client.jvm import versions
+from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.server_settings import CONNECT_TOKEN
 
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+_CUSTOM_CLASS = "hive.server2.custom.authentication.class"
 _CANNOT_BIND = ("BindException", "bind(..) failed")  # messages of Java's sockets and of Netty's native sockets
 OTHER_PORT, OTHER_HOST = "choose another port", "use a name or address of this machine as host"
 
@@ -92,17 +96,43 @@ def stop_connect(spark: SparkSession) -> None:
     service.stop(none, none)
 
 
-def start_thrift(spark: SparkSession, host: str, port: int) -> Any:
-    """Starts the Thrift server and returns it. Its `stop()` stops it. Raises SessionError as `start_connect`."""
+def start_thrift(spark: SparkSession, host: str, port: int, password: str | None = None) -> Any:
+    """Starts the Thrift server and returns it. Its `stop()` stops it. Clients must present `password`, if there is one.
+
+    Raises SessionError as `start_connect`.
+    """
     java: Any = spark._jvm  # noqa: SLF001
     artifact = f"spark-hive-thriftserver_{_scala(java)}-{spark.version}.jar"
     server = _companion(java, _THRIFT, f"the Thrift server needs {artifact} among Spark's jars: pip install pyspark")
     spark.conf.set("hive.server2.thrift.bind.host", host)
     spark.conf.set("hive.server2.thrift.port", str(port))
-    with listening(host, port):
+    with listening(host, port), _checking_passwords(spark, password):
         if versions.THRIFT_MAY_FAIL:
             return server.startWithSparkSession(spark._jsparkSession, False)  # noqa: FBT003, SLF001 - the parameter `exitOnError`
         return server.startWithContext(spark._jsparkSession.sqlContext())  # noqa: SLF001
+
+
+@contextmanager
+def _checking_passwords(spark: SparkSession, password: str | None) -> Iterator[None]:
+    """Makes a Thrift server that is started within the block check this password (`ServerPassword.java`).
+
+    Spark reads the name of the class from the system properties, and loads it with the class loader of the thread.
+    """
+    if password is None:
+        yield
+        return
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+    thread = java_class(gateway.jvm, "java.lang.Thread").currentThread()
+    loader, before = capabilities(gateway).loader("servers"), thread.getContextClassLoader()
+    class_ = loader.loadClass("spark_client.servers.ServerPassword")
+    class_.getField("password").set(None, password)
+    java_class(gateway.jvm, "java.lang.System").setProperty(_CUSTOM_CLASS, class_.getName())
+    spark.conf.set("hive.server2.authentication", "CUSTOM")
+    thread.setContextClassLoader(loader)
+    try:
+        yield
+    finally:
+        thread.setContextClassLoader(before)
 
 
 @contextmanager
@@ -119,6 +149,21 @@ def listening(host: str, port: int) -> Iterator[None]:
 def cannot_listen(host: str, port: int, reason: str, hint: str = OTHER_PORT) -> SessionError:
     """Returns the error for a server that cannot listen on an address."""
     return SessionError(f"cannot listen on {host}:{port}: {reason}; {hint}")
+
+
+def check_free(host: str, port: int) -> None:
+    """Raises SessionError if no server can listen on this address. Spark reports that only after it has started."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OverflowError as error:
+        raise cannot_listen(host, port, str(error)) from None
+    except (socket.gaierror, UnicodeError):
+        raise cannot_listen(host, port, "unknown host", OTHER_HOST) from None
+    except OSError as error:
+        hint = OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else OTHER_PORT
+        raise cannot_listen(host, port, str(error.strerror), hint) from None
 
 
 def _companion(java: Any, name: str, otherwise: str) -> Any:

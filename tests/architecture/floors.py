@@ -30,7 +30,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "migrations": [("versions", "servers"), ("runner",), ("env",)],
     "spark_client": [
         ("errors",),
-        ("context",),
+        ("context", "sandbox"),
         ("jvm",),
         ("table",),
         ("scan",),
@@ -40,7 +40,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("statements.run",),
         ("streams",),
         ("session",),
-        ("writer", "serve"),
+        ("writer", "serve", "gateway"),
         ("commands", "demo"),
     ],
 }

@@ -261,7 +261,7 @@ from importlib import import_module
 from spark_client.errors import SessionError
 
 module = import_module("spark_client.serve")
-module._check_free = lambda host, port: None
+module.servers.check_free = lambda host, port: None
 uri, connect, thrift, *conf = sys.argv[1:]
 settings = {"spark.ui.enabled": False, **dict(pair.split("=") for pair in conf)}
 for servers in ({"connect": int(connect)}, {"thrift": int(thrift)}):

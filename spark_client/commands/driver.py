@@ -1,0 +1,109 @@
+"""`python -m spark_client.commands.driver`: the Spark driver of one user, which the gateway starts.
+
+It ends when its standard input ends: with the gateway.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+
+from py4j.protocol import Py4JNetworkError  # noqa: E402
+from pyspark.errors import PySparkException  # noqa: E402
+
+from metastore.client import MetastoreClient  # noqa: E402
+from spark_client import sandbox  # noqa: E402
+from spark_client.errors import SparkClientError, first_line  # noqa: E402
+from spark_client.serve import serve  # noqa: E402
+
+# RestrictedDriver.java reads the last one.
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.metastore.restricted": "true",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints one line when the servers listen, and serves until its standard input ends. Returns the exit status."""
+    options = _parser().parse_args(arguments)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    try:
+        warehouse = options.warehouse or MetastoreClient(options.uri).get_database("default").location
+        sandbox.restrict((), [*options.sandbox, *_local(warehouse)])
+        os.environ["PYSPARK_PYTHON"] = str(_worker(options.sandbox[0]))
+        secret = options.secret_file.read_text()
+        servers = serve(
+            options.uri,
+            connect=options.connect,
+            thrift=options.thrift,
+            connect_token=secret if options.connect else None,
+            thrift_password=secret,
+            app_name="metastore spark serve",
+            master=options.master,
+            warehouse=warehouse,
+            conf={**dict(pair.partition("=")[::2] for pair in options.conf), **_SETTINGS},
+        )
+    except (SparkClientError, PySparkException, sandbox.SandboxError) as error:
+        sys.stderr.write(f"metastore: {first_line(error)}\n")
+        return 1
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    threading.Thread(target=_stop_with_input, args=(stop,), daemon=True).start()
+    stop.wait()
+    with suppress(Py4JNetworkError, ConnectionError):  # Java has already ended
+        servers.stop()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m spark_client.commands.driver")
+    parser.add_argument("--uri", required=True)
+    parser.add_argument("--connect", type=int)
+    parser.add_argument("--thrift", type=int)
+    parser.add_argument("--secret_file", type=Path, required=True)
+    for name in ("master", "warehouse"):
+        parser.add_argument(f"--{name}")
+    for name in ("sandbox", "conf"):
+        parser.add_argument(f"--{name}", action="append", default=[])
+    return parser
+
+
+def _worker(folder: str) -> Path:
+    """Returns a program that runs Python for functions of the user: it cannot read the warehouse.
+
+    It reads the driver's folder, where Spark puts the user's modules, and writes to a directory in it.
+    """
+    own, program = Path(folder, "python"), Path(folder, "python-worker")
+    own.mkdir()
+    words = [sys.executable, sandbox.__file__, folder, str(own), sys.executable]
+    program.write_text(f'#!/bin/sh\nTMPDIR={shlex.quote(str(own))} exec {shlex.join(words)} "$@"\n')
+    program.chmod(0o500)
+    return program
+
+
+def _local(location: str) -> list[str]:
+    """Returns the path of a location in the local file system."""
+    url = urlsplit(location)
+    return [unquote(url.path)] if url.scheme in ("", "file") else []
+
+
+def _stop_with_input(stop: threading.Event) -> None:
+    sys.stdin.buffer.read()
+    stop.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

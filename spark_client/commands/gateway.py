@@ -1,0 +1,75 @@
+"""`python -m spark_client.commands.gateway --uri=…`: runs `metastore spark serve --share-level user`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+try:
+    import grpc  # noqa: F401
+except ImportError:
+    sys.exit("metastore: metastore spark serve needs grpcio. Run: pip install 'metastore[spark]'")
+
+from spark_client import sandbox
+from spark_client.errors import SparkClientError, first_line
+from spark_client.gateway.drivers import DriverOptions
+from spark_client.gateway.gateway import GatewayOptions, run
+from spark_client.gateway.settings import check
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the addresses and serves until SIGTERM or Ctrl-C. Returns the exit status."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    listening = GatewayOptions(
+        options.uri, options.host, options.connect, options.thrift, options.tls_certificate, options.tls_key
+    )
+    drivers = DriverOptions(
+        arguments=[f"--{name}={value}" for name in ("master", "warehouse") if (value := getattr(options, name))]
+        + [f"--conf={text}" for text in options.conf],
+        paths=options.allow_path,
+        connect=options.connect is not None,
+        thrift=options.thrift is not None,
+        limit=options.max_drivers,
+        idle_timeout=options.idle_timeout,
+    )
+
+    def ready() -> None:
+        served = [f"sc://{options.host}:{options.connect}"] if options.connect else []
+        served += [f"jdbc:hive2://{options.host}:{options.thrift}"] if options.thrift else []
+        sys.stdout.write(f"spark is ready on {', '.join(served)}, metastore {options.uri}\n")
+        sys.stdout.flush()
+
+    try:
+        sandbox.check()
+        check(listening, dict(text.partition("=")[::2] for text in options.conf))
+        asyncio.run(run(listening, drivers, ready))
+    except (SparkClientError, sandbox.SandboxError) as error:
+        sys.stderr.write(f"metastore: {first_line(error)}\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m spark_client.commands.gateway")
+    parser.add_argument("--uri", required=True)
+    parser.add_argument("--host", default="127.0.0.1")
+    for name in ("connect", "thrift"):
+        parser.add_argument(f"--{name}", type=int)
+    for name in ("tls_certificate", "tls_key"):
+        parser.add_argument(f"--{name}", type=Path)
+    for name in ("master", "warehouse"):
+        parser.add_argument(f"--{name}")
+    parser.add_argument("--max_drivers", type=int, default=8)
+    parser.add_argument("--idle_timeout", type=float, default=3600.0)
+    for name in ("allow_path", "conf"):
+        parser.add_argument(f"--{name}", action="append", default=[])
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Passes the calls of Spark Connect to the driver of the user who makes them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any, Final
+
+import grpc
+
+from metastore.client.errors import AuthenticationError, ClientError
+from spark_client.gateway import artifacts
+from spark_client.gateway.drivers import Driver, Drivers
+from spark_client.gateway.logins import Logins
+
+_LOG = logging.getLogger(__name__)
+_SERVICE: Final = "/spark.connect.SparkConnectService/"
+_UNLIMITED: Final = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
+_NOT_FORWARDED: Final = ("authorization", "user-agent", "grpc-", ":")  # prefixes of metadata
+
+
+class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package has no types
+    """A server of Spark Connect. It does not parse the messages."""
+
+    def __init__(self, logins: Logins, drivers: Drivers) -> None:
+        self._logins = logins
+        self._drivers = drivers
+        self._channels: dict[int, tuple[Driver, Any]] = {}
+        self._server: Any = None
+
+    async def start(self, host: str, port: int, tls: tuple[bytes, bytes] | None) -> None:
+        """Starts to listen. `tls`: certificate chain and key in PEM."""
+        self._server = grpc.aio.server(options=(*_UNLIMITED, ("grpc.so_reuseport", 0)))
+        self._server.add_generic_rpc_handlers((self,))
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if tls is None:
+            self._server.add_insecure_port(address)
+        else:
+            self._server.add_secure_port(address, grpc.ssl_server_credentials([(tls[1], tls[0])]))
+        await self._server.start()
+
+    async def stop(self) -> None:
+        await self._server.stop(grace=0)
+        for _, channel in self._channels.values():
+            await channel.close()
+
+    def service(self, details: Any) -> Any:
+        """Returns the handler of a method, which takes and returns raw messages."""
+        if not details.method.startswith(_SERVICE):
+            return None
+        return grpc.stream_stream_rpc_method_handler(partial(self._call, details.method))
+
+    async def _call(self, method: str, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+        metadata = context.invocation_metadata()
+        driver = await self._driver(dict(metadata).get("authorization", ""), context)
+        with driver:
+            forwarded = [pair for pair in metadata if not pair[0].startswith(_NOT_FORWARDED)]
+            sent = _checked(requests, context) if method == artifacts.METHOD else requests
+            call = self._channel(driver).stream_stream(method)(
+                sent,
+                metadata=(*forwarded, ("authorization", f"Bearer {driver.secret}")),
+                timeout=context.time_remaining(),
+            )
+            try:
+                async for message in call:
+                    yield message
+            except grpc.aio.AioRpcError as error:
+                await context.abort(error.code(), error.details() or "", tuple(error.trailing_metadata() or ()))
+            finally:
+                call.cancel()
+            context.set_trailing_metadata(tuple(await call.trailing_metadata() or ()))
+
+    async def _driver(self, header: str, context: Any) -> Driver:
+        """Returns the driver of the caller. Ends the call if there is none."""
+        try:
+            login = await self._drivers.log_in(self._logins.bearer(header))
+        except AuthenticationError as error:
+            _LOG.warning("login failed: address=%s: %s", context.peer(), error)
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        except ClientError as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        try:
+            return await self._drivers.driver_of(login)
+        except ClientError as error:
+            return await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))  # type: ignore[no-any-return] # it raises
+
+    def _channel(self, driver: Driver) -> Any:
+        """Returns the channel to a driver."""
+        known, channel = self._channels.get(driver.connect, (None, None))
+        if known is not driver:
+            channel = grpc.aio.insecure_channel(f"127.0.0.1:{driver.connect}", options=_UNLIMITED)
+            self._channels[driver.connect] = driver, channel
+        return channel
+
+
+async def _checked(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+    """Yields uploads. Ends the call at an artifact that drivers must not receive."""
+    async for message in requests:
+        try:
+            name = artifacts.rejected_name(message)
+        except ValueError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the upload is malformed: {error}")
+        if name is not None:
+            await context.abort(
+                grpc.StatusCode.PERMISSION_DENIED,
+                f"{name} is not available on a server for several users: jars and classes run in the driver's JVM; "
+                "use Python functions",
+            )
+        yield message

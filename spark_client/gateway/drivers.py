@@ -1,0 +1,242 @@
+"""The drivers: one Spark process for each user who is logged in."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import spark_client
+from metastore.client import Credentials
+from spark_client.errors import SessionError
+from spark_client.gateway.logins import Login, Logins
+from spark_client.gateway.relay import Relay, RelayToken, new_token
+
+_LOG = logging.getLogger(__name__)
+_START: Final = 300.0  # seconds
+_STOP: Final = 20.0  # seconds
+_CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
+_PERMITTED_WITHOUT_LOGIN: Final = 30.0  # seconds
+_PREFIXES: Final = ("METASTORE_", "SPARK_REMOTE", "SPARK_CONNECT_MODE")  # of variables that drivers do not inherit
+
+
+@dataclass(frozen=True, slots=True)
+class DriverOptions:
+    """What all drivers have in common.
+
+    Attributes:
+        arguments: arguments of `spark_client.commands.driver`.
+        paths: directories that drivers may use besides the warehouse.
+        connect, thrift: whether a driver has these servers.
+        limit: maximum number of drivers.
+        idle_timeout: seconds without a call or connection after which a driver stops.
+    """
+
+    arguments: Sequence[str]
+    paths: Sequence[str]
+    connect: bool
+    thrift: bool
+    limit: int
+    idle_timeout: float
+
+
+@dataclass(slots=True, eq=False)
+class Driver:
+    """A running driver. `uses` counts its open calls and connections."""
+
+    user: str
+    secret: str
+    token: RelayToken
+    folder: Path
+    process: asyncio.subprocess.Process
+    connect: int = 0
+    thrift: int = 0
+    uses: int = 0
+    last_use: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_running(self) -> bool:
+        return self.process.returncode is None
+
+    def __enter__(self) -> Driver:
+        """Marks the driver as used, so that it does not stop as idle."""
+        self.uses += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.uses -= 1
+        self.last_use = time.monotonic()
+
+
+class Drivers:
+    """Starts drivers on demand. Stops those that are idle, or whose user has no valid login any more."""
+
+    def __init__(self, logins: Logins, relay: Relay, options: DriverOptions) -> None:
+        self._logins = logins
+        self._relay = relay
+        self._options = options
+        self._known: dict[Credentials, Login] = {}
+        self._latest: dict[str, Login] = {}  # by user
+        self._rejected_since: dict[str, float] = {}  # user to the time since when no login is valid
+        self._drivers: dict[str, Driver] = {}
+        self._starting: dict[str, asyncio.Lock] = {}
+
+    async def log_in(self, credentials: Credentials) -> Login:
+        """Returns the login of these credentials. Raises AuthenticationError, MetastoreUnavailableError."""
+        login = self._known.get(credentials)
+        if login is None or not login.is_open:
+            self._known.pop(credentials, None)
+            login = await asyncio.to_thread(self._logins.log_in, credentials)
+            if (other := self._known.get(credentials)) is not None:  # a call at the same time logged in, too
+                other.connection.close()
+            self._known[credentials] = login
+        self._latest[login.user] = login
+        return login
+
+    async def driver_of(self, login: Login) -> Driver:
+        """Returns the driver of a user; starts it if it does not run. Raises SessionError if it does not start."""
+        async with self._starting.setdefault(login.user, asyncio.Lock()):
+            driver = self._drivers.get(login.user)
+            if driver is not None and driver.is_running:
+                return driver
+            if driver is not None:
+                await self._stop(driver)
+            if len(self._drivers) >= self._options.limit:
+                raise SessionError(
+                    f"{self._options.limit} users have drivers, the most that this server starts (--max-drivers): try "
+                    "again when one of them is idle"
+                )
+            self._drivers[login.user] = driver = await self._start(login.user)
+            return driver
+
+    async def watch(self) -> None:
+        """Stops drivers that are idle or may not go on, until this task is cancelled."""
+        while True:
+            await asyncio.sleep(_CHECK)
+            await self._forget_closed_logins()
+            for driver in list(self._drivers.values()):
+                idle = not driver.uses and time.monotonic() - driver.last_use > self._options.idle_timeout
+                if idle or not driver.is_running or self._is_rejected(driver.user):
+                    await self._stop(driver)
+
+    async def stop(self) -> None:
+        """Stops all drivers."""
+        await asyncio.gather(*(self._stop(driver) for driver in list(self._drivers.values())))
+        for login in self._known.values():
+            login.connection.close()
+
+    async def _forget_closed_logins(self) -> None:
+        """Logs in again where the metastore has closed a connection. Forgets the login if it is rejected."""
+        for credentials, login in list(self._known.items()):
+            if login.is_open:
+                continue
+            login.connection.close()
+            self._known.pop(credentials, None)
+            if self._latest.get(login.user) is login and login.user in self._drivers:
+                with suppress(Exception):
+                    await self.log_in(credentials)
+
+    def _is_rejected(self, user: str) -> bool:
+        """Tells whether a user has had no valid login for a while."""
+        login = self._latest.get(user)
+        if login is not None and login.is_open:
+            self._rejected_since.pop(user, None)
+            return False
+        since = self._rejected_since.setdefault(user, time.monotonic())
+        return time.monotonic() - since > _PERMITTED_WITHOUT_LOGIN
+
+    async def _start(self, user: str) -> Driver:
+        token, secret = new_token(user), secrets.token_hex(32)
+        folder = Path(tempfile.mkdtemp(prefix="spark-driver-"))
+        self._relay.add(token, lambda: self._latest[user].credentials)
+        ports = {"connect": _free_port() if self._options.connect else 0, "thrift": 0}
+        ports["thrift"] = _free_port() if self._options.thrift else 0
+        secret_file = folder / "secret"
+        secret_file.touch(mode=0o600)
+        secret_file.write_text(secret)
+        arguments = [f"--{name}={port}" for name, port in ports.items() if port]
+        arguments += [f"--uri=thrift://127.0.0.1:{self._relay.port}", f"--secret_file={secret_file}"]
+        arguments += [f"--sandbox={path}" for path in (str(folder), *self._options.paths)]
+        with (folder / "log").open("w") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-W", "ignore", "-m", "spark_client.commands.driver", *arguments),
+                *self._options.arguments,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                cwd=folder,
+                env=_environment(user, token, folder),
+            )
+        driver = Driver(user, secret, token, folder, process, **ports)
+        await self._wait_until_ready(driver)
+        _LOG.info("the driver of %s has started: process %s", user, process.pid)
+        return driver
+
+    async def _wait_until_ready(self, driver: Driver) -> None:
+        """Reads the driver's first line. Raises SessionError if it ends before."""
+        line = b""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_START):
+                line = await driver.process.stdout.readline()  # type: ignore[union-attr] # it is a pipe
+        if line:
+            return
+        text = (driver.folder / "log").read_text(errors="replace")
+        reason = next((line for line in text.splitlines() if line.startswith("metastore: ")), text[-500:])
+        _LOG.error("the driver of %s does not start: %s", driver.user, text[-5000:])
+        await self._stop(driver)
+        raise SessionError(f"the driver of {driver.user} does not start: {reason.removeprefix('metastore: ')}")
+
+    async def _stop(self, driver: Driver) -> None:
+        """Stops a driver and removes its files. Its next user starts a new one."""
+        if self._drivers.get(driver.user) is driver:
+            del self._drivers[driver.user]
+        self._relay.remove(driver.token)
+        with suppress(ProcessLookupError):
+            driver.process.send_signal(signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STOP):
+                await driver.process.wait()
+        with suppress(ProcessLookupError):
+            driver.process.kill()
+        await driver.process.wait()
+        await asyncio.to_thread(shutil.rmtree, driver.folder, ignore_errors=True)
+        _LOG.info("the driver of %s has stopped", driver.user)
+
+
+def _environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
+    """Returns the environment of a driver. Compiled classes are cached by user: a user could replace them."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    cache = caches / "spark_client" / "users" / hashlib.sha256(user.encode()).hexdigest()[:24]
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    packages = str(Path(spark_client.__file__).parents[1])
+    return {
+        **inherited,
+        "PYTHONPATH": os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH")))),
+        "METASTORE_CLIENT_TOKEN": token.text,
+        "HADOOP_USER_NAME": user,
+        "SPARK_USER": user,
+        "TMPDIR": str(folder),
+        "HOME": str(folder),
+        "XDG_CACHE_HOME": str(cache),
+        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder} -XX:-UsePerfData",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,157 @@
+package spark_client.core;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+import org.apache.spark.SparkConf;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.TableSpecBase;
+import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.QueryExecutionException;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SessionState;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+
+/**
+ * Rejects what would go around the metastore's rights in a driver of one of several users: files that are not named by
+ * a table, and code of the user in the driver's JVM. Does nothing without the setting {@link #SETTING} of the context.
+ *
+ * It runs before names are resolved and after. The plan of a statement is rejected before any of it is executed.
+ */
+public final class RestrictedDriver extends Rule {
+  private static final String SETTING = "spark.metastore.restricted";
+  private static final Set REFLECTION = new HashSet(Arrays.asList("reflect", "java_method", "try_reflect"));
+  /** Simple names of plans that read or write files by their path, or load code. */
+  private static final Set PLANS = new HashSet(Arrays.asList(
+      "AddJarCommand", "AddJarsCommand", "AddFileCommand", "AddFilesCommand", "AddArchiveCommand",
+      "AddArchivesCommand", "CreateFunction", "CreateFunctionCommand", "LoadData", "LoadDataCommand", "InsertIntoDir",
+      "InsertIntoDataSourceDirCommand", "InsertIntoHiveDirCommand", "SaveIntoDataSourceCommand", "CreateTempViewUsing",
+      "ScriptTransformation", "StreamingRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation",
+      "WriteToStream", "WriteToStreamStatement"));
+  /** Formats of tables. Other data sources reach other systems, or load the class that the statement names. */
+  private static final Set FORMATS =
+      new HashSet(Arrays.asList("parquet", "orc", "csv", "json", "text", "avro", "xml", "hive"));
+  /** Simple names of expressions that call methods of classes which the statement or the metastore names. */
+  private static final Set EXPRESSIONS = new HashSet(Arrays.asList(
+      "CallMethodViaReflection", "TryReflect", "HiveSimpleUDF", "HiveGenericUDF", "HiveGenericUDTF",
+      "HiveUDAFFunction", "ScalaUDF", "ScalaUDAF", "ScalaAggregator"));
+  /** Settings of a session that load classes or start programs. Only the server may set them. */
+  private static final List SETTINGS = Arrays.asList(
+      "spark.sql.catalog.", "spark.sql.execution.pyspark.", "spark.sql.extensions", "spark.sql.sources.commitProtocol",
+      "spark.sql.sources.outputCommitter", "spark.sql.parquet.output.committer", "spark.sql.streaming.checkpoint",
+      "spark.sql.defaultCatalog", "spark.hadoop.", "fs.", "hive.metastore.", "hive.exec.stagingdir",
+      "mapreduce.outputcommitter", "mapred.output.committer");
+
+  private final SparkSession session;
+  private final boolean isOn;
+
+  public RestrictedDriver(SparkSession session) {
+    this.session = session;
+    this.isOn = session.sparkContext().conf().getBoolean(SETTING, false);
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    if (isOn) {
+      checkSettings();
+      check((LogicalPlan) plan);
+    }
+    return plan;
+  }
+
+  private void checkSettings() {
+    SparkConf fixed = session.sparkContext().conf();
+    Map own = Scala.map(session.sessionState().conf().getAllConfs());
+    for (Object entry : own.entrySet()) {
+      String name = (String) ((Map.Entry) entry).getKey();
+      for (Object prefix : SETTINGS) {
+        if (!name.startsWith((String) prefix)) continue;
+        String value = (String) ((Map.Entry) entry).getValue();
+        String hadoop = session.sparkContext().hadoopConfiguration().get(name);
+        if (!value.equals(fixed.get(name, null)) && !value.equals(hadoop)) reject("the setting " + name);
+      }
+    }
+  }
+
+  private void check(LogicalPlan plan) {
+    String name = plan.getClass().getSimpleName();
+    if (PLANS.contains(name)) reject(name);
+    if (plan instanceof LogicalRelation) check((LogicalRelation) plan);
+    if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).catalog().isEmpty()) rejectFiles();
+    if (plan instanceof V2CreateTablePlan) checkFormat(plan);
+    if (plan instanceof InsertIntoHadoopFsRelationCommand
+        && ((InsertIntoHadoopFsRelationCommand) plan).catalogTable().isEmpty()) rejectFiles();
+    if (plan instanceof UnresolvedTableValuedFunction) {
+      checkFunction(Scala.list(((UnresolvedTableValuedFunction) plan).name()));
+    }
+    for (Object expression : Scala.list(plan.expressions())) check((Expression) expression);
+    for (Object child : Scala.list(plan.children())) check((LogicalPlan) child);
+    for (Object child : Scala.list(plan.innerChildren())) if (child instanceof LogicalPlan) check((LogicalPlan) child);
+  }
+
+  private static void checkFormat(LogicalPlan plan) {
+    try {
+      Option provider = ((TableSpecBase) plan.getClass().getMethod("tableSpec").invoke(plan)).provider();
+      if (provider.isDefined() && !FORMATS.contains(((String) provider.get()).toLowerCase(Locale.ROOT))) {
+        reject("the data source " + provider.get());
+      }
+    } catch (ReflectiveOperationException failure) {
+      Platform.throwException(failure);
+    }
+  }
+
+  private static void check(LogicalRelation relation) {
+    if (relation.catalogTable().isEmpty()) rejectFiles();
+    if (!(relation.relation() instanceof HadoopFsRelation)) {
+      reject("the data source " + relation.relation().getClass().getSimpleName());
+    }
+  }
+
+  private void check(Expression expression) {
+    String name = expression.getClass().getSimpleName();
+    if (EXPRESSIONS.contains(name)) reject(name);
+    if (expression instanceof UnresolvedFunction && !((UnresolvedFunction) expression).isInternal()) {
+      checkFunction(Scala.list(((UnresolvedFunction) expression).nameParts()));
+    }
+    if (expression instanceof SubqueryExpression) check((LogicalPlan) ((SubqueryExpression) expression).plan());
+    for (Object child : Scala.list(expression.children())) check((Expression) child);
+  }
+
+  /** Functions in the metastore name classes or jars. */
+  private void checkFunction(List parts) {
+    String name = ((String) parts.get(parts.size() - 1)).toLowerCase(Locale.ROOT);
+    if (REFLECTION.contains(name)) reject("the function " + name);
+    SessionState state = session.sessionState();
+    FunctionIdentifier identifier = new FunctionIdentifier(name);
+    boolean isOfSession = state.functionRegistry().functionExists(identifier)
+        || state.tableFunctionRegistry().functionExists(identifier);
+    boolean isQualified = parts.size() > 1 && !"builtin".equals(parts.get(parts.size() - 2))
+        && !"session".equals(parts.get(parts.size() - 2));
+    if (isQualified || !isOfSession) reject("the function " + name + ", which is not built in,");
+  }
+
+  private static void rejectFiles() {
+    reject("data outside of tables");
+  }
+
+  private static void reject(String what) {
+    Platform.throwException(new QueryExecutionException(
+        what + " is not available on a server for several users: read and write tables; files named by a path, classes "
+            + "and programs would go around the metastore's rights", null));
+  }
+}

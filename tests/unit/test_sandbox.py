@@ -1,0 +1,85 @@
+"""What a restricted process cannot do. Each test runs a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_client import sandbox
+
+try:
+    sandbox.check()
+except sandbox.SandboxError as missing:
+    pytestmark = pytest.mark.skip(reason=str(missing))
+
+# Prints the outcome of each attempt: the name of the error, or what it returned.
+ATTEMPTS = """
+import os, signal, subprocess, sys
+other, readable, writable, outside = int(sys.argv[1]), *sys.argv[2:]
+
+def text(path):
+    with open(path) as file:
+        return file.read()
+
+def attempt(call):
+    try:
+        print(call())
+    except OSError as error:
+        print(type(error).__name__)
+
+attempt(lambda: text(f"{readable}/file"))
+attempt(lambda: open(f"{writable}/file", "w").write("abc"))
+attempt(lambda: open(f"{readable}/new", "w"))
+attempt(lambda: text(f"{outside}/file"))
+attempt(lambda: os.listdir(outside))
+attempt(lambda: os.rename(f"{writable}/file", f"{outside}/file"))
+attempt(lambda: os.symlink(f"{outside}/file", f"{writable}/link"))
+attempt(lambda: text(f"{writable}/link"))
+attempt(lambda: text(f"/proc/{other}/environ"))
+attempt(lambda: text(f"/proc/{other}/maps"))
+attempt(lambda: os.kill(other, signal.SIGTERM))
+attempt(lambda: text("/etc/shadow"))
+attempt(lambda: subprocess.run(["cat", f"{outside}/file"], capture_output=True).returncode)
+attempt(lambda: [line.split()[1] for line in text("/proc/self/status").splitlines() if line.startswith("CapEff")][0])
+"""
+
+
+def test_a_restricted_process_reaches_only_its_directories(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("readable", "writable", "outside")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "file").write_text(folder.name)
+    readable, writable, outside = map(str, folders)
+    # By name, since the directory of a test can be in the PATH of Python's modules.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with subprocess.Popen(["sleep", "60"], env={"SECRET": "secret"}) as other:
+        command = [sys.executable, sandbox.__file__, readable, writable, sys.executable, "-c", ATTEMPTS]
+        ran = subprocess.run(
+            [*command, str(other.pid), readable, writable, outside],
+            env=environment,
+            cwd=writable,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert other.poll() is None
+        other.kill()
+    denied = "PermissionError"
+    assert ran.stdout.split() == [
+        *("readable", "3", denied),
+        *(denied, denied, denied),
+        *("None", denied),
+        *(denied, denied, denied),
+        *(denied, "1", "0" * 16),
+    ], ran.stderr
+    assert (folders[2] / "file").read_text() == "outside"
+
+
+def test_a_kernel_without_landlock_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_MIN_ABI", 1000)
+    with pytest.raises(sandbox.SandboxError, match=r"^[^\n]*Landlock[^\n]*--share-level server$"):
+        sandbox.check()
