@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
 import secrets
@@ -30,7 +29,13 @@ _START: Final = 300.0  # seconds
 _STOP: Final = 20.0  # seconds
 _CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
 _PERMITTED_WITHOUT_LOGIN: Final = 30.0  # seconds
-_PREFIXES: Final = ("METASTORE_", "SPARK_REMOTE", "SPARK_CONNECT_MODE")  # of variables that drivers do not inherit
+_CLASSES: Final = Path("cache", "spark_client")
+_PREFIXES: Final = (
+    "METASTORE_",
+    "HADOOP_USER_NAME",
+    "SPARK_REMOTE",
+    "SPARK_CONNECT_MODE",
+)  # of variables that drivers do not inherit
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,7 @@ class Drivers:
             )
         driver = Driver(user, secret, token, folder, process, **ports)
         await self._wait_until_ready(driver)
+        _keep_classes(folder)
         _LOG.info("the driver of %s has started: process %s", user, process.pid)
         return driver
 
@@ -217,23 +223,50 @@ class Drivers:
 
 
 def _environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
-    """Returns the environment of a driver. Compiled classes are cached by user: a user could replace them."""
+    """Returns the environment of a driver.
+
+    The user's name is a system property: with the environment variable HADOOP_USER_NAME, Spark's Thrift server would
+    run statements as a proxy user without tokens.
+    """
+    quoted = user.replace("\\", "\\\\").replace('"', '\\"')
+    options = f'-Djava.io.tmpdir={folder} -XX:-UsePerfData "-DHADOOP_USER_NAME={quoted}"'
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    cache = caches / "spark_client" / "users" / hashlib.sha256(user.encode()).hexdigest()[:24]
-    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     packages = str(Path(spark_client.__file__).parents[1])
     return {
         **inherited,
         "PYTHONPATH": os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH")))),
         "METASTORE_CLIENT_TOKEN": token.text,
-        "HADOOP_USER_NAME": user,
         "SPARK_USER": user,
         "TMPDIR": str(folder),
         "HOME": str(folder),
-        "XDG_CACHE_HOME": str(cache),
-        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder} -XX:-UsePerfData",
+        "XDG_CACHE_HOME": str(_copy_of_class_cache(folder)),
+        "SPARK_SUBMIT_OPTS": options,
     }
+
+
+def _copy_of_class_cache(folder: Path) -> Path:
+    """Copies the compiled classes to the driver's folder. A user must not write to classes of other drivers."""
+    own = folder / _CLASSES
+    own.mkdir(mode=0o700, parents=True)
+    for jar in _shared_classes().glob("*.jar"):
+        shutil.copy2(jar, own)
+    return own.parent
+
+
+def _keep_classes(folder: Path) -> None:
+    """Copies the classes that a driver compiled while it started, for the next one. Its user has not used it yet."""
+    shared = _shared_classes()
+    shared.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for jar in (folder / _CLASSES).glob("*.jar"):
+        if not (shared / jar.name).exists():
+            partial = shared / f".{jar.name}.{os.getpid()}"
+            shutil.copy2(jar, partial)
+            partial.replace(shared / jar.name)
+
+
+def _shared_classes() -> Path:
+    """Returns the class cache of this process's user (`spark_client.jvm.class_cache`)."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "spark_client"
 
 
 def _free_port() -> int:

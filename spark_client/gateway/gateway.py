@@ -52,7 +52,7 @@ async def run(options: GatewayOptions, driver_options: DriverOptions, on_ready: 
         await connect.stop()
     await thrift.stop()
     await drivers.stop()
-    relay.stop()
+    await relay.stop()
 
 
 def _tls(options: GatewayOptions) -> tuple[tuple[bytes, bytes] | None, ssl.SSLContext | None]:

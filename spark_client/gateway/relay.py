@@ -19,12 +19,11 @@ from metastore.client.errors import ClientError
 from metastore.client.sasl import mechanism_of
 from metastore.domain.delegation_tokens import Identifier, token_text
 from spark_client.gateway import sasl
+from spark_client.gateway.listener import Listener, Streams, close
 
 _LOG = logging.getLogger(__name__)
 _HANDSHAKE = 30.0  # seconds
 _PASSWORD = 32  # bytes
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +50,14 @@ class Relay:
         self._addresses = addresses
         self._clients: dict[str, tuple[str, Callable[[], Credentials]]] = {}
         self._writers: dict[str, set[asyncio.StreamWriter]] = {}
-        self._server: asyncio.Server | None = None
+        self._listener = Listener(self._serve)
         self.port = 0
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self.port = await self._listener.start("127.0.0.1", 0)
 
-    def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
+    async def stop(self) -> None:
+        await self._listener.stop()
 
     def add(self, token: RelayToken, credentials: Callable[[], Credentials]) -> None:
         """Accepts a token. `credentials` returns the current credentials of its user."""
@@ -86,7 +83,6 @@ class Relay:
             sasl.reject(writer, str(error))
         finally:
             self._writers.get(name, set()).discard(writer)
-            writer.close()
 
     async def _connect(self, credentials: Credentials) -> Streams:
         """Logs in at the first address that answers. Raises AuthenticationError, OSError."""
@@ -99,8 +95,10 @@ class Relay:
             except OSError as error:
                 failure = error
                 continue
-            mechanism = mechanism_of(credentials, address.host)
-            if mechanism is not None:
-                await sasl.log_in(reader, writer, mechanism)
+            try:
+                await sasl.log_in(reader, writer, mechanism_of(credentials, address.host))
+            except BaseException:
+                await close(writer)
+                raise
             return reader, writer
         raise failure

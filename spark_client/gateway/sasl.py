@@ -21,6 +21,7 @@ from metastore.client.sasl import (
     digest,
     directives,
 )
+from spark_client.gateway.listener import Streams, close
 
 _REALM = "default"
 _PIECE = 65536  # bytes
@@ -73,8 +74,10 @@ async def read_digest(
     return user, f"rspauth={digest(user, _REALM, password, nonce, cnonce, f':{uri}')}".encode()
 
 
-async def log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mechanism: Mechanism) -> None:
-    """Authenticates as a client. Raises AuthenticationError with the server's text."""
+async def log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mechanism: Mechanism | None) -> None:
+    """Authenticates as a client. Raises AuthenticationError with the server's text, or without a mechanism."""
+    if mechanism is None:
+        raise AuthenticationError("there are no credentials")
     name = mechanism.name.encode()
     writer.write(HEAD.pack(START, len(name)) + name)
     response = mechanism.step(None)
@@ -91,19 +94,16 @@ async def log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mec
         writer.write(HEAD.pack(COMPLETE if mechanism.done else OK, len(response)) + response)
 
 
-async def join(
-    one: tuple[asyncio.StreamReader, asyncio.StreamWriter], other: tuple[asyncio.StreamReader, asyncio.StreamWriter]
-) -> None:
-    """Passes bytes between two connections in both directions until one of them ends. Closes both."""
+async def join(one: Streams, other: Streams) -> None:
+    """Passes bytes between two connections in both directions until one of them ends. Closes `other`."""
     copies = [asyncio.ensure_future(_copy(one[0], other[1])), asyncio.ensure_future(_copy(other[0], one[1]))]
     try:
         await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for copy in copies:
             copy.cancel()
-        for writer in (one[1], other[1]):
-            writer.close()
         await asyncio.gather(*copies, return_exceptions=True)
+        await close(other[1])
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -10,6 +10,7 @@ from metastore.client.errors import AuthenticationError, ClientError
 from metastore.client.sasl import Plain
 from spark_client.gateway import sasl
 from spark_client.gateway.drivers import Drivers
+from spark_client.gateway.listener import Listener, close
 from spark_client.gateway.logins import Login, Logins
 
 _LOG = logging.getLogger(__name__)
@@ -22,36 +23,31 @@ class ThriftServer:
     def __init__(self, logins: Logins, drivers: Drivers) -> None:
         self._logins = logins
         self._drivers = drivers
-        self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.StreamWriter] = set()
+        self._listener = Listener(self._serve)
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        self._server = await asyncio.start_server(self._serve, host, port, ssl=tls)
+        await self._listener.start(host, port, tls)
 
     async def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        for writer in self._connections:
-            writer.close()
+        await self._listener.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections.add(writer)
         try:
             async with asyncio.timeout(_HANDSHAKE):
                 login = await self._log_in(reader)
             with await self._drivers.driver_of(login) as driver:
                 below = await asyncio.open_connection("127.0.0.1", driver.thrift)
-                await sasl.log_in(*below, Plain(login.user, driver.secret))
-                sasl.accept(writer)
-                await sasl.join((reader, writer), below)
+                try:
+                    await sasl.log_in(*below, Plain(login.user, driver.secret))
+                    sasl.accept(writer)
+                    await sasl.join((reader, writer), below)
+                finally:
+                    await close(below[1])
         except (ClientError, OSError, TimeoutError) as error:
             address = writer.get_extra_info("peername")
             if isinstance(error, AuthenticationError):
                 _LOG.warning("login failed: address=%s: %s", address, error)
             sasl.reject(writer, str(error))
-        finally:
-            self._connections.discard(writer)
-            writer.close()
 
     async def _log_in(self, reader: asyncio.StreamReader) -> Login:
         user, password = await sasl.read_plain(reader)

@@ -23,6 +23,8 @@ from spark_client.jvm.server_settings import CONNECT_TOKEN
 
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+_AUTHENTICATION = "hive.server2.authentication"
+_READ_FROM_PROPERTIES = (f"spark.hadoop.{_AUTHENTICATION}.", "spark.hadoop.hive.server2.custom.authentication.")
 _CUSTOM_CLASS = "hive.server2.custom.authentication.class"
 _CANNOT_BIND = ("BindException", "bind(..) failed")  # messages of Java's sockets and of Netty's native sockets
 OTHER_PORT, OTHER_HOST = "choose another port", "use a name or address of this machine as host"
@@ -106,10 +108,20 @@ def start_thrift(spark: SparkSession, host: str, port: int, password: str | None
     server = _companion(java, _THRIFT, f"the Thrift server needs {artifact} among Spark's jars: pip install pyspark")
     spark.conf.set("hive.server2.thrift.bind.host", host)
     spark.conf.set("hive.server2.thrift.port", str(port))
+    _set_properties(spark)
     with listening(host, port), _checking_passwords(spark, password):
         if versions.THRIFT_MAY_FAIL:
             return server.startWithSparkSession(spark._jsparkSession, False)  # noqa: FBT003, SLF001 - the parameter `exitOnError`
         return server.startWithContext(spark._jsparkSession.sqlContext())  # noqa: SLF001
+
+
+def _set_properties(spark: SparkSession) -> None:
+    """Makes the settings of authentication system properties: Spark's providers read them only there."""
+    java: Any = spark._jvm  # noqa: SLF001
+    system = java_class(java, "java.lang.System")
+    for name, value in spark.sparkContext.getConf().getAll():
+        if name.startswith(_READ_FROM_PROPERTIES):
+            system.setProperty(name.removeprefix("spark.hadoop."), value)
 
 
 @contextmanager
@@ -127,7 +139,7 @@ def _checking_passwords(spark: SparkSession, password: str | None) -> Iterator[N
     class_ = loader.loadClass("spark_client.servers.ServerPassword")
     class_.getField("password").set(None, password)
     java_class(gateway.jvm, "java.lang.System").setProperty(_CUSTOM_CLASS, class_.getName())
-    spark.conf.set("hive.server2.authentication", "CUSTOM")
+    spark.conf.set(_AUTHENTICATION, "CUSTOM")
     thread.setContextClassLoader(loader)
     try:
         yield

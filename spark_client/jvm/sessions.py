@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError, UnsupportedSparkError, first_line
 from spark_client.jvm import Handlers, install, versions
-from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.capabilities import capabilities, once_per_gateway
 from spark_client.jvm.objects import java_class
 
 
@@ -80,6 +80,17 @@ def hadoop_setting(spark: SparkSession, name: str) -> str | None:
 def new_session(spark: SparkSession) -> Any:
     """Returns a new JVM session with the same rules, and with its own settings and views."""
     return spark._jsparkSession.newSession()  # noqa: SLF001 - PySpark has no public API for it
+
+
+def own_job(spark: SparkSession) -> Mapping[str, str]:
+    """Returns the option of a writer that makes RestrictedDriver.java accept files which this library names."""
+    return {"spark_client.job": _key(spark.sparkContext._gateway)}  # noqa: SLF001
+
+
+@once_per_gateway
+def _key(gateway: Any) -> str:
+    class_ = capabilities(gateway).loader("core").loadClass("spark_client.core.RestrictedDriver")
+    return str(class_.getField("KEY").get(None))
 
 
 def is_running(context: SparkContext) -> bool:

@@ -17,6 +17,7 @@ from metastore.domain.partition_names import DEFAULT_PARTITION, unescape
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
 from spark_client.jvm.plans import analyzed_plan, estimated_size, rebalanced, tasks_of, with_settings
+from spark_client.jvm.sessions import own_job
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
@@ -143,7 +144,7 @@ class _Staging:
     def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
         """Runs one job. `options` are options of Spark's DataFrameWriter."""
         writer = rows.write.format(self.format).options(**file_options(self.spark, self.table, self.format), **options)
-        writer = writer.option("mapreduce.output.basename", self.query_id)
+        writer = writer.options(**own_job(self.spark), **{"mapreduce.output.basename": self.query_id})
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         if directories:
             writer = writer.partitionBy(*directories)

@@ -35,7 +35,7 @@ def test_other_addresses_need_tls() -> None:
 
 def test_spark_3_has_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "CONNECT_TAKES_TOKEN", False)
-    with pytest.raises(SessionError, match="Spark 4.0 or newer can, or use --thrift"):
+    with pytest.raises(SessionError, match=r"Spark 4.0 or newer can, or use --thrift"):
         check(LOCAL, {})
     check(replace(LOCAL, connect=None), {})
 

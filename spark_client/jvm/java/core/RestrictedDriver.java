@@ -6,10 +6,12 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
@@ -35,6 +37,9 @@ import scala.Option;
  * It runs before names are resolved and after. The plan of a statement is rejected before any of it is executed.
  */
 public final class RestrictedDriver extends Rule {
+  /** The value of an option of this library's own jobs, which write files before they publish them. */
+  public static final String KEY = UUID.randomUUID().toString();
+
   private static final String SETTING = "spark.metastore.restricted";
   private static final Set REFLECTION = new HashSet(Arrays.asList("reflect", "java_method", "try_reflect"));
   /** Simple names of plans that read or write files by their path, or load code. */
@@ -43,7 +48,7 @@ public final class RestrictedDriver extends Rule {
       "AddArchivesCommand", "CreateFunction", "CreateFunctionCommand", "LoadData", "LoadDataCommand", "InsertIntoDir",
       "InsertIntoDataSourceDirCommand", "InsertIntoHiveDirCommand", "SaveIntoDataSourceCommand", "CreateTempViewUsing",
       "ScriptTransformation", "StreamingRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation",
-      "WriteToStream", "WriteToStreamStatement"));
+      "WriteToStream", "WriteToStreamStatement", "UnresolvedDataSource"));
   /** Formats of tables. Other data sources reach other systems, or load the class that the statement names. */
   private static final Set FORMATS =
       new HashSet(Arrays.asList("parquet", "orc", "csv", "json", "text", "avro", "xml", "hive"));
@@ -91,17 +96,28 @@ public final class RestrictedDriver extends Rule {
   private void check(LogicalPlan plan) {
     String name = plan.getClass().getSimpleName();
     if (PLANS.contains(name)) reject(name);
+    if (plan instanceof UnresolvedRelation) check((UnresolvedRelation) plan);
     if (plan instanceof LogicalRelation) check((LogicalRelation) plan);
     if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).catalog().isEmpty()) rejectFiles();
     if (plan instanceof V2CreateTablePlan) checkFormat(plan);
-    if (plan instanceof InsertIntoHadoopFsRelationCommand
-        && ((InsertIntoHadoopFsRelationCommand) plan).catalogTable().isEmpty()) rejectFiles();
+    if (plan instanceof InsertIntoHadoopFsRelationCommand) check((InsertIntoHadoopFsRelationCommand) plan);
     if (plan instanceof UnresolvedTableValuedFunction) {
       checkFunction(Scala.list(((UnresolvedTableValuedFunction) plan).name()));
     }
     for (Object expression : Scala.list(plan.expressions())) check((Expression) expression);
     for (Object child : Scala.list(plan.children())) check((LogicalPlan) child);
     for (Object child : Scala.list(plan.innerChildren())) if (child instanceof LogicalPlan) check((LogicalPlan) child);
+  }
+
+  /** Spark reads format.`path` as files, and lists them before it resolves other names. */
+  private static void check(UnresolvedRelation relation) {
+    List parts = Scala.list(relation.multipartIdentifier());
+    String name = (String) parts.get(parts.size() - 1);
+    if (parts.size() == 2 && (name.contains("/") || name.contains(":"))) rejectFiles();
+  }
+
+  private static void check(InsertIntoHadoopFsRelationCommand insert) {
+    if (insert.catalogTable().isEmpty() && !Scala.map(insert.options()).containsValue(KEY)) rejectFiles();
   }
 
   private static void checkFormat(LogicalPlan plan) {

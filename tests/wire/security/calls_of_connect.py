@@ -1,0 +1,72 @@
+"""Calls to the gateway's server of Spark Connect. Another gRPC server takes the place of the driver.
+
+python -m tests.wire.security.calls_of_connect thrift://host:port
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import grpc
+
+from spark_client.gateway.connect_server import ConnectServer
+from spark_client.gateway.logins import Logins
+from tests.fixtures.real_hive import free_port
+from tests.wire.security.stub_drivers import SECRET, StubDrivers
+
+ALICE = ("authorization", "Bearer alice:alice's password")
+JAR = b"\x1a\x0e\x0a\x0c\x0a\x0ajars/a.jar"  # AddArtifactsRequest(batch=Batch(artifacts=[…(name="jars/a.jar")]))
+
+
+class Driver(grpc.GenericRpcHandler):  # type: ignore[misc] # the package has no types
+    """Answers with the metadata and message that it receives. The method Fail fails with details."""
+
+    def service(self, details: Any) -> Any:
+        async def answer(message: bytes, context: Any) -> bytes:
+            if details.method.endswith("Fail"):
+                await context.abort(grpc.StatusCode.INTERNAL, "failed", (("grpc-status-details-bin", b"\x00\x01"),))
+            return repr((sorted(map(tuple, context.invocation_metadata())), message)).encode()
+
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+
+async def call(port: int, method: str, message: bytes, *metadata: tuple[str, str]) -> str:
+    """Returns the answer, or the status of the error."""
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = channel.unary_unary(f"/spark.connect.SparkConnectService/{method}")
+        try:
+            return (await stub(message, metadata=metadata)).decode()
+        except grpc.aio.AioRpcError as error:
+            details = dict(error.trailing_metadata()).get("grpc-status-details-bin")
+            return f"{error.code().name} {error.details() if details else ''} {details}"
+
+
+async def main(uri: str) -> None:
+    logins, below = Logins(uri), grpc.aio.server()
+    below.add_generic_rpc_handlers((Driver(),))
+    drivers = StubDrivers(logins, connect=below.add_insecure_port("127.0.0.1:0"))
+    server, port = ConnectServer(logins, drivers), free_port()
+    await below.start()
+    await server.start("127.0.0.1", port, None)
+    answer = await call(port, "Config", b"\x00message", ALICE, ("x-other", "1"))
+    assert f"('authorization', 'Bearer {SECRET}')" in answer, answer
+    assert "('x-other', '1')" in answer, answer
+    assert r"b'\x00message'" in answer, answer
+    assert "alice" not in answer, answer
+    answer = await call(port, "Fail", b"", ALICE)
+    assert answer == r"INTERNAL failed b'\x00\x01'", answer
+    for header in ((), (("authorization", "Bearer alice:wrong"),), (("authorization", f"Bearer {SECRET}"),)):
+        answer = await call(port, "Config", b"", *header)
+        assert answer.startswith("UNAUTHENTICATED "), answer
+    for message, status in ((JAR, "PERMISSION_DENIED "), (b"\xff", "INVALID_ARGUMENT ")):
+        answer = await call(port, "AddArtifacts", message, ALICE)
+        assert answer.startswith(status), answer
+    await server.stop()
+    await drivers.stop()
+    await below.stop(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

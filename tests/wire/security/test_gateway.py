@@ -1,0 +1,174 @@
+"""The gateway of `metastore spark serve` with a real metastore. Other programs take the place of the Spark drivers."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from metastore.client import Credentials, connect
+from metastore.client.errors import AuthenticationError
+from metastore.client.sasl import Plain
+from metastore.domain.delegation_tokens import parse_token, token_text
+from metastore.security.passwords import PasswordFile
+from spark_client.gateway import sasl
+from spark_client.gateway.logins import Logins
+from spark_client.gateway.relay import Relay, new_token
+from spark_client.gateway.thrift_server import ThriftServer
+from tests.fixtures.real_hive import free_port
+from tests.fixtures.server import Server
+from tests.wire.security.conftest import PATIENCE, who
+from tests.wire.security.stub_drivers import SECRET, StubDrivers
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> PasswordFile:
+    file = PasswordFile(tmp_path_factory.mktemp("users") / "users")
+    for name in ("alice", "bob", "carol"):
+        file.add(name, f"{name}'s password")
+    return file
+
+
+@pytest.fixture(scope="module")
+def server(start: Callable[..., Server], users: PasswordFile) -> Server:
+    options = ["--authentication", "password", "--password-file", str(users._path), "--workers", "1"]
+    return start(*options, "--allow-password-without-tls", "true")
+
+
+@pytest.fixture
+def logins(server: Server) -> Logins:
+    return Logins(f"thrift://localhost:{server.port}")
+
+
+def password(user: str) -> Credentials:
+    return Credentials(user=user, password=f"{user}'s password")
+
+
+@asynccontextmanager
+async def connection(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def log_in(port: int, user: str, password: str) -> None:
+    async with connection(port) as streams:
+        await sasl.log_in(*streams, Plain(user, password))
+
+
+@asynccontextmanager
+async def relaying(logins: Logins) -> AsyncIterator[Relay]:
+    relay = Relay(logins.addresses)
+    await relay.start()
+    try:
+        yield relay
+    finally:
+        await relay.stop()
+
+
+def caller(relay: Relay, token: str) -> str:
+    """Returns the user that the metastore sees behind the relay, and hears a reply of many bytes."""
+    with connect(f"thrift://127.0.0.1:{relay.port}", credentials=Credentials(token=token), timeout=PATIENCE) as client:
+        client.get_database("default")
+        return who(client)
+
+
+def test_a_driver_calls_as_its_user(logins: Logins) -> None:
+    async def run() -> None:
+        async with relaying(logins) as relay:
+            tokens = {user: new_token(user) for user in ("alice", "bob")}
+            for user, token in tokens.items():
+                relay.add(token, lambda user=user: password(user))  # type: ignore[misc]
+            for user, token in tokens.items():
+                assert await asyncio.to_thread(caller, relay, token.text) == user
+            relay.remove(tokens["alice"])
+            for rejected in (tokens["alice"], new_token("bob")):
+                with pytest.raises(AuthenticationError, match="the token is not valid"):
+                    await asyncio.to_thread(caller, relay, rejected.text)
+            assert await asyncio.to_thread(caller, relay, tokens["bob"].text) == "bob"
+
+    asyncio.run(run())
+
+
+def test_other_tokens_mechanisms_and_protocols_are_rejected(logins: Logins) -> None:
+    async def run() -> None:
+        async with relaying(logins) as relay:
+            token = new_token("alice")
+            relay.add(token, lambda: password("alice"))
+            forged = token_text(parse_token(token.text)[0], b"another password")
+            with pytest.raises(AuthenticationError, match="the token is not valid"):
+                await asyncio.to_thread(caller, relay, forged)
+            with pytest.raises(AuthenticationError, match="SASL DIGEST-MD5"):
+                await log_in(relay.port, "alice", "alice's password")
+            async with connection(relay.port) as (reader, writer):
+                writer.write(b"\x80\x01\x00\x01\x00\x00\x00\x07getName\x00\x00\x00\x00\x00")
+                assert b"does not use SASL" in await reader.read()
+
+    asyncio.run(run())
+
+
+def test_the_error_of_the_metastore_reaches_the_driver(logins: Logins) -> None:
+    async def run() -> None:
+        async with relaying(logins) as relay:
+            token = new_token("alice")
+            relay.add(token, lambda: Credentials(user="alice", password="old password"))
+            with pytest.raises(AuthenticationError, match="the password is wrong"):
+                await asyncio.to_thread(caller, relay, token.text)
+
+    asyncio.run(run())
+
+
+def test_the_metastore_names_the_user_and_ends_the_login(logins: Logins, users: PasswordFile) -> None:
+    login = logins.log_in(password("carol"))
+    assert (login.user, login.is_open) == ("carol", True)
+    with pytest.raises(AuthenticationError, match="unknown or the password is wrong"):
+        logins.log_in(Credentials(user="carol", password="wrong"))
+    users.remove("carol")
+    login.connection._socket.handle.settimeout(60)
+    assert login.connection._socket.handle.recv(1) == b""  # the server closes the connection
+    assert not login.is_open
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    user, given = await sasl.read_plain(reader)
+    assert given == SECRET
+    sasl.accept(writer)
+    writer.write(f"{user} ".encode())
+    while data := await reader.read(1000):
+        writer.write(data)
+    writer.close()
+
+
+def test_jdbc_clients_are_passed_to_the_driver_of_their_user(logins: Logins) -> None:
+    async def run() -> None:
+        below = await asyncio.start_server(echo, "127.0.0.1", 0)
+        server = ThriftServer(logins, StubDrivers(logins, thrift=below.sockets[0].getsockname()[1]))
+        port = free_port()
+        await server.start("127.0.0.1", port, None)
+        async with connection(port) as (reader, writer):
+            await sasl.log_in(reader, writer, Plain("bob", "bob's password"))
+            writer.write(b"x" * 100_000)
+            assert await reader.readexactly(4 + 100_000) == b"bob " + b"x" * 100_000
+            for user, wrong in (("bob", "alice's password"), ("nobody", "x"), ("bob", SECRET)):
+                with pytest.raises(AuthenticationError, match="unknown or the password is wrong"):
+                    await log_in(port, user, wrong)
+            await server.stop()
+            assert await reader.read() == b""
+        await server._drivers.stop()
+        below.close()
+
+    asyncio.run(run())
+
+
+def test_calls_of_spark_connect_are_passed_to_the_driver_of_their_user(server: Server) -> None:
+    """In a process of its own: gRPC's threads and the forks of the tests' servers do not go together."""
+    command = [sys.executable, "-m", "tests.wire.security.calls_of_connect", f"thrift://localhost:{server.port}"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
