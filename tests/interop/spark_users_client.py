@@ -1,0 +1,88 @@
+"""A user of Spark Connect. Runs statements and attempts, and prints their results or errors as JSON.
+
+python spark_users_client.py sc://host:port/;token=… '["SELECT 1", "!udf"]'
+"""
+
+import json
+import os
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+
+
+def read_in_function(path):
+    """A Python function that reads a file of the warehouse."""
+
+    def read(_):
+        try:
+            return str(len(list(Path(path).iterdir())))
+        except OSError as error:
+            return type(error).__name__
+
+    return udf(read)
+
+
+def read_memory(_):
+    """Looks for an environment of another driver."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if "SPARK_USER=alice" in (process / "environ").read_text():
+                return "found alice"
+        except OSError:
+            continue
+    return "no process of others"
+
+
+def attempt(spark, word, argument):
+    if word == "!udf":
+        return spark.range(1).select(udf(lambda number: number + 2, "int")("id")).collect()
+    if word == "!read":
+        return spark.read.parquet(argument).collect()
+    if word == "!write":
+        return spark.range(1).write.mode("overwrite").parquet(argument)
+    if word == "!udf-read":
+        return spark.range(1).select(read_in_function(argument)("id")).collect()
+    if word == "!udf-memory":
+        return spark.range(1).select(udf(read_memory)("id")).collect()
+    if word == "!setting":
+        spark.conf.set("spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog")
+        try:
+            return spark.sql("SELECT 1").collect()
+        finally:
+            spark.conf.unset("spark.sql.catalog.other")
+    if word == "!jar":
+        path = str(Path(tempfile.mkdtemp()) / "a.jar")
+        with zipfile.ZipFile(path, "w") as jar:
+            jar.writestr("A.class", b"")
+        return spark.addArtifact(path)
+    raise ValueError(word)
+
+
+def main(remote, texts):
+    answers = []
+    try:
+        spark = SparkSession.builder.remote(remote).create()
+    except Exception as error:  # noqa: BLE001 - every error is an answer
+        return [f"UNAUTHENTICATED {error}" if "UNAUTHENTICATED" in str(error) else str(error)] * len(texts)
+    for text in texts:
+        word, _, argument = text.partition(" ")
+        try:
+            if word == "!keep":
+                answers.append([])
+                continue
+            rows = attempt(spark, word, argument) if word.startswith("!") else spark.sql(text).collect()
+            answers.append([list(row) for row in rows or []])
+        except Exception as error:  # noqa: BLE001 - as above
+            prefix = "UNAUTHENTICATED " if "UNAUTHENTICATED" in str(error) else ""
+            answers.append(f"{prefix}{error}")
+    return answers
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n" + json.dumps(main(sys.argv[1], json.loads(sys.argv[2]))) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # a session that is stopped would be lost
