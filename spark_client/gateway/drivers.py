@@ -20,6 +20,7 @@ from typing import Final
 
 import spark_client
 from metastore.client import Credentials
+from metastore.client.errors import AuthenticationError, ClientError
 from spark_client.errors import SessionError
 from spark_client.gateway.logins import Login, Logins
 from spark_client.gateway.relay import Relay, RelayToken, new_token
@@ -28,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 _START: Final = 300.0  # seconds
 _STOP: Final = 20.0  # seconds
 _CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
-_PERMITTED_WITHOUT_LOGIN: Final = 30.0  # seconds
+_PERMITTED_WITHOUT_LOGIN: Final = 15.0  # seconds
 _CLASSES: Final = Path("cache", "spark_client")
 _PREFIXES: Final = (
     "METASTORE_",
@@ -98,18 +99,41 @@ class Drivers:
         self._rejected_since: dict[str, float] = {}  # user to the time since when no login is valid
         self._drivers: dict[str, Driver] = {}
         self._starting: dict[str, asyncio.Lock] = {}
+        self._being_started: set[str] = set()
 
     async def log_in(self, credentials: Credentials) -> Login:
         """Returns the login of these credentials. Raises AuthenticationError, MetastoreUnavailableError."""
-        login = self._known.get(credentials)
-        if login is None or not login.is_open:
-            self._known.pop(credentials, None)
+        known = self._known.get(credentials)
+        if known is not None and known.is_open:
+            return known
+        try:
             login = await asyncio.to_thread(self._logins.log_in, credentials)
-            if (other := self._known.get(credentials)) is not None:  # a call at the same time logged in, too
-                other.connection.close()
-            self._known[credentials] = login
-        self._latest[login.user] = login
+        except AuthenticationError:
+            self._forget(credentials)
+            raise
+        self._forget(credentials)
+        self._known[credentials] = self._latest[login.user] = login
         return login
+
+    def _forget(self, credentials: Credentials) -> None:
+        """Forgets the login of these credentials, if there is one. Another login of the user may remain."""
+        login = self._known.pop(credentials, None)
+        if login is None:
+            return
+        login.connection.close()
+        if self._latest.get(login.user) is login:
+            others = [other for other in self._known.values() if other.user == login.user and other.is_open]
+            if others:
+                self._latest[login.user] = others[-1]
+            else:
+                del self._latest[login.user]
+
+    def _credentials_of(self, user: str) -> Credentials:
+        """Returns credentials with which the user has logged in. Raises AuthenticationError if none is valid."""
+        login = self._latest.get(user)
+        if login is None:
+            raise AuthenticationError(f"no login of {user} is valid any more")
+        return login.credentials
 
     async def driver_of(self, login: Login) -> Driver:
         """Returns the driver of a user; starts it if it does not run. Raises SessionError if it does not start."""
@@ -119,19 +143,24 @@ class Drivers:
                 return driver
             if driver is not None:
                 await self._stop(driver)
-            if len(self._drivers) >= self._options.limit:
+            others = (self._drivers.keys() | self._being_started) - {login.user}
+            if len(others) >= self._options.limit:
                 raise SessionError(
                     f"{self._options.limit} users have drivers, the most that this server starts (--max-drivers): try "
                     "again when one of them is idle"
                 )
-            self._drivers[login.user] = driver = await self._start(login.user)
+            self._being_started.add(login.user)
+            try:
+                self._drivers[login.user] = driver = await self._start(login.user)
+            finally:
+                self._being_started.discard(login.user)
             return driver
 
     async def watch(self) -> None:
         """Stops drivers that are idle or may not go on, until this task is cancelled."""
         while True:
             await asyncio.sleep(_CHECK)
-            await self._forget_closed_logins()
+            await self._check_logins()
             for driver in list(self._drivers.values()):
                 idle = not driver.uses and time.monotonic() - driver.last_use > self._options.idle_timeout
                 if idle or not driver.is_running or self._is_rejected(driver.user):
@@ -143,21 +172,25 @@ class Drivers:
         for login in self._known.values():
             login.connection.close()
 
-    async def _forget_closed_logins(self) -> None:
-        """Logs in again where the metastore has closed a connection. Forgets the login if it is rejected."""
+    async def _check_logins(self) -> None:
+        """Logs in again where the metastore has closed a connection. Forgets logins that it rejects or nobody needs.
+
+        A metastore that does not answer is no reason to stop drivers: the next check tries again.
+        """
         for credentials, login in list(self._known.items()):
             if login.is_open:
                 continue
-            login.connection.close()
-            self._known.pop(credentials, None)
-            if self._latest.get(login.user) is login and login.user in self._drivers:
-                with suppress(Exception):
-                    await self.log_in(credentials)
+            if login.user not in self._drivers or self._latest.get(login.user) is not login:
+                self._forget(credentials)
+                continue
+            try:
+                await self.log_in(credentials)
+            except ClientError as error:
+                _LOG.warning("the login of %s has ended: %s", login.user, error)
 
     def _is_rejected(self, user: str) -> bool:
         """Tells whether a user has had no valid login for a while."""
-        login = self._latest.get(user)
-        if login is not None and login.is_open:
+        if user in self._latest:
             self._rejected_since.pop(user, None)
             return False
         since = self._rejected_since.setdefault(user, time.monotonic())
@@ -166,7 +199,7 @@ class Drivers:
     async def _start(self, user: str) -> Driver:
         token, secret = new_token(user), secrets.token_hex(32)
         folder = Path(tempfile.mkdtemp(prefix="spark-driver-"))
-        self._relay.add(token, lambda: self._latest[user].credentials)
+        self._relay.add(token, lambda: self._credentials_of(user))
         ports = {"connect": _free_port() if self._options.connect else 0, "thrift": 0}
         ports["thrift"] = _free_port() if self._options.thrift else 0
         secret_file = folder / "secret"
