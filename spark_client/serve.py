@@ -48,8 +48,7 @@ def serve(
     warehouse: str | None = None,
     conf: Mapping[str, Any] | None = None,
 ) -> Servers:
-    """Starts Spark with its own servers: Spark Connect on port `connect`, and the Thrift server for JDBC on port
-    `thrift`.
+    """Starts Spark with its own servers: Spark Connect on port `connect`, the Thrift server for JDBC on `thrift`.
 
     `host` is the address on which both listen. Without authentication, it must be a loopback address. Spark Connect
     rejects clients that do not present `connect_token`, the Thrift server those without `thrift_password`. Every client

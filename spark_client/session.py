@@ -103,7 +103,7 @@ def session(
         **_SETTINGS,
         "spark.hadoop.hive.metastore.uris": ",".join(map(str, metastore.addresses)),
         "spark.sql.warehouse.dir": warehouse or metastore.get_database("default").location,
-        **(tokens.SETTINGS if metastore.credentials.token else {}),
+        **tokens.settings(metastore.credentials.token),
         **{key: _text(value) for key, value in (conf or {}).items()},
     }
     spark_conf = SparkConf().setAll(list(settings.items())).setAppName(app_name)
@@ -112,8 +112,7 @@ def session(
     if (spark_conf.get("spark.master") or "local").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # without it, UDFs run in the first python3 of the PATH
     context = sessions.start_context(spark_conf)
-    if metastore.credentials.token:
-        tokens.add(context, metastore.credentials.token)
+    tokens.add(context, metastore.credentials.token)
     options = _options(settings, context.defaultParallelism)
     java_session = sessions.start(context, options, _handlers(context, metastore), FIRST_WORDS)
     MetastoreSession.started = started = Session(context, java_session, metastore=metastore)

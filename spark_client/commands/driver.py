@@ -27,11 +27,12 @@ from spark_client import sandbox  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.serve import serve  # noqa: E402
 
-# RestrictedDriver.java reads the last one.
+# RestrictedDriver.java reads `restricted`. The gateway reads plans, so clients must not compress them.
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.metastore.restricted": "true",
+    "spark.connect.session.planCompression.threshold": "-1",
 }
 
 

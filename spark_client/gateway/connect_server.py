@@ -10,9 +10,9 @@ from typing import Any, Final
 import grpc
 
 from metastore.client.errors import AuthenticationError, ClientError
-from spark_client.gateway import artifacts
 from spark_client.gateway.drivers import Driver, Drivers
 from spark_client.gateway.logins import Logins
+from spark_client.gateway.messages import rejection
 
 _LOG = logging.getLogger(__name__)
 _SERVICE: Final = "/spark.connect.SparkConnectService/"
@@ -21,7 +21,7 @@ _NOT_FORWARDED: Final = ("authorization", "user-agent", "grpc-", ":")  # prefixe
 
 
 class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package has no types
-    """A server of Spark Connect. It does not parse the messages."""
+    """A server of Spark Connect. It passes messages on as they are (`messages` checks them)."""
 
     def __init__(self, logins: Logins, drivers: Drivers) -> None:
         self._logins = logins
@@ -56,9 +56,8 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         driver = await self._driver(dict(metadata).get("authorization", ""), context)
         with driver:
             forwarded = [pair for pair in metadata if not pair[0].startswith(_NOT_FORWARDED)]
-            sent = _checked(requests, context) if method == artifacts.METHOD else requests
             call = self._channel(driver).stream_stream(method)(
-                sent,
+                _checked(method, requests, context),
                 metadata=(*forwarded, ("authorization", f"Bearer {driver.secret}")),
                 timeout=context.time_remaining(),
             )
@@ -94,17 +93,17 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         return channel
 
 
-async def _checked(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
-    """Yields uploads. Ends the call at an artifact that drivers must not receive."""
+async def _checked(method: str, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+    """Yields messages. Ends the call at one that drivers must not receive."""
     async for message in requests:
         try:
-            name = artifacts.rejected_name(message)
+            rejected = rejection(method, message)
         except ValueError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the upload is malformed: {error}")
-        if name is not None:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the message is malformed: {error}")
+        if rejected is not None:
             await context.abort(
                 grpc.StatusCode.PERMISSION_DENIED,
-                f"{name} is not available on a server for several users: jars and classes run in the driver's JVM; "
-                "use Python functions",
+                f"{rejected} is not available on a server for several users: it would run code or use files beside the "
+                "metastore's rights",
             )
         yield message

@@ -9,15 +9,22 @@ from pyspark import SparkContext
 from spark_client.jvm.objects import java_class
 
 _SERVICE: Final = "spark_client"
-# Settings of Hive's client: it uses the token of this service among the tokens of the process.
-SETTINGS: Final = {
-    "spark.hadoop.hive.metastore.sasl.enabled": "true",
-    "spark.hadoop.hive.metastore.token.signature": _SERVICE,
-}
 
 
-def add(context: SparkContext, text: str) -> None:
-    """Adds a token, as get_delegation_token returns it, to the credentials of the JVM's user."""
+def settings(text: str | None) -> dict[str, str]:
+    """Returns the settings with which Hive's client uses the token of this service, if there is a token."""
+    if text is None:
+        return {}
+    return {
+        "spark.hadoop.hive.metastore.sasl.enabled": "true",
+        "spark.hadoop.hive.metastore.token.signature": _SERVICE,
+    }
+
+
+def add(context: SparkContext, text: str | None) -> None:
+    """Adds a token, as get_delegation_token returns it, to the credentials of the JVM's user. None: does nothing."""
+    if text is None:
+        return
     java: Any = context._jvm  # noqa: SLF001 - PySpark has no public API for it
     token = java_class(java, "org.apache.hadoop.security.token.Token")()
     token.decodeFromUrlString(text)

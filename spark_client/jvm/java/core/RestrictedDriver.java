@@ -9,10 +9,10 @@ import java.util.Set;
 import java.util.UUID;
 
 import org.apache.spark.SparkConf;
-import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -26,7 +26,6 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
@@ -126,6 +125,8 @@ public final class RestrictedDriver extends Rule {
       if (provider.isDefined() && !FORMATS.contains(((String) provider.get()).toLowerCase(Locale.ROOT))) {
         reject("the data source " + provider.get());
       }
+    } catch (NoSuchMethodException other) {
+      return;  // CREATE TABLE LIKE
     } catch (ReflectiveOperationException failure) {
       Platform.throwException(failure);
     }
@@ -141,21 +142,25 @@ public final class RestrictedDriver extends Rule {
   private void check(Expression expression) {
     String name = expression.getClass().getSimpleName();
     if (EXPRESSIONS.contains(name)) reject(name);
-    if (expression instanceof UnresolvedFunction && !((UnresolvedFunction) expression).isInternal()) {
-      checkFunction(Scala.list(((UnresolvedFunction) expression).nameParts()));
-    }
+    if (expression instanceof UnresolvedFunction) check((UnresolvedFunction) expression);
     if (expression instanceof SubqueryExpression) check((LogicalPlan) ((SubqueryExpression) expression).plan());
     for (Object child : Scala.list(expression.children())) check((Expression) child);
+  }
+
+  private void check(UnresolvedFunction function) {
+    // since 4.0 {
+    if (function.isInternal()) return;
+    // }
+    checkFunction(Scala.list(function.nameParts()));
   }
 
   /** Functions in the metastore name classes or jars. */
   private void checkFunction(List parts) {
     String name = ((String) parts.get(parts.size() - 1)).toLowerCase(Locale.ROOT);
     if (REFLECTION.contains(name)) reject("the function " + name);
-    SessionState state = session.sessionState();
-    FunctionIdentifier identifier = new FunctionIdentifier(name);
-    boolean isOfSession = state.functionRegistry().functionExists(identifier)
-        || state.tableFunctionRegistry().functionExists(identifier);
+    SessionCatalog catalog = session.sessionState().catalog();
+    boolean isOfSession = catalog.lookupBuiltinOrTempFunction(name).isDefined()
+        || catalog.lookupBuiltinOrTempTableFunction(name).isDefined();
     boolean isQualified = parts.size() > 1 && !"builtin".equals(parts.get(parts.size() - 2))
         && !"session".equals(parts.get(parts.size() - 2));
     if (isQualified || !isOfSession) reject("the function " + name + ", which is not built in,");
