@@ -1,0 +1,166 @@
+"""When drivers start and stop. Programs that only sleep take the place of Spark."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.client import Credentials, parse_uris
+from metastore.client.errors import AuthenticationError, MetastoreUnavailableError
+from spark_client.errors import SessionError
+from spark_client.gateway import drivers as module
+from spark_client.gateway.drivers import Driver, DriverOptions, Drivers
+from spark_client.gateway.logins import Login
+from spark_client.gateway.relay import Relay, new_token
+
+LIMIT = 2
+
+
+class Connection:
+    """A connection that a test closes."""
+
+    is_alive = True
+
+    def close(self) -> None:
+        self.is_alive = False
+
+
+class Logins:
+    """Accepts everybody until `error` is set. Notes the logins."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self.made: list[Login] = []
+
+    def log_in(self, credentials: Credentials) -> Login:
+        if self.error is not None:
+            raise self.error
+        connection: Any = Connection()
+        self.made.append(Login(str(credentials.user), credentials, connection))
+        return self.made[-1]
+
+
+class SleepingDrivers(Drivers):
+    """Drivers of which each sleeps."""
+
+    def __init__(self, logins: Any, folder: Path, idle_timeout: float = 1000) -> None:
+        relay = Relay(parse_uris("thrift://127.0.0.1:1"))
+        super().__init__(logins, relay, DriverOptions((), (), True, True, LIMIT, idle_timeout))
+        self.folder = folder
+
+    async def _start(self, user: str) -> Driver:
+        await asyncio.sleep(0)
+        process = await asyncio.create_subprocess_exec("sleep", "600")
+        return Driver(user, "secret", new_token(user), self.folder / user, process)
+
+    async def of(self, user: str, password: str = "x") -> Driver:
+        return await self.driver_of(await self.log_in(Credentials(user=user, password=password)))
+
+
+def run(body: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(body(), 60))
+
+
+@pytest.fixture(autouse=True)
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CHECK", 0.01)
+    monkeypatch.setattr(module, "_PERMITTED_WITHOUT_LOGIN", 0)
+
+
+def test_calls_of_a_user_share_a_driver_and_a_login(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = SleepingDrivers(logins := Logins(), tmp_path)
+        found = await asyncio.gather(*(drivers.of("alice") for _ in range(5)))
+        assert len(set(map(id, found))) == 1
+        assert await drivers.of("alice", "another password of hers") is found[0]
+        assert sum(login.is_open for login in logins.made) == 2
+        assert await drivers.of("bob") is not found[0]
+        await drivers.stop()
+        assert not any(login.is_open for login in logins.made)
+        assert not found[0].is_running
+
+    run(body)
+
+
+def test_drivers_are_limited_also_while_they_start(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = SleepingDrivers(Logins(), tmp_path)
+        found = await asyncio.gather(*(drivers.of(name) for name in ("a", "b", "c")), return_exceptions=True)
+        errors = [each for each in found if isinstance(each, SessionError)]
+        assert [str(error).partition(":")[0] for error in errors] == [
+            "2 users have drivers, the most that this server starts (--max-drivers)"
+        ]
+        await drivers.stop()
+
+    run(body)
+
+
+def test_a_driver_that_ended_is_replaced(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = SleepingDrivers(Logins(), tmp_path)
+        first = await drivers.of("alice")
+        first.process.kill()
+        await first.process.wait()
+        assert await drivers.of("alice") is not first
+        await drivers.stop()
+
+    run(body)
+
+
+def test_an_idle_driver_stops_and_a_used_one_does_not(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = SleepingDrivers(Logins(), tmp_path, idle_timeout=0)
+        used, idle = await drivers.of("alice"), await drivers.of("bob")
+        with used:
+            watching = asyncio.ensure_future(drivers.watch())
+            await idle.process.wait()
+            assert used.is_running
+        await used.process.wait()
+        watching.cancel()
+        await drivers.stop()
+
+    run(body)
+
+
+def test_a_rejected_login_stops_the_driver_but_a_metastore_that_is_down_does_not(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = SleepingDrivers(logins := Logins(), tmp_path)
+        driver = await drivers.of("alice")
+        watching = asyncio.ensure_future(drivers.watch())
+        logins.error = MetastoreUnavailableError("no metastore answers")
+        logins.made[-1].connection.close()
+        with pytest.raises(MetastoreUnavailableError):
+            await drivers.of("alice")
+        await drivers._check_logins()
+        assert driver.is_running
+        logins.error = None
+        assert await drivers.of("alice") is driver
+        logins.error = AuthenticationError("the password is wrong")
+        logins.made[-1].connection.close()
+        await driver.process.wait()
+        with pytest.raises(AuthenticationError, match="no login of alice is valid any more"):
+            drivers._credentials_of("alice")
+        watching.cancel()
+        await drivers.stop()
+
+    run(body)
+
+
+def test_another_valid_login_keeps_the_driver(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = SleepingDrivers(logins := Logins(), tmp_path)
+        driver = await drivers.of("alice", "old")
+        await drivers.of("alice", "new")
+        logins.error = AuthenticationError("the password is wrong")
+        logins.made[-1].connection.close()
+        await drivers._check_logins()
+        assert drivers._credentials_of("alice").password == "old"
+        assert not drivers._is_rejected("alice")
+        assert driver.is_running
+        await drivers.stop()
+
+    run(body)
