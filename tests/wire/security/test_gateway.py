@@ -10,10 +10,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from metastore.cli import spark
 from metastore.client import Credentials, connect
 from metastore.client.errors import AuthenticationError
 from metastore.client.sasl import Plain
 from metastore.domain.delegation_tokens import parse_token, token_text
+from metastore.errors import ConfigurationError
 from metastore.security.passwords import PasswordFile
 from spark_client.gateway import sasl
 from spark_client.gateway.logins import Logins
@@ -172,3 +174,48 @@ def test_calls_of_spark_connect_are_passed_to_the_driver_of_their_user(server: S
     command = [sys.executable, "-m", "tests.wire.security.calls_of_connect", f"thrift://localhost:{server.port}"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+class ReplacedError(Exception):
+    """This process would have become another program."""
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """`program(uri, **options)` returns the module and arguments that the command executes."""
+
+    def replace(_path: str, command: list[str]) -> None:
+        raise ReplacedError(" ".join(command[2:]))
+
+    monkeypatch.setattr(spark.os, "execv", replace)
+    monkeypatch.setattr(spark, "require_java", lambda _command: None)
+    monkeypatch.setattr(spark, "require_packages", lambda *_names: None)
+
+    def program(uri: str, allow_path: tuple[str, ...] = (), **options: object) -> str:
+        empty = {"connect": None, "thrift": 10000, "share_level": None, "uri": uri}
+        with pytest.raises(ReplacedError) as replaced:
+            spark.serve(("a=b",), allow_path, {**empty, **options})
+        return str(replaced.value)
+
+    return program
+
+
+def test_the_share_level_follows_the_metastore(
+    server: Server, metastore_server: Server, program: Callable[..., str]
+) -> None:
+    users, trusting = f"thrift://localhost:{server.port}", metastore_server.uri
+    assert program(users) == f"spark_client.commands.gateway --thrift=10000 --uri={users} --conf=a=b"
+    assert program(trusting) == f"spark_client.commands.serve --thrift=10000 --uri={trusting} --conf=a=b"
+    assert program(users, share_level="server").startswith("spark_client.commands.serve ")
+    assert program(users, ("/data",), max_drivers=3).startswith("spark_client.commands.gateway --thrift=10000 ")
+    assert program(users, ("/data",), max_drivers=3).endswith(" --max_drivers=3 --allow_path=/data --conf=a=b")
+
+
+def test_an_option_of_the_other_share_level_is_rejected(server: Server, program: Callable[..., str]) -> None:
+    users = f"thrift://localhost:{server.port}"
+    with pytest.raises(ConfigurationError, match="--connect-token-file has no effect with --share-level user"):
+        program(users, connect_token_file="file")
+    with pytest.raises(ConfigurationError, match="--allow-path has no effect with --share-level server"):
+        program(users, ("/data",), share_level="server")
+    with pytest.raises(ConfigurationError, match="cannot share port 10000"):
+        program(users, connect=10000)
