@@ -71,7 +71,8 @@ class PartitionCalendar:
                    (SELECT jsonb_agg(to_jsonb(p)) FROM (
                        SELECT name, create_time AS created, rows, bytes, files
                        FROM {with_figures("SELECT * FROM listed")} AS l ORDER BY name) AS p),
-                   (SELECT max(name) FROM scanned WHERE NOT counted.few HAVING count(*) = {_SCANNED}),
+                   (SELECT max(name) FROM scanned
+                    WHERE NOT counted.few AND (SELECT count(*) FROM listed) <= {_LISTED} HAVING count(*) = {_SCANNED}),
                    (SELECT extract(epoch FROM measured_at)::float8 FROM table_sizes WHERE table_id = %s)
             FROM counted
         """  # noqa: S608 - positions and constants
