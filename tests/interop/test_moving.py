@@ -11,7 +11,10 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy.engine import URL, make_url
 
+from metastore import errors
 from metastore.cli.commands import run
+from metastore.importing.sources.database_source import NUL
+from metastore.importing.sources.opening import open_source
 from tests.fixtures.database import execute
 from tests.fixtures.installed_postgres import installed_postgres
 from tests.fixtures.server import connected, running
@@ -20,7 +23,7 @@ from tests.interop.hive_schema import servers as hive
 from tests.interop.hive_schema.catalog import fill as fill_catalog
 from tests.interop.maven import UnavailableError
 from tests.wire.importing.filling import fill
-from tests.wire.importing.moving import compare, copy
+from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
 TABLES, PARTITIONS = 40, 5_000
@@ -44,16 +47,25 @@ def test_a_source_on_mysql_comes_along(
     """UTF-8 texts in latin1 columns are read as what they are. The user may only read."""
     source = maria.hive_on_mariadb(*mariadb, version)
     fill(source, f"file:{tmp_path}/theirs", transactions=False)
+    source.insert("TABLE_PARAMS", TBL_ID=1, PARAM_KEY="nul", PARAM_VALUE="a\0b")
+    source.insert("PARTITION_PARAMS", PART_ID=1, PARAM_KEY="nul", PARAM_VALUE="c\0d\\u0000")
     url = source.url.replace("root@", f"{maria.USER}:{quote(maria.PASSWORD, safe='')}@")
+    with pytest.raises(errors.UnavailableError, match=r"^mysql://mover:\*\*\*@.* cannot be read: Access denied"):
+        open_source(url.replace(quote(maria.PASSWORD, safe=""), "wrong"))
     before = source.content()
     state = copy(url, database_url)
     assert maria.PASSWORD not in state.source
     assert source.content() == before
+    with opened(database_url) as store, store.read() as work:
+        findings = [finding for finding in work.imports.findings(state.id) if finding.kind == NUL]
+    assert {finding.object for finding in findings} == {"a\u2400b", "c\u2400d\\u0000"}
     with running(database_url, tmp_path) as server:
         assert compare(url, server.uri) == []
         with connected(server) as client:
             plain = client.get_table("sales", "plain")
             assert plain.parameters["comment"] == "Größe"
+            assert plain.parameters["nul"] == "a\u2400b"
+            assert client.get_partition("sales", "logs", ["1", "0"]).parameters["nul"] == "c\u2400d\\u0000"
             assert plain.sd.cols[0].comment == "größe"
             assert client.get_partition("sales", "logs", ["a/b:c", "7"]).sd.location == "hdfs://old:8020/logs"
 
@@ -77,6 +89,8 @@ def test_a_real_server_on_postgresql_moves(version: str, postgres: URL, database
         hive.psql(url, "-f", script.name, folder=script.parent)
     jdbc = hive.Jdbc(f"jdbc:postgresql://{url.host}:{url.port}/{name}", str(url.username), str(url.password))
     source = url.set(drivername="postgresql").render_as_string(False)
+    with pytest.raises(errors.UnavailableError, match=r":\*\*\*@.* cannot be read: .*password authentication failed"):
+        open_source(url.set(drivername="postgresql", password="wrong").render_as_string(False))
     moves(version, jdbc, source, database_url, tmp_path)
 
 
