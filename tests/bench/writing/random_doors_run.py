@@ -22,6 +22,68 @@ from tests.fixtures.sparks import python_of_client
 
 _ROOT = Path(__file__).parents[3]
 _DOORS = str(Path(__file__).with_name("doors.py"))
+_HAS_CONNECT = pyspark.__version__ >= "4"
+
+
+class _Metastore:
+    """A metastore that can be killed, and comes back on the same port."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        self._stack, self._folder, self._port = stack, folder, free_port()
+        self._url = stack.enter_context(EmbeddedPostgres(folder / "postgres", connections=200)).url
+        runner.upgrade(self._url)
+        (folder / "ours").mkdir()
+        self._start()
+
+    @property
+    def uri(self) -> str:
+        return f"thrift://127.0.0.1:{self._port}"
+
+    def restart(self) -> None:
+        kill(self._server)
+        self._start()
+
+    def _start(self) -> None:
+        options = ("--port", str(self._port), "--log-level", "ERROR")
+        self._server = self._stack.enter_context(running(self._url, self._folder / "ours", *options))
+
+
+class _Drivers:
+    """Two drivers, of which the first serves JDBC and Spark Connect, and a client of the latter."""
+
+    def __init__(self, uri: str) -> None:
+        connect, thrift = free_port(), free_port()
+        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        program = [sys.executable, "-W", "ignore", _DOORS, "driver", uri]
+        self.first = Door([*program, str(connect) if _HAS_CONNECT else "-", str(thrift)], environment)
+        self.second = Door(program, environment)
+        self.jdbc = f"jdbc:hive2://127.0.0.1:{thrift}/default"
+        client = [python_of_client(), "-W", "ignore", _DOORS, "connect", f"sc://127.0.0.1:{connect}"]
+        plain = {name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+        self.clients = [Door(client, plain)] if _HAS_CONNECT else []
+
+    def ways(self) -> dict[str, Callable[[str], object]]:
+        """Returns a function of a statement for each door."""
+        ways = {CLASSIC: self.first.ask, OTHER: self.second.ask, JDBC: lambda sql: self.second.ask(sql, self.jdbc)}
+        if self.clients:
+            ways[CONNECT] = self.clients[0].ask
+        return ways
+
+    def restart_first(self) -> None:
+        self.first.kill()
+        self.first.start()
+        self.second.ask("SELECT 1", self.jdbc)  # fails; the next one connects again
+        for client in self.clients:
+            client.kill()
+            client.start()
+
+    def restart_second(self) -> None:
+        self.second.kill()
+        self.second.start()
+
+    def stop(self) -> None:
+        for door in (*self.clients, self.second, self.first):
+            door.kill()
 
 
 def random_doors(
@@ -34,58 +96,19 @@ def random_doors(
     seed: int,
     tell: Callable[[str], None],
 ) -> Figures:
-    """Runs the steps, then the small INSERTs and the large table. Spark 3.5 takes no part through Spark Connect."""
+    """Runs the small INSERTs, the large table and the steps. Spark 3.5 takes no part through Spark Connect."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)  # PostgreSQL may run as another user
-        database = stack.enter_context(EmbeddedPostgres(folder / "postgres", connections=200))
-        runner.upgrade(database.url)
-        (folder / "ours").mkdir()
-        port, connect, thrift = free_port(), free_port(), free_port()
-
-        def started() -> Callable[[], None]:
-            server = stack.enter_context(running(database.url, folder / "ours", "--port", str(port)))
-            return lambda: kill(server)
-
-        strike = [started()]
-
-        def restart_metastore() -> None:
-            strike.pop()()
-            strike.append(started())
-
-        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
-        uri, has_connect = f"thrift://127.0.0.1:{port}", pyspark.__version__ >= "4"
-        program = [sys.executable, "-W", "ignore", _DOORS, "driver", uri]
-        first = Door([*program, str(connect) if has_connect else "-", str(thrift)], environment)
-        second = Door(program, environment)
-        jdbc = f"jdbc:hive2://127.0.0.1:{thrift}/default"
-        doors = [first, second]
-        ways = {CLASSIC: first.ask, OTHER: second.ask, JDBC: lambda sql: second.ask(sql, jdbc)}
-        if has_connect:
-            client = [python_of_client(), "-W", "ignore", _DOORS, "connect", f"sc://127.0.0.1:{connect}"]
-            plain = {name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
-            doors.append(Door(client, plain))
-            ways[CONNECT] = doors[2].ask
-        stack.callback(lambda: [door.kill() for door in doors])
-
-        def restart_second() -> None:
-            second.kill()
-            second.start()
-
-        def restart_first() -> None:
-            first.kill()
-            first.start()
-            second.ask("SELECT 1", jdbc)  # fails; the next one connects again
-            for door in doors[2:]:
-                door.kill()
-                door.start()
-
+        metastore = _Metastore(stack, folder)
+        drivers = _Drivers(metastore.uri)
+        stack.callback(drivers.stop)
         kills = {
-            OTHER: (OTHER, restart_second),
-            CLASSIC: (CLASSIC, restart_first),
-            "metastore": (CLASSIC, restart_metastore),
+            OTHER: (OTHER, drivers.restart_second),
+            CLASSIC: (CLASSIC, drivers.restart_first),
+            "metastore": (CLASSIC, metastore.restart),
         }
-        run = RandomDoors(ways, kills, random.Random(seed), tell)
+        run = RandomDoors(drivers.ways(), kills, random.Random(seed), tell)
         run.small_inserts(inserts)
         if partitions:
             run.many_partitions(partitions, 3)
