@@ -113,10 +113,15 @@ class Readiness:
             self._pool.renew()
             check_pooler(self._settings, self._url)
             self._checked = time.monotonic()
+        started = time.monotonic()
         try:
             return self._read()
         except DBAPIError as error:
             if not error.connection_invalidated:
+                if (
+                    time.monotonic() - started < _TIMEOUT
+                ):  # the address answers: a pooler may have rejected the connection
+                    check_pooler(self._settings, self._url)
                 raise
         return self._read()  # the idle connection was lost, which says nothing about a new one
 

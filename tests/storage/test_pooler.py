@@ -13,10 +13,12 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from metastore.cli.commands import run
+from metastore.cli.http_port import Readiness
 from metastore.errors import ConfigurationError, MetastoreError
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.listener import Listener, PollingListener, make_listener
+from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.unit_of_work import Store
 from migrations import runner
@@ -188,3 +190,15 @@ def test_a_reader_behind_a_pooler(direct: str, folder: Path, tmp_path: Path) -> 
         asked = make_url(url).update_query_dict({"options": "-csearch_path=hive"})
         with pytest.raises(OperationalError, match="unsupported startup parameter"):
             create_engine(asked, poolclass=NullPool).connect()
+
+
+def test_readiness_names_the_fix_for_a_pooler_that_appears(transaction: str) -> None:
+    """The address leads to a pooler since the server started."""
+    settings = Settings(database_url=transaction)
+    engine = make_engine(settings, transaction, size=1)
+    try:
+        readiness = Readiness(settings, transaction, ConnectionPool(engine, 1, 5.0))
+        with pytest.raises(ConfigurationError, match="set METASTORE_DATABASE_POOLER to its pool_mode"):
+            readiness.check()
+    finally:
+        engine.dispose()
