@@ -39,8 +39,7 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _ATTEMPTS: Final = 10
-_Answers: TypeAlias = dict[Resource, frozenset[str]]
-_answers: ContextVar[_Answers] = ContextVar("answers")
+_answers: ContextVar[dict[Resource, frozenset[str]]] = ContextVar("answers", default={})  # noqa: B039 - never changed
 """Decisions of the current question. They hold for it even if nothing is remembered."""
 _MAX_VISIBLE: Final = 100_000  # tables and users
 _UNKNOWN: Final = float("-inf"), False
@@ -107,19 +106,22 @@ class PolicyAuthorization(Authorization):
         """As Authorization. Asks the engine without a connection: when a decision is missing, the connection goes back,
         and the question is repeated with the answer.
         """
-        answers: _Answers = {}
-        token = _answers.set(answers)
+        try:
+            return super()._read(question)
+        except _UndecidedError as undecided:
+            missing = undecided
+        token = _answers.set({})
         try:
             for _ in range(_ATTEMPTS):
+                held = self._engine.rights(missing.grants.user, missing.grants.groups, missing.resources)
+                _answers.set(_answers.get() | dict(zip(missing.resources, held, strict=True)))
                 try:
                     return super()._read(question)
                 except _UndecidedError as undecided:
-                    grants, resources = undecided.grants, undecided.resources
-                    held = self._engine.rights(grants.user, grants.groups, resources)
-                    answers |= zip(resources, held, strict=True)
-            raise UnavailableError("The objects of the call change faster than the policy engine decides; try again")
+                    missing = undecided
         finally:
             _answers.reset(token)
+        raise UnavailableError("The objects of the call change faster than the policy engine decides; try again")
 
     def _table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
         """As Authorization, in one statement."""
