@@ -72,7 +72,7 @@ def serve(settings: Settings) -> int:
     with opened(settings, make=True) as (url, postgres):
         _wait_for_schema(settings, url)
         background = [BackgroundProcess("PostgreSQL", postgres.keep_running)] if postgres else []
-        if settings.follow:
+        if settings.follow and not settings.read_only:
             background.append(BackgroundProcess("follower", partial(_run_follower, settings, url)))
         metrics = _shared_metrics(settings) if settings.http_port is not None else None
         application = partial(make_application, settings, url, metrics, _registration(settings))

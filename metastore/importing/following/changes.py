@@ -50,6 +50,14 @@ class Changes:
         """The tables that anything is read of."""
         return {*self.tables, *self.partitions, *self.statistics}
 
+    def of_table(self, name: TableName) -> Changes:
+        """Returns only the changes of one table."""
+        return Changes(
+            tables={name} & self.tables,
+            partitions={name: self.partitions[name]} if name in self.partitions else {},
+            statistics={name: self.statistics[name]} if name in self.statistics else {},
+        )
+
     def add_table(self, name: TableName, *, whole: bool) -> None:
         """Adds a table, with everything in it if `whole`."""
         self.tables.add(name)

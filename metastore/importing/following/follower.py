@@ -11,7 +11,7 @@ from typing import Final
 from uuid import uuid4
 
 from metastore.domain.names import DatabaseName
-from metastore.errors import ConflictError, UnavailableError
+from metastore.errors import ConflictError, InvalidObjectError, UnavailableError
 from metastore.importing.applying_objects import events as store_events
 from metastore.importing.copying import find_import
 from metastore.importing.following.changes import Changes, changes_of
@@ -32,6 +32,7 @@ _EVENTS: Final = 1_000
 """Events of one batch."""
 _PATIENCE: Final = 5
 """Readings in which a missing event may still appear: servers before Hive 2.3.3 commit events out of order."""
+REFUSED: Final = "object that this database cannot store"
 _PAUSE: Final = 0.2  # seconds between two readings
 _SWEEP: Final = 60.0  # seconds between two sweeps, if no event asks for one
 _SHARE: Final = 10  # a sweep or round takes at most one part of so many of the time
@@ -168,6 +169,29 @@ class Follower:
 
     def _apply(self, state: ImportState, events: list[NotificationEvent]) -> None:
         changes = changes_of(events)
+        try:
+            self._apply_batch(state, events, changes)
+        except InvalidObjectError:
+            self._apply_one_by_one(state, changes)
+            self._apply_batch(state, events, Changes(has_others=changes.has_others))
+        self._sweep_wanted |= changes.has_others
+
+    def _apply_one_by_one(self, state: ImportState, changes: Changes) -> None:
+        """Applies the changes of each object on its own, and reports those that this database cannot store."""
+        parts = [Changes(databases=set(changes.databases), cleared=set(changes.cleared))]
+        parts += [changes.of_table(name) for name in sorted(changes.names, key=str)]
+        for part in parts:
+            try:
+                with self._applying(state, state.position) as (work, target):
+                    self._replay(work, target, state, part)
+            except InvalidObjectError as error:
+                what = ", ".join(map(str, part.names or part.databases))
+                finding = Finding(REFUSED, what, f"it stays as it was: {error}")
+                with self._applying(state, state.position) as (work, _):
+                    if finding not in work.imports.findings(state.id):
+                        work.imports.report(state.id, [finding])
+
+    def _apply_batch(self, state: ImportState, events: list[NotificationEvent], changes: Changes) -> None:
         position = events[-1].eventId
         with self._applying(state, position) as (work, target):
             self._replay(work, target, state, changes)
@@ -176,7 +200,6 @@ class Follower:
             if target.keeps_events:
                 store_events(work, target, events)
                 work.bulk_objects.raise_last_event(position)
-        self._sweep_wanted |= changes.has_others
 
     def _compare(self, state: ImportState, reason: str = "") -> Step:
         """Compares everything. The position is stored at the end, so that a round that is cut off is repeated."""
@@ -185,8 +208,11 @@ class Follower:
         begun = time.monotonic()
         found = self._source.log()
         for changes in everything(self._source, self._store, self._followed(state)):
-            with self._applying(state, state.position) as (work, target):
-                self._replay(work, target, state, changes)
+            try:
+                with self._applying(state, state.position) as (work, target):
+                    self._replay(work, target, state, changes)
+            except InvalidObjectError:
+                self._apply_one_by_one(state, changes)
         position = found.last if found else None
         with self._applying(state, position) as (work, _):
             if state.options["events"] and work.bulk_objects.last_event() == state.position and position:

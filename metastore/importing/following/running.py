@@ -57,7 +57,7 @@ def _follow(follower: Follower, stopped: Event, say: Report) -> None:
         if not is_held:
             say("another process follows this source, or its import is unfinished: waiting")
             return
-        say("following")
+        say("this process applies its changes")
         applied, told, since = 0, 0, time.monotonic()
         while not stopped.is_set():
             step = follower.step()

@@ -265,6 +265,33 @@ def test_a_comparison_while_following_shows_what_stays_different(
     assert run(["import", "verify", source.uri, "--uri", target.uri]) == 0
 
 
+def test_an_object_that_cannot_be_stored_is_reported_and_the_others_arrive(source: Server, target: Server) -> None:
+    class Spoiled(Without):
+        def table(self, name: TableName) -> Any:
+            struct = self._source.table(name)
+            if struct and name.name == "plain":
+                struct.parameters["nul"] = "a\0b"
+            return struct
+
+    before = caught_up(source, target).position or 0
+    with connected(source) as client:
+        altered(client, "plain", lambda one: one.parameters.update(spoiled="1"))
+        altered(client, "logs", lambda one: one.parameters.update(spoiled="1"))
+        client.create_database(Database("beside"))
+    with closing(open_source(source.uri)) as real, opened(target.database_url) as store:
+        one = Follower(Spoiled(real, lambda _: False), store)  # type: ignore[arg-type] # it passes everything else on
+        with one.lock():
+            assert one.catch_up().position == before + 3
+        with store.read() as work:
+            found = [one for one in work.imports.findings(work.imports.all()[0].id) if "cannot store" in one.kind]
+    assert [one.object for one in found] == ["sales.plain"]
+    assert found[0].detail.startswith("it stays as it was: ")
+    assert {one.object for one in compare(source.uri, target.uri)} == {"sales.plain"}
+    with follower(source.uri, target.database_url) as one:
+        one.catch_up(whole=True)
+    assert compare(source.uri, target.uri) == []
+
+
 class KilledError(Exception):
     """Stands for the end of a process."""
 
