@@ -68,10 +68,16 @@ class SourceWriter:
             if theirs is not None:
                 self._calls.call("drop_database", text, False, True)  # noqa: FBT003 - deleteData, cascade
             return
+        if theirs is not None and name in changes.cleared and ours.locationUri != theirs.locationUri:
+            self._calls.call("drop_database", text, False, True)  # noqa: FBT003 - dropped and created again here
+            theirs = None
         if theirs is None:
             self._calls.call("create_database", ours)
         elif form_of(ours) != form_of(theirs):
             self._calls.call("alter_database", text, ours)
+            if (after := self._theirs.database(name)) and after.locationUri != ours.locationUri:
+                detail = f"it keeps its location {after.locationUri}: Hive 2 does not change it"
+                self.findings.append(Trouble(REJECTED, str(name), detail))
         if name in changes.cleared:
             for table in {*self._ours.table_names(name), *self._theirs.table_names(name)}:
                 changes.add_table(name.table(table), whole=True)
