@@ -57,13 +57,17 @@ class PartitionCalendar:
             ), counted AS MATERIALIZED (
                 SELECT count(*) AS number, count(*) <= {SUMMED}{not_large} AS few FROM chosen
             ), scanned AS MATERIALIZED (
-                SELECT name, keys, parameters, create_time FROM partitions
-                WHERE table_id = %s AND name > %s AND name >= %s AND name < %s
+                SELECT name FROM partitions WHERE table_id = %s AND name > %s AND name >= %s AND name < %s
                 ORDER BY name LIMIT {scanned}
             ), listed AS MATERIALIZED (
                 SELECT name, parameters, create_time FROM chosen WHERE (SELECT few FROM counted) AND name > %s
                 UNION ALL
-                SELECT name, parameters, create_time FROM scanned WHERE NOT (SELECT few FROM counted){where}
+                SELECT * FROM (  -- stops at the end of the page
+                    SELECT name, parameters, create_time FROM (
+                        SELECT name, keys, parameters, create_time FROM partitions
+                        WHERE table_id = %s AND name > %s AND name >= %s AND name < %s ORDER BY name LIMIT {scanned}
+                    ) AS s WHERE NOT (SELECT few FROM counted){where} ORDER BY name LIMIT {_LISTED + 1}
+                ) AS s
                 ORDER BY name LIMIT {_LISTED + 1}
             )
             SELECT counted.few, counted.number,
@@ -76,20 +80,8 @@ class PartitionCalendar:
                    (SELECT extract(epoch FROM measured_at)::float8 FROM table_sizes WHERE table_id = %s)
             FROM counted
         """  # noqa: S608 - positions and constants
-        parameters = (
-            table,
-            *values,
-            *large,
-            *large,
-            table,
-            after,
-            start,
-            start + _HIGHEST,
-            after,
-            *values,
-            *of_groups,
-            table,
-        )
+        scan = (table, after, start, start + _HIGHEST)
+        parameters = (table, *values, *large, *large, *scan, after, *scan, *values, *of_groups, table)
         ((few, number, found, partitions, last, measured),) = rows_of(self._connection, Sql(query, parameters))
         listed = partitions or []
         return {

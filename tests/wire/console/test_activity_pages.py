@@ -86,6 +86,7 @@ def test_locks_show_who_waits_for_whom(console: Console) -> None:
         client.open_txns(OpenTxnRequest(num_txns=1, user="carla", hostname="h"))
         visitor = console.visitor()
         shown, page = visitor.json("/locks"), visitor.get("/locks").text
+        now, present = visitor.json("/now"), visitor.get("/now").text
     found = {each["id"]: each for each in shown["locks"]}
     assert (found[holding]["waiting"], found[waiting]["waiting"], found[waiting]["blocked_by"]) == (
         False,
@@ -96,6 +97,8 @@ def test_locks_show_who_waits_for_whom(console: Console) -> None:
     assert "carla" in {each["user"] for each in shown["transactions"]}
     assert [each["state"] for each in shown["writes"] if each["database"] == database] == ["in flight"]
     assert f"lock {waiting}: ben" in page
+    assert {holding, waiting} <= {each["id"] for each in now["locks"]}
+    assert f"lock {waiting}: ben" in present
 
 
 def test_dependencies_show_what_a_drop_breaks_and_what_is_stale(console: Console) -> None:
@@ -165,6 +168,7 @@ def hidden(guarded: Console) -> str:
     with guarded.client(ADMIN) as client:
         database = make_tables(client, owner=ADMIN)
         lock(client, LockType.EXCLUSIVE, database, ADMIN)
+        lock(client, LockType.SHARED_READ, database, ADMIN)
         client.begin_write(BeginWriteRequest(dbName=database, tableName="base"))
     return database
 
@@ -179,7 +183,7 @@ def test_no_page_names_hidden_objects(guarded: Console, hidden: str, path: str) 
         assert reply.status == (403 if path == "/health" else 200)
         assert hidden not in reply.text
         assert admin.get(path + twin).status == 200
-    if path in ("/", "/?q=base", "/changes", "/locks"):
+    if path in ("/", "/?q=base", "/changes", "/locks", "/now"):
         assert hidden in admin.get(path).text, "the test would not notice a leak"
 
 
