@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -100,8 +101,8 @@ def _answer(spark: SparkSession, statement: str) -> list[str]:
     """Returns the rows, those of a SELECT sorted."""
     try:
         rows = [str(tuple(row)) for row in spark.sql(statement).collect()]
-    except PySparkException as error:
-        return [f"{type(error).__name__}: {error.getErrorClass()}"]
+    except (PySparkException, Py4JError) as error:
+        return [type(error).__name__]
     return sorted(rows) if statement.startswith("SELECT") else rows
 
 
