@@ -29,6 +29,7 @@ from tests.interop.hive_schema.servers import SCRIPTS, Jdbc, mariadb, mysql, psq
 from tests.interop.hive_schema.spark_statements import WRITES, answers, reads
 from tests.interop.maven import UnavailableError
 from tests.interop.report import Report
+from tests.wire.importing import moving
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import GetTableRequest, Table
 
@@ -43,6 +44,12 @@ ABSENT = {
     "2.3": r"catName|catalogName|authorizer|id|get_table_meta/#/(ownerType|ownerName)|get_database/createTime",
     "3.1": r"get_table/id|get_table_meta/#/(catName|ownerType|ownerName)|get_database/createTime",
     "4.0": r"nothing",
+}
+# Fields and objects for which a version's schema has no place.
+WITHOUT_PLACE = {
+    "2.3": {("database", "createTime"), ("privileges", "authorizer")},
+    "3.1": {("database", "createTime"), ("indexes", "not in the source")},
+    "4.0": {("indexes", "not in the source")},
 }
 # Answers that Hive computes with classes that are not in the database.
 INDEXES = r"get_indexes"  # Hive 3 has none
@@ -153,10 +160,7 @@ def test_hive_on_an_export_to_mysql(
     name = f"hive_{version.replace('.', '')}"
     try:
         with mariadb(catalog.folder / f"mariadb{version}") as (jdbc, socket), ExitStack() as stack:
-            mysql(socket, f"CREATE DATABASE {name}{'' if version == '4.0' else LATIN1}")
-            for script in scripts(version, "mysql"):
-                mysql(socket, database=name, file=script)
-            mysql(socket, database=name, file=catalog.export(version, "mysql"))
+            _load_mysql(socket, name, version, catalog.export(version, "mysql"))
             reached = Jdbc(jdbc.url + name, jdbc.user, jdbc.password)
             hive = stack.enter_context(running(version, tmp_path / "hive", reached))
             client = stack.enter_context(server.connected(hive, ThriftHiveMetastore))
@@ -166,6 +170,29 @@ def test_hive_on_an_export_to_mysql(
         report.missing = str(error)
         pytest.skip(report.missing)
     assert not report.failures
+
+
+def test_imports_of_exports(catalog: Catalog, new_report: Callable[[str], Report], tmp_path: Path) -> None:
+    """Loaded exports, and the views, have what the server has: compared by the queries of imports, without Hive."""
+    report = new_report("Exports, as sources of imports")
+    with server.running(catalog.url, tmp_path) as ours, ExitStack() as stack:
+        jdbc, socket = stack.enter_context(mariadb(catalog.folder / "mariadb"))
+        for version in SCRIPTS:
+            name = f"imported_{version.replace('.', '')}"
+            with report.attempt("PostgreSQL", version):
+                url = catalog.new_database(name)
+                _load_postgresql(url, version, catalog.export(version, "postgresql"))
+                assert _kinds(url, ours.uri) == WITHOUT_PLACE[version]
+            with report.attempt("MariaDB", version):
+                _load_mysql(socket, name, version, catalog.export(version, "mysql"))
+                source = f"{jdbc.url.removeprefix('jdbc:')}{name}".replace("//", f"//{jdbc.user}:{jdbc.password}@")
+                assert _kinds(source, ours.uri) == WITHOUT_PLACE[version]
+    assert not report.failures
+
+
+def _kinds(source: str, uri: str) -> set[tuple[str, str]]:
+    plain = re.sub(r"^postgresql\+\w+", "postgresql", source)
+    return {(difference.kind, difference.field) for difference in moving.compare(plain, uri)}
 
 
 def test_statements_of_spark(catalog: Catalog, new_report: Callable[[str], Report], tmp_path: Path) -> None:
@@ -222,6 +249,12 @@ def _load_postgresql(url: str, version: str, export: Path) -> None:
     for script in scripts(version, "postgres"):
         psql(make_url(url), "-v", "ON_ERROR_STOP=0", "-f", script.name, folder=script.parent)
     psql(make_url(url), "-f", str(export))
+
+
+def _load_mysql(socket: Path, name: str, version: str, export: Path) -> None:
+    mysql(socket, f"CREATE DATABASE {name}{'' if version == '4.0' else LATIN1}")
+    for file in (*scripts(version, "mysql"), export):
+        mysql(socket, database=name, file=file)
 
 
 def _write(report: Report, client: Any) -> None:
