@@ -45,52 +45,64 @@ class PartitionCalendar:
         `measured`; None if that has no sums by these keys. `total`: their partitions. The list has names that begin
         with `start` and follow `after`; `next` is the name after which it continues.
         """
-        where, values = _conditions(ranges, {each.position: f"keys[{each.position}]" for each in ranges})
-        not_large = "" if ranges else f" AND NOT {is_large('%s')}"
-        large = () if ranges else (table,)
-        groups, of_groups = _groups(positions, ranges, table)
-        scanned = _SCANNED if ranges else _LISTED + 1
-        query = f"""
-            WITH chosen AS MATERIALIZED (
-                SELECT name, values, parameters, create_time FROM partitions
-                WHERE table_id = %s{where}{not_large} LIMIT {SUMMED + 1}
-            ), counted AS MATERIALIZED (
-                SELECT count(*) AS number, count(*) <= {SUMMED}{not_large} AS few FROM chosen
-            ), scanned AS MATERIALIZED (
-                SELECT name FROM partitions WHERE table_id = %s AND name > %s AND name >= %s AND name < %s
-                ORDER BY name LIMIT {scanned}
-            ), listed AS MATERIALIZED (
-                SELECT name, parameters, create_time FROM chosen WHERE (SELECT few FROM counted) AND name > %s
-                UNION ALL
-                SELECT * FROM (  -- stops at the end of the page
-                    SELECT name, parameters, create_time FROM (
-                        SELECT name, keys, parameters, create_time FROM partitions
-                        WHERE table_id = %s AND name > %s AND name >= %s AND name < %s ORDER BY name LIMIT {scanned}
-                    ) AS s WHERE NOT (SELECT few FROM counted){where} ORDER BY name LIMIT {_LISTED + 1}
-                ) AS s
-                ORDER BY name LIMIT {_LISTED + 1}
-            )
-            SELECT counted.few, counted.number,
-                   (SELECT jsonb_agg(to_jsonb(g)) FROM ({groups}) AS g),
-                   (SELECT jsonb_agg(to_jsonb(p)) FROM (
-                       SELECT name, create_time AS created, rows, bytes, files
-                       FROM {with_figures("SELECT * FROM listed")} AS l ORDER BY name) AS p),
-                   (SELECT max(name) FROM scanned
-                    WHERE NOT counted.few AND (SELECT count(*) FROM listed) <= {_LISTED} HAVING count(*) = {_SCANNED}),
-                   (SELECT extract(epoch FROM measured_at)::float8 FROM table_sizes WHERE table_id = %s)
-            FROM counted
-        """  # noqa: S608 - positions and constants
-        scan = (table, after, start, start + _HIGHEST)
-        parameters = (table, *values, *large, *large, *scan, after, *scan, *values, *of_groups, table)
-        ((few, number, found, partitions, last, measured),) = rows_of(self._connection, Sql(query, parameters))
+        query = _query(table, positions, ranges, after, start)
+        ((few, number, groups, partitions, last, measured),) = rows_of(self._connection, query)
         listed = partitions or []
         return {
-            "groups": (found or []) if few or found else None,
-            "total": number if few else sum(group["partitions"] for group in found or ()) or None,
+            "groups": (groups or []) if few or groups else None,
+            "total": number if few else sum(group["partitions"] for group in groups or ()) or None,
             "measured": None if few else measured,
             "partitions": listed[:_LISTED],
             "next": listed[_LISTED - 1]["name"] if len(listed) > _LISTED else last,
         }
+
+
+def _query(
+    table: int,
+    positions: tuple[int | None, int | None],
+    ranges: Sequence[KeyRange],
+    after: str,
+    start: str,
+) -> Sql:
+    """Returns the query of `PartitionCalendar.read`, which is one statement: all figures are of one moment."""
+    where, values = _conditions(ranges, {each.position: f"keys[{each.position}]" for each in ranges})
+    not_large = "" if ranges else f" AND NOT {is_large('%s')}"
+    large = () if ranges else (table,)
+    groups, of_groups = _groups(positions, ranges, table)
+    scanned = _SCANNED if ranges else _LISTED + 1
+    query = f"""
+        WITH chosen AS MATERIALIZED (
+            SELECT name, values, parameters, create_time FROM partitions
+            WHERE table_id = %s{where}{not_large} LIMIT {SUMMED + 1}
+        ), counted AS MATERIALIZED (
+            SELECT count(*) AS number, count(*) <= {SUMMED}{not_large} AS few FROM chosen
+        ), scanned AS MATERIALIZED (
+            SELECT name FROM partitions WHERE table_id = %s AND name > %s AND name >= %s AND name < %s
+            ORDER BY name LIMIT {scanned}
+        ), listed AS MATERIALIZED (
+            SELECT name, parameters, create_time FROM chosen WHERE (SELECT few FROM counted) AND name > %s
+            UNION ALL
+            SELECT * FROM (  -- stops at the end of the page
+                SELECT name, parameters, create_time FROM (
+                    SELECT name, keys, parameters, create_time FROM partitions
+                    WHERE table_id = %s AND name > %s AND name >= %s AND name < %s ORDER BY name LIMIT {scanned}
+                ) AS s WHERE NOT (SELECT few FROM counted){where} ORDER BY name LIMIT {_LISTED + 1}
+            ) AS s
+            ORDER BY name LIMIT {_LISTED + 1}
+        )
+        SELECT counted.few, counted.number,
+               (SELECT jsonb_agg(to_jsonb(g)) FROM ({groups}) AS g),
+               (SELECT jsonb_agg(to_jsonb(p)) FROM (
+                   SELECT name, create_time AS created, rows, bytes, files
+                   FROM {with_figures("SELECT * FROM listed")} AS l ORDER BY name) AS p),
+               (SELECT max(name) FROM scanned
+                WHERE NOT counted.few AND (SELECT count(*) FROM listed) <= {_LISTED} HAVING count(*) = {_SCANNED}),
+               (SELECT extract(epoch FROM measured_at)::float8 FROM table_sizes WHERE table_id = %s)
+        FROM counted
+    """  # noqa: S608 - positions and constants
+    scan = (table, after, start, start + _HIGHEST)
+    parameters = (table, *values, *large, *large, *scan, after, *scan, *values, *of_groups, table)
+    return Sql(query, parameters)
 
 
 def _groups(positions: tuple[int | None, int | None], ranges: Sequence[KeyRange], table: int) -> tuple[str, list[Any]]:

@@ -87,6 +87,7 @@ def build(url: str, size: Size) -> None:
     engine = make_engine(Settings(), url)
     with engine.begin() as connection:
         _activity(connection, size)
+        _objects_of_writers(connection)
         connection.execute(text("UPDATE privileges_version SET version = version + 1"))
     with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(text("VACUUM ANALYZE"))
@@ -211,7 +212,7 @@ def _partition(table: LoadedTable, values: Sequence[str], shape: Descriptor) -> 
 
 
 def _activity(connection: Connection, size: Size) -> None:
-    """Adds events, locks, transactions, writes, drops and grants."""
+    """Adds events and locks."""
     run = connection.execute
     run(
         text("""
@@ -237,6 +238,11 @@ def _activity(connection: Connection, size: Size) -> None:
         JOIN databases AS d ON d.id = t.database_id
     """)
     )
+
+
+def _objects_of_writers(connection: Connection) -> None:
+    """Adds writes in flight, drops and grants."""
+    run = connection.execute
     run(
         text("""
         INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept, begun_at)
