@@ -28,7 +28,7 @@ def test_the_statement_that_waited_is_logged_and_waits_for_one_lock_timeout(
             with pytest.raises(Exception, match="locked by another transaction"):
                 client.alter_table(database, name, changed)
     engine.dispose()
-    line = re.search(r"alter_table \S+ ([\d.]+) ms .*outcome=declared sql=(.*)", server.log.read_text())
+    line = re.search(r"alter_table \S+ ([\d.]+) ms .*outcome=unavailable .*sql=(.*)", server.log.read_text())
     assert line
     assert "find_table_to_change" in line[2]
     assert "ROLLBACK" not in line[2].partition(":")[0]
