@@ -18,6 +18,7 @@ import click
 from metastore.cli.database import database
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError, InvalidOperationError
+from metastore.importing.arriving import is_followed
 from metastore.importing.copying import Copier, Request, existing_of, find_import, name_of
 from metastore.importing.following.follower import Follower
 from metastore.importing.following.replaying import drop_database
@@ -132,13 +133,14 @@ def _caught_up(source: Source, store: Store, state: ImportState) -> str:
 
 def show_status(settings: Settings, most: int) -> None:
     """Prints the imports, their databases and findings."""
-    with opened_store(settings) as store, store.read() as work:
-        states = work.imports.all()
+    with opened_store(settings) as store:
+        with store.read() as work:
+            states = work.imports.all()
         rows = [
             [
                 state.source,
                 state.source_version,
-                state.state,
+                f"{state.state}, followed" if is_followed(store, state) else state.state,
                 state.stage,
                 str(sum(state.counts.values())),
                 "" if state.position is None else str(state.position),
@@ -146,8 +148,9 @@ def show_status(settings: Settings, most: int) -> None:
             ]
             for state in states
         ]
-        names = work.imports.databases()
-        findings = [finding for state in states for finding in work.imports.findings(state.id)]
+        with store.read() as work:
+            names = work.imports.databases()
+            findings = [finding for state in states for finding in work.imports.findings(state.id)]
     header = ["source", "version", "state", "stage", "objects", "event", "last seen"]
     print_table("Imports", header, rows)
     print_table(

@@ -84,9 +84,17 @@ def commit(client: Any, before: str, after: str) -> None:
     client.alter_table_with_environment_context("sales", "ice", struct, context)
 
 
-def test_the_switch_awaits_the_follower(servers: tuple[Server, Server], tmp_path: Path) -> None:
+def test_the_switch_awaits_the_follower(
+    servers: tuple[Server, Server], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The fence is a command. It writes once more, as a writer that was faster than the fence."""
     source, target = servers
+
+    def is_followed() -> bool:
+        run(["import", "status", "--database-url", target.database_url])
+        return "copied, followed" in capsys.readouterr().out
+
+    until(is_followed)
     with pytest.raises(InvalidOperationError, match="nothing can go back"), returner(source, target):
         pass
     with connected(source) as client:
