@@ -44,6 +44,8 @@ def attempt(spark, word, argument):
         return spark.read.parquet(argument).collect()
     if word == "!write":
         return spark.range(1).write.mode("overwrite").parquet(argument)
+    if word == "!save-as":
+        return spark.range(1).write.mode("overwrite").option("path", argument).saveAsTable("bob.saved")
     if word == "!udf-read":
         return spark.range(1).select(read_in_function(argument)("id")).collect()
     if word == "!udf-memory":

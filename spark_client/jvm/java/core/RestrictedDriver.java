@@ -41,13 +41,17 @@ public final class RestrictedDriver extends Rule {
 
   private static final String SETTING = "spark.metastore.restricted";
   private static final Set REFLECTION = new HashSet(Arrays.asList("reflect", "java_method", "try_reflect"));
-  /** Simple names of plans that read or write files by their path, or load code. */
-  private static final Set PLANS = new HashSet(Arrays.asList(
+  /** Simple names of plans that read or write files by their path. */
+  private static final Set FILES = new HashSet(Arrays.asList(
+      "LoadData", "LoadDataCommand", "InsertIntoDir", "InsertIntoDataSourceDirCommand", "InsertIntoHiveDirCommand",
+      "SaveIntoDataSourceCommand", "CreateTempViewUsing", "UnresolvedDataSource"));
+  /** Simple names of plans that load code or start programs. */
+  private static final Set CODE = new HashSet(Arrays.asList(
       "AddJarCommand", "AddJarsCommand", "AddFileCommand", "AddFilesCommand", "AddArchiveCommand",
-      "AddArchivesCommand", "CreateFunction", "CreateFunctionCommand", "LoadData", "LoadDataCommand", "InsertIntoDir",
-      "InsertIntoDataSourceDirCommand", "InsertIntoHiveDirCommand", "SaveIntoDataSourceCommand", "CreateTempViewUsing",
-      "ScriptTransformation", "StreamingRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation",
-      "WriteToStream", "WriteToStreamStatement", "UnresolvedDataSource"));
+      "AddArchivesCommand", "CreateFunction", "CreateFunctionCommand", "ScriptTransformation"));
+  private static final Set STREAMS = new HashSet(Arrays.asList(
+      "StreamingRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation", "WriteToStream",
+      "WriteToStreamStatement"));
   /** Formats of tables. Other data sources reach other systems, or load the class that the statement names. */
   private static final Set FORMATS =
       new HashSet(Arrays.asList("parquet", "orc", "csv", "json", "text", "avro", "xml", "hive"));
@@ -94,7 +98,9 @@ public final class RestrictedDriver extends Rule {
 
   private void check(LogicalPlan plan) {
     String name = plan.getClass().getSimpleName();
-    if (PLANS.contains(name)) reject(name);
+    if (FILES.contains(name)) rejectFiles();
+    if (CODE.contains(name)) reject("code in Spark's JVM (" + name + ")");
+    if (STREAMS.contains(name)) reject("a stream");
     if (plan instanceof UnresolvedRelation) check((UnresolvedRelation) plan);
     if (plan instanceof LogicalRelation) check((LogicalRelation) plan);
     if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).catalog().isEmpty()) rejectFiles();
@@ -141,7 +147,7 @@ public final class RestrictedDriver extends Rule {
 
   private void check(Expression expression) {
     String name = expression.getClass().getSimpleName();
-    if (EXPRESSIONS.contains(name)) reject(name);
+    if (EXPRESSIONS.contains(name)) reject("code in Spark's JVM (" + name + ")");
     if (expression instanceof UnresolvedFunction) check((UnresolvedFunction) expression);
     if (expression instanceof SubqueryExpression) check((LogicalPlan) ((SubqueryExpression) expression).plan());
     for (Object child : Scala.list(expression.children())) check((Expression) child);
