@@ -162,6 +162,16 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
+def test_no_table_is_saved_over_files_of_others(gateway: Gateway) -> None:
+    place = Path(f"{warehouse(gateway)}/alice.db/plain")
+    before = sorted(place.iterdir())
+    (answer,) = gateway.ask("bob", f"!save-as {place}")
+    assert isinstance(answer, str), answer  # an error
+    assert sorted(place.iterdir()) == before
+    assert gateway.ask("alice", "SELECT id FROM alice.plain") == [[[7]]]
+
+
+@pytest.mark.timeout(900)
 def test_the_session_of_alice_is_of_no_use_to_bob(gateway: Gateway) -> None:
     session = "00112233-4455-6677-8899-aabbccddeeff"
     assert gateway.ask(
