@@ -18,7 +18,7 @@ from typing import Any, Final
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, the same on all architectures
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
-_NO_NEW_PRIVILEGES, _DROP_CAPABILITY, _SECURE_BITS = 38, 24, 28  # options of prctl
+_NO_NEW_PRIVILEGES, _DROP_CAPABILITY, _SECURE_BITS, _GET_SECURE_BITS = 38, 24, 28, 27  # options of prctl
 _NO_ROOT = 0b11  # SECBIT_NOROOT, locked
 _CAPABILITIES = 64
 _MIN_ABI: Final = 6  # Linux 6.12: the first that also isolates signals
@@ -74,7 +74,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
         _allow(libc, ruleset, path, _READ)
     for path in {*_DEVICES, *writable}:
         _allow(libc, ruleset, path, _ALL)
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and libc.prctl(_GET_SECURE_BITS, 0, 0, 0, 0) != _NO_ROOT:
         _give_up_capabilities(libc)
     _checked(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     _checked(libc.syscall(_RESTRICT, ruleset, 0))

@@ -79,6 +79,19 @@ def test_a_restricted_process_reaches_only_its_directories(tmp_path: Path) -> No
     assert (folders[2] / "file").read_text() == "outside"
 
 
+def test_a_restricted_process_restricts_its_children_further(tmp_path: Path) -> None:
+    """As a driver does with its Python functions."""
+    (outer := tmp_path / "outer").mkdir()
+    (inner := outer / "inner").mkdir()
+    (outer / "file").write_text("text")
+    code = f"import os; os.listdir({str(inner)!r}); open({str(outer / 'file')!r})"
+    program = [sys.executable, sandbox.__file__]
+    command = [*program, str(outer), str(outer), *program, str(inner), str(inner), sys.executable, "-c", code]
+    ran = subprocess.run(command, cwd=inner, capture_output=True, text=True, check=False)
+    assert "PermissionError" in ran.stderr, ran.stderr
+    assert "outer/file" in ran.stderr
+
+
 def test_a_kernel_without_landlock_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "_MIN_ABI", 1000)
     with pytest.raises(sandbox.SandboxError, match=r"^[^\n]*Landlock[^\n]*--share-level server$"):
