@@ -193,8 +193,9 @@ def test_other_credentials_are_rejected(gateway: Gateway) -> None:
 @pytest.mark.timeout(900)
 def test_jdbc_clients_are_their_users(gateway: Gateway) -> None:
     said = {user: beeline(gateway, user, password_of(user)) for user in ("alice", "bob")}
-    assert "\nalice\n3\n" in said["alice"], said["alice"]
-    assert "\nbob\n" in said["bob"], said["bob"]
+    assert "> alice\n" in said["alice"], said["alice"]  # after beeline's prompt
+    assert "> 3\n" in said["alice"], said["alice"]
+    assert "> bob\n" in said["bob"], said["bob"]
     assert HIDDEN in said["bob"]
     assert "unknown or the password is wrong" in beeline(gateway, "alice", "wrong")
 
