@@ -42,7 +42,7 @@ LATIN1 = " CHARACTER SET latin1 COLLATE latin1_bin"
 # Fields that a version's own answers do not have, by method and path: Hive leaves them out, we send them.
 ABSENT = {
     "2.3": r"catName|catalogName|authorizer|id|get_table_meta/#/(ownerType|ownerName)|get_database/createTime",
-    "3.1": r"get_table/id|get_table_meta/#/(catName|ownerType|ownerName)|get_database/createTime",
+    "3.1": r"(get_table|get_table_req/table)/id|get_table_meta/#/(catName|ownerType|ownerName)|get_database/createTime",
     "4.0": r"nothing",
 }
 # Fields and objects for which a version's schema has no place.
