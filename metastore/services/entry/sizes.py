@@ -12,7 +12,8 @@ from metastore.storage.repositories.sizes import ORDERS, Progress
 from metastore.storage.unit_of_work import Store
 
 _BATCH: Final = 200  # tables
-_INTERVAL: Final = 3600.0  # seconds between the begins of two passes over all tables
+_LONGEST_INTERVAL: Final = 3600.0  # seconds between the starts of two passes over all tables
+_PASSES: Final = 20  # the interval is so many times as long as a pass, or the longest one
 _SHARE: Final = 50  # a pause is so many times as long as the batch before it
 _DAYS: Final = 400
 
@@ -34,7 +35,8 @@ class SizeService:
             last = work.sizes.measure(progress.after, _BATCH)
             if last is None:
                 work.sizes.finish()
-                work.sizes.save_progress(Progress(0, max(first + _INTERVAL, begun), 0.0))
+                interval = min(_PASSES * (begun - first), _LONGEST_INTERVAL)
+                work.sizes.save_progress(Progress(0, max(first + interval, begun), 0.0))
                 return
             _, ended = work.sizes.progress()
             work.sizes.save_progress(Progress(last, ended + _SHARE * (ended - begun), first))
