@@ -41,6 +41,12 @@ _WRITE = text("""
     INSERT INTO open_writes (query_id, table_id, number, roots, lease_millis, lease_ends_at, swept)
     SELECT :query_id, id, 1, '{}', 1000, now(), false FROM tables WHERE name = 't'
 """)
+# The transaction that the arguments name. A caller may use only transactions of their own.
+_TRANSACTION = text("""
+    INSERT INTO transactions (id, state, type, user_name, host_name, agent, started_at, heartbeat_at, heartbeat_count)
+    VALUES (1, 'open', 0, :user, 'host', 'agent', now(), now(), 0)
+    ON CONFLICT (id) DO UPDATE SET state = 'open', user_name = :user
+""")
 
 
 class Reached(Exception):  # noqa: N818 - not an error
@@ -89,6 +95,8 @@ def reached(application: Application, method: Method) -> Callable[[str], bool]:
             return guarded(method.arguments(*values))
 
     def reaches(user: str) -> bool:
+        with application._store.transaction() as work:
+            work._connection.execute(_TRANSACTION, {"user": user})
         try:
             with speaking(user):
                 function(*arguments_of(method, NAMES))
