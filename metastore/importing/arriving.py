@@ -60,6 +60,6 @@ def _await(store: Store, state: ImportState, event: int | None) -> None:
             return  # the checks of the switch tell what is missing
         time.sleep(_PAUSE)
         with store.read() as work:
-            found = find_import(work, state.source).position
-        if found != position:
-            position, since = found, time.monotonic()
+            reached = find_import(work, state.source).position
+        if reached != position:
+            position, since = reached, time.monotonic()

@@ -78,14 +78,14 @@ class PolicyEngine:
         """Returns the rights on each resource. Raises UnavailableError if the engine does not give a valid answer."""
         identity = user, tuple(sorted(groups))
         now = self.clock()
-        found = {resource: self._cached(identity, resource, now) for resource in resources}
-        missing = [resource for resource, held in found.items() if held is None]
+        remembered = {resource: self._cached(identity, resource, now) for resource in resources}
+        missing = [resource for resource, held in remembered.items() if held is None]
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
             answers = self._ask(identity, batch)
-            found |= zip(batch, answers, strict=True)
+            remembered |= zip(batch, answers, strict=True)
             self._remember(identity, batch, answers, now)
-        return [held for resource in resources if (held := found[resource]) is not None]
+        return [held for resource in resources if (held := remembered[resource]) is not None]
 
     def known(
         self, user: str | None, groups: Iterable[str], resources: Iterable[Resource]

@@ -48,9 +48,9 @@ def main(
     facts: list[Fact] = []
     about: dict[str, Any] = {}
 
-    def tell(found: Row | Fact) -> None:
+    def tell(actual: Row | Fact) -> None:
         elapsed = time.perf_counter() - begun
-        console.print(f"[dim]{elapsed:6,.0f} s[/dim]  {report.line(found)}", soft_wrap=True, highlight=False)
+        console.print(f"[dim]{elapsed:6,.0f} s[/dim]  {report.line(actual)}", soft_wrap=True, highlight=False)
 
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -68,15 +68,15 @@ def main(
             workload = Workload(f"file:{folder}/wide", size, COLUMNS, min(1_000, size // 2), size > 10_000)
             measured = sides if size <= hive_up_to else sides[:1]
             console.rule(f"{size:,} partitions: {', '.join(side.name for side in measured)}")
-            for found in _of_size(workload, measured, database, seconds):
-                (rows if isinstance(found, Row) else facts).append(found)  # type: ignore[arg-type]
-                tell(found)
+            for actual in _of_size(workload, measured, database, seconds):
+                (rows if isinstance(actual, Row) else facts).append(actual)  # type: ignore[arg-type]
+                tell(actual)
             report.write(output, about, rows, facts)  # an interrupted run keeps its results
         console.rule("servers")
-        for found in _of_servers(sides, theirs, database, folder, idle, seconds):
-            if isinstance(found, Fact):
-                facts.append(found)
-                tell(found)
+        for actual in _of_servers(sides, theirs, database, folder, idle, seconds):
+            if isinstance(actual, Fact):
+                facts.append(actual)
+                tell(actual)
     report.tables(console, rows, facts)
     report.write(output, about, rows, facts)
     console.print(f"written to {output}, after {time.perf_counter() - begun:,.0f} s")
@@ -94,10 +94,10 @@ def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seco
         database.vacuum(side, full=True)
 
 
-def _tolerant(found: Iterator[Row | Fact]) -> Iterator[Row | Fact]:
+def _tolerant(rows: Iterator[Row | Fact]) -> Iterator[Row | Fact]:
     """Yields results until an operation fails, so that the other operations are still measured."""
     try:
-        yield from found
+        yield from rows
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told
         click.echo(f"given up: {error!r}", err=True)
 

@@ -61,11 +61,11 @@ def report(
     times = []
     for _ in range(5):
         started = time.perf_counter()
-        found = asked(client, database, name, direction, values, basePartitions=direction == UP)
+        answers = asked(client, database, name, direction, values, basePartitions=direction == UP)
         times.append(time.perf_counter() - started)
-    total = sum(partition.basePartitionsTotal for partition in found.partitions)
+    total = sum(partition.basePartitionsTotal for partition in answers.partitions)
     sys.stdout.write(
-        f"{question}: {min(times):.3f} s for {len(found.partitions):,} dependent partitions "
+        f"{question}: {min(times):.3f} s for {len(answers.partitions):,} dependent partitions "
         f"on {total:,} base partitions\n"
     )
 

@@ -137,16 +137,16 @@ def _rehearsed(workload: Workload, side: Side, connection: Connection, postgres:
     counts: list[int] = []
     for request, _ in workload.writes().values():
         if side.database == "ours":
-            with postgres.counting(side.database) as found:
+            with postgres.counting(side.database) as actual:
                 connection.call(request)
-            counts.append(max(found))
+            counts.append(max(actual))
         else:
             connection.call(request)
     return counts
 
 
 @contextmanager
-def peak(side: Side, found: list[float]) -> Iterator[None]:
+def peak(side: Side, actual: list[float]) -> Iterator[None]:
     """Puts into `found` the largest growth (MB) of the largest worker while the block ran."""
     before, most, done = side.memory(), 0.0, threading.Event()
 
@@ -162,7 +162,7 @@ def peak(side: Side, found: list[float]) -> Iterator[None]:
     finally:
         done.set()
         watcher.join()
-        found.append(max(0.0, most - before))
+        actual.append(max(0.0, most - before))
 
 
 def large_reply(workload: Workload, ours: Side) -> Iterator[Fact]:
@@ -267,9 +267,9 @@ def _statements(side: Side, request: bytes, postgres: Postgres, change: bytes | 
         for _ in range(3):
             if change is not None:
                 connection.call(change)
-            with postgres.counting(side.database) as found:
+            with postgres.counting(side.database) as actual:
                 connection.call(request)
-            counts.append(max(found, default=0) if side.name == "ours" else sum(found))
+            counts.append(max(actual, default=0) if side.name == "ours" else sum(actual))
     return min(counts)
 
 

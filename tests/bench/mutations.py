@@ -150,35 +150,35 @@ def in_process(
             Listener(tls="allowed", certificate=certificate),
         ]
         clients = Clients(authority, NO_TOKEN, bearer_of(issuer), kerberos=KERBEROS in asking)
-        found = Found()
-        with _surprises(found):
+        actual = Found()
+        with _surprises(actual):
             for kind, (client, _) in clients.kinds.items():
                 visit = Visit(listeners[0], client(), _sessions())
                 assert (visit.served, any(visit.known)) == (1, True), (kind, visit.answer)
-            _many(count, seed, clients, listeners, found)
-    return found
+            _many(count, seed, clients, listeners, actual)
+    return actual
 
 
-def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener], found: Found) -> None:
+def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener], actual: Found) -> None:
     this, sessions, begun = psutil.Process(), _sessions(), time.perf_counter()
     for number in range(0, count, BATCH):
         choose = random.Random(f"{seed} {number}")
         for _ in range(min(BATCH, count - number)):
             kind, talk = clients.damaged(choose)
-            found.clients[kind] += 1
+            actual.clients[kind] += 1
             listener = listeners[choose.random() < 0.1]
             try:
                 visit = Visit(listener, talk, sessions)
             except Exception as error:  # noqa: BLE001 - that is what is looked for
-                found.wrong.append(f"{kind}: {type(error).__name__} {error}")
+                actual.wrong.append(f"{kind}: {type(error).__name__} {error}")
                 continue
-            found.let_in += any(visit.known)
+            actual.let_in += any(visit.known)
             if listener.restricted and visit.worked:
-                found.wrong.append(f"{kind}: a call of nobody was worked on")
+                actual.wrong.append(f"{kind}: a call of nobody was worked on")
             if any(identity and identity.user != USER for identity in visit.known):
-                found.wrong.append(f"{kind}: somebody else came in: {visit.known}")
+                actual.wrong.append(f"{kind}: somebody else came in: {visit.known}")
             if not any(visit.known) and listener.restricted and visit.most_held > KEPT:
-                found.wrong.append(f"{kind}: {visit.most_held} bytes were kept of nobody")
+                actual.wrong.append(f"{kind}: {visit.most_held} bytes were kept of nobody")
         gc.collect()
         done = min(number + BATCH, count)
         if done in (BATCH, count) or not done % (10 * BATCH):
@@ -209,14 +209,14 @@ def _secret(identifier: bytes) -> tuple[bytes, Identity]:
 
 
 @contextmanager
-def _surprises(found: Found) -> Iterator[None]:
+def _surprises(actual: Found) -> Iterator[None]:
     """Counts logged errors, and log records with an exception, as forbidden."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             text = record.getMessage()
             if record.levelno >= logging.ERROR or record.exc_info:
-                found.wrong.append(f"{text}: {record.exc_info and repr(record.exc_info[1])}")
+                actual.wrong.append(f"{text}: {record.exc_info and repr(record.exc_info[1])}")
 
     logger, handler = logging.getLogger("metastore"), Handler(logging.INFO)
     before = logger.level, logger.propagate
@@ -232,29 +232,29 @@ def _surprises(found: Found) -> Iterator[None]:
 
 def through_sockets(count: int, seed: int, side: Side, clients: Clients, log: Path) -> Found:
     """Makes clients visit a running server, eight at a time. Reports what the server holds before and after."""
-    found = Found()
+    actual = Found()
     workers = [worker for worker in side.workers() if worker.num_threads() > 1] or side.workers()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for kind, (client, _) in clients.kinds.items():
             assert _comes_in(side, kind, client()), f"{kind} does not come in"
         for begin, end in pairwise(range(0, count + 1, max(1, count // PARTS))):
             begun = time.perf_counter()
-            list(pool.map(lambda n: _one(side, clients, random.Random(f"{seed} {n}"), found), range(begin, end)))
+            list(pool.map(lambda n: _one(side, clients, random.Random(f"{seed} {n}"), actual), range(begin, end)))
             rate = (end - begin) / (time.perf_counter() - begun)
             time.sleep(2.0)  # time for the server to notice closed connections
             click.echo(f"    {end:9,}: {rate:5.0f} a second; the server has {_figures(workers)}")
-    found.wrong += [f"worker {worker.pid} died" for worker in workers if not worker.is_running()]
+    actual.wrong += [f"worker {worker.pid} died" for worker in workers if not worker.is_running()]
     shut_out = [kind for kind, (client, _) in clients.kinds.items() if not _comes_in(side, kind, client())]
-    found.wrong += [f"{kind} does not come in any more" for kind in shut_out]
+    actual.wrong += [f"{kind} does not come in any more" for kind in shut_out]
     text = log.read_text(errors="replace")
-    found.wrong += [line for line in text.splitlines() if " ERROR " in line or line.startswith("Traceback")]
-    return found
+    actual.wrong += [line for line in text.splitlines() if " ERROR " in line or line.startswith("Traceback")]
+    return actual
 
 
 _COUNTING = threading.Lock()
 
 
-def _one(side: Side, clients: Clients, choose: random.Random, found: Found) -> None:
+def _one(side: Side, clients: Clients, choose: random.Random, actual: Found) -> None:
     kind, talk = clients.damaged(choose)
     wrong = ""
     try:
@@ -264,8 +264,8 @@ def _one(side: Side, clients: Clients, choose: random.Random, found: Found) -> N
     except OSError:
         pass  # the server closed the connection before the client had sent everything
     with _COUNTING:
-        found.clients[kind] += 1
-        found.wrong += [wrong] if wrong else []
+        actual.clients[kind] += 1
+        actual.wrong += [wrong] if wrong else []
 
 
 def _comes_in(side: Side, kind: str, talk: Talk) -> bool:
@@ -307,12 +307,12 @@ def token_of(side: Side) -> str:
         return str(client.methods.get_delegation_token(USER, USER))
 
 
-def tell(what: str, found: Found) -> None:
+def tell(what: str, actual: Found) -> None:
     """Prints the counts."""
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.clients.items()))
-    click.echo(f"{sum(found.clients.values()):,} {what}: {kinds}")
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(actual.clients.items()))
+    click.echo(f"{sum(actual.clients.values()):,} {what}: {kinds}")
     click.echo(
-        f"    what must not be: {len(found.wrong)}; let in, damaged behind the proof or not at all: {found.let_in:,}"
+        f"    what must not be: {len(actual.wrong)}; let in, damaged behind the proof or not at all: {actual.let_in:,}"
     )
-    for text in found.wrong[:SHOWN]:
+    for text in actual.wrong[:SHOWN]:
         click.echo(f"    {' '.join(text.split())[:500]}")

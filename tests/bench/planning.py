@@ -134,21 +134,21 @@ def _measure(request: Mapping[str, Any]) -> Any:
         return _seconds(lambda: _plan(side, names["large"], next(iter(QUESTIONS.values()))))
     sides: dict[str, SparkSession] = {OURS: spark, OWN: _own(spark), FALLBACK: _own(spark)}
     sides[FALLBACK].conf.set("spark.sql.hive.metastorePartitionPruningFastFallback", "true")
-    found: dict[str, dict[str, float]] = {}
+    actual: dict[str, dict[str, float]] = {}
     for question, condition in QUESTIONS.items():
         runs = {side: lambda it=it, asked=condition: _plan(it, names["large"], asked) for side, it in sides.items()}
-        found[question] = _in_turn(runs)
+        actual[question] = _in_turn(runs)
     for name in ("small", "large"):
-        found[f"held, {name}"] = {side: _held(it, names[name]) for side, it in sides.items()}
-        found[f"used, {name}"] = {side: _used(it, names[name]) for side, it in sides.items()}
-    found["scan"] = _in_turn(
+        actual[f"held, {name}"] = {side: _held(it, names[name]) for side, it in sides.items()}
+        actual[f"used, {name}"] = {side: _used(it, names[name]) for side, it in sides.items()}
+    actual["scan"] = _in_turn(
         {
             OURS: lambda: _sum(spark.table(names["scanned"])),
             OWN: lambda: _sum(sides[OWN].table(names["scanned"])),
             "by path": lambda: _sum(sides[OWN].read.parquet(folder)),
         }
     )
-    return found
+    return actual
 
 
 def _own(spark: SparkSession) -> SparkSession:

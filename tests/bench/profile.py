@@ -68,8 +68,8 @@ def profiled(name: str, session: CallSession, requests: Sequence[bytes], lines: 
     click.echo(f"{'us':>10} {'calls':>8}  function")
     hottest = sorted(stats.items(), key=lambda each: -each[1][2])[:lines]
     for (file, line, function), (_, calls, own, *_) in hottest:
-        place = f"{'/'.join(Path(file).parts[-2:])}:{line} " if line else ""
-        click.echo(f"{1e6 * own / len(requests):>10,.1f} {calls / len(requests):>8,.0f}  {place}{function}")
+        location = f"{'/'.join(Path(file).parts[-2:])}:{line} " if line else ""
+        click.echo(f"{1e6 * own / len(requests):>10,.1f} {calls / len(requests):>8,.0f}  {location}{function}")
 
 
 class _Reply(TMemoryBuffer):  # type: ignore[misc] # it has no types

@@ -63,14 +63,14 @@ def heading(about: dict[str, Any]) -> str:
     )
 
 
-def line(found: Row | Fact) -> str:
+def line(rows: Row | Fact) -> str:
     """Returns one result as a line, printed while others are still measured."""
-    if isinstance(found, Fact):
-        values = [f"{_name(side)} {value:,.2f}" for side, value in found.values.items()]
-        return f"{found.name}, {found.unit}: {', '.join(values)}"
-    values = [f"{_name(side)} {_number(timing.p50)} ms" for side, timing in found.timings.items()]
-    ratio = "" if found.ratio is None else f"  ({found.ratio:,.1f} × the rate)"
-    return f"{found.operation:<42} {'  '.join(f'{value:<18}' for value in values)}{ratio}".rstrip()
+    if isinstance(rows, Fact):
+        values = [f"{_name(side)} {value:,.2f}" for side, value in rows.values.items()]
+        return f"{rows.name}, {rows.unit}: {', '.join(values)}"
+    values = [f"{_name(side)} {_number(timing.p50)} ms" for side, timing in rows.timings.items()]
+    ratio = "" if rows.ratio is None else f"  ({rows.ratio:,.1f} × the rate)"
+    return f"{rows.operation:<42} {'  '.join(f'{value:<18}' for value in values)}{ratio}".rstrip()
 
 
 def tables(console: Console, rows: Sequence[Row], facts: Sequence[Fact]) -> None:

@@ -110,9 +110,9 @@ def _damaged(count: int, sockets: int, seed: int) -> int:
         options = mutations.settings_of(folder, issuer, keytab)
         click.echo(f"{count:,} damaged handshakes, in one process ({options['authentication']})")
         certificate = Certificate(pem.chain, pem.key)
-        found = mutations.in_process(count, seed, authority, certificate, issuer, options)
-        mutations.tell("visits", found)
-        wrong = list(found.wrong)
+        actual = mutations.in_process(count, seed, authority, certificate, issuer, options)
+        mutations.tell("visits", actual)
+        wrong = list(actual.wrong)
         if sockets:
             given = [text for pair in options.items() for text in (f"--{pair[0].replace('_', '-')}", pair[1])]
             given += ["--tls", "allowed", "--tls-certificate", str(pem.chain), "--tls-key", str(pem.key)]
@@ -121,25 +121,25 @@ def _damaged(count: int, sockets: int, seed: int) -> int:
             token = mutations.token_of(side) if keytab else mutations.NO_TOKEN
             clients = mutations.Clients(authority, token, mutations.bearer_of(issuer), kerberos=bool(keytab))
             click.echo(f"{sockets:,} through the sockets of a server with two workers")
-            found = mutations.through_sockets(sockets, seed, side, clients, folder / "server" / "server.log")
-            mutations.tell("connections", found)
-            wrong += found.wrong
+            actual = mutations.through_sockets(sockets, seed, side, clients, folder / "server" / "server.log")
+            mutations.tell("connections", actual)
+            wrong += actual.wrong
         return 1 if wrong else 0
 
 
 def _realm(stack: ExitStack) -> str | None:
     """Joins this process to a realm, with alice's ticket. Returns the server's keytab, or None without a KDC."""
     try:
-        found = stack.enter_context(running_realm())
+        actual = stack.enter_context(running_realm())
     except pytest.skip.Exception as reason:
         click.echo(f"without Kerberos: {reason}")
         return None
     patch = stack.enter_context(pytest.MonkeyPatch.context())
-    for name, value in found.env.items():
+    for name, value in actual.env.items():
         if name.startswith("KRB5"):
             patch.setenv(name, value)
-    stack.enter_context(ticket_of(found, "alice"))
-    return str(found.keytab)
+    stack.enter_context(ticket_of(actual, "alice"))
+    return str(actual.keytab)
 
 
 @main.command()

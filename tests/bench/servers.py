@@ -62,18 +62,18 @@ class Postgres:
     @contextmanager
     def counting(self, database: str) -> Iterator[list[int]]:
         """Yields a list that afterwards holds the number of statements that each connection sent to the database."""
-        found: list[int] = []
+        actual: list[int] = []
         self._log("all")
         before = self.log.stat().st_size
         try:
-            yield found
+            yield actual
         finally:
             self._log("none")
         with self.log.open("rb") as log:
             log.seek(before)
             lines = log.read().decode(errors="replace").splitlines()
         sent = re.compile(rf"^{database}\|(\d+)\|LOG:  (statement|execute [^:]*): (?!SHOW |SET SESSION )")
-        found += Counter(match[1] for match in map(sent.match, lines) if match).values()
+        actual += Counter(match[1] for match in map(sent.match, lines) if match).values()
 
     def _log(self, which: str) -> None:
         execute(self.url, f"ALTER SYSTEM SET log_statement = '{which}'")

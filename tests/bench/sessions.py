@@ -63,7 +63,7 @@ def queries(uri: str, count: int) -> dict[str, dict[str, float]]:
         'spark.sql("SELECT 1")': lambda spark: spark.sql("SELECT 1"),
         'spark.sql("SELECT 1").collect()': lambda spark: spark.sql("SELECT 1").collect(),
     }
-    found: dict[str, dict[str, float]] = {}
+    actual: dict[str, dict[str, float]] = {}
     for name, ask in asked.items():
         times: dict[str, list[float]] = {PLAIN: [], OURS: []}
         for turn in range(WARM_UP + (count if "collect" not in name else count // 5)):
@@ -72,8 +72,8 @@ def queries(uri: str, count: int) -> dict[str, dict[str, float]]:
                 ask(sessions[kind])
                 if turn >= WARM_UP:
                     times[kind].append(1000 * (time.perf_counter() - begun))
-        found[name] = {kind: median(each) for kind, each in times.items()}
-    return found
+        actual[name] = {kind: median(each) for kind, each in times.items()}
+    return actual
 
 
 def main() -> None:
@@ -102,8 +102,8 @@ def main() -> None:
 
 def _child(folder: Path, *arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.bench.sessions", *arguments]
-    place = {"cwd": Path(__file__).parents[2], "stderr": (folder / "log").open("w")}
-    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **place)
+    directory = {"cwd": Path(__file__).parents[2], "stderr": (folder / "log").open("w")}
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **directory)
     return dict(json.loads(ran.stdout.splitlines()[-1]))
 
 

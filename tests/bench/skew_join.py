@@ -35,10 +35,10 @@ def main(rows: int, keys: int, rounds: int) -> None:
             for name in ("plain join", "plain join, adaptive skew join off", "skew_join"):
                 adaptive = str(name != "plain join, adaptive skew join off").lower()
                 spark.conf.set("spark.sql.adaptive.skewJoin.enabled", adaptive)
-                found = run(asked(spark, split=name == "skew_join"))
-                answers.add(found.answer)
+                actual = run(asked(spark, split=name == "skew_join"))
+                answers.add(actual.answer)
                 if number:
-                    seconds.setdefault(name, []).append(found.seconds)
+                    seconds.setdefault(name, []).append(actual.seconds)
             assert len(answers) == 1, answers
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     grid = Table("join", "median, s", "of the plain join's time", title=f"{rows:,} rows, 80 % of them of {HEAVY} keys")

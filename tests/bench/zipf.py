@@ -142,10 +142,10 @@ def measure(spark: Session, every: Sequence[Layout], rounds: int) -> None:
         for question, condition in QUESTIONS.items():
             answers = set()
             for layout in every[number % len(every) :] + every[: number % len(every)]:
-                found = run(spark.sql(f"SELECT {ASKED} FROM {layout.name} WHERE {condition}"))
-                answers.add(found.answer)
+                actual = run(spark.sql(f"SELECT {ASKED} FROM {layout.name} WHERE {condition}"))
+                answers.add(actual.answer)
                 if number:
-                    layout.runs.setdefault(question, []).append(found)
+                    layout.runs.setdefault(question, []).append(actual)
             assert len(answers) == 1, answers
 
 
@@ -191,8 +191,8 @@ def write_table(document: Path, text: str) -> None:
     """Between its two marks."""
     marked = re.compile(r"(<!-- make bench-zipf writes this -->\n).*?(<!-- to here -->)", re.DOTALL)
     before = document.read_text()
-    after, found = marked.subn(lambda match: match[1] + text + "\n" + match[2], before)
-    assert found == 1, "docs/benchmarks.md has lost the marks around the table of `make bench-zipf`"
+    after, actual = marked.subn(lambda match: match[1] + text + "\n" + match[2], before)
+    assert actual == 1, "docs/benchmarks.md has lost the marks around the table of `make bench-zipf`"
     document.write_text(after)
 
 

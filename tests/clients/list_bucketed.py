@@ -42,17 +42,17 @@ def _create(client: Any, database: str, folder: Path, layout: str, form: str) ->
     made = table(database, folder.name, [("ds", "string")], sd=sd, parameters=parameters, tableType="EXTERNAL_TABLE")
     client.create_table(made)
     for ds, values in ROWS.items():
-        place = folder / f"ds={ds}"
+        directory = folder / f"ds={ds}"
         places = {}
         if layout == "directories":
-            place.mkdir(parents=True)
-            (place / f"{MARK}abc-1").write_text("not a file of rows")
+            directory.mkdir(parents=True)
+            (directory / f"{MARK}abc-1").write_text("not a file of rows")
         for value, rows in values.items():
             name = _name(layout, value)
-            _write(place / f"{name}000000_0", form, rows)
+            _write(directory / f"{name}000000_0", form, rows)
             if value is not None and layout == "directories":
-                places[str(value),] = f"file:{place}/{name.rstrip('/')}"
-        client.add_partition(partition(database, folder.name, [ds], sd=_descriptor(place, form, places)))
+                places[str(value),] = f"file:{directory}/{name.rstrip('/')}"
+        client.add_partition(partition(database, folder.name, [ds], sd=_descriptor(directory, form, places)))
 
 
 def _name(layout: str, value: int | None) -> str:
@@ -68,12 +68,12 @@ def _write(file: Path, form: str, rows: Sequence[tuple[int, str]]) -> None:
     (pa.orc if form == "orc" else pa.parquet).write_table(data, str(file))
 
 
-def _descriptor(place: Path, form: str, places: dict[tuple[str, ...], str]) -> StorageDescriptor:
+def _descriptor(directory: Path, form: str, places: dict[tuple[str, ...], str]) -> StorageDescriptor:
     read, written, serde = FORMATS[form]
     info: SkewedInfo = skewed(["x"], [["1"], ["2"]])
     info.skewedColValueLocationMaps = places
     return descriptor(
-        f"file:{place}",
+        f"file:{directory}",
         cols=columns(("x", "int"), ("s", "string")),
         inputFormat=read,
         outputFormat=written,

@@ -99,16 +99,16 @@ def tables(script: Script) -> None:
 
 
 def external(script: Script) -> None:
-    place = f"file:{script.folder}/external"
-    script.do(f"CREATE EXTERNAL TABLE ext (a INT) STORED AS PARQUET LOCATION '{place}'")
+    location = f"file:{script.folder}/external"
+    script.do(f"CREATE EXTERNAL TABLE ext (a INT) STORED AS PARQUET LOCATION '{location}'")
     script.do("INSERT INTO ext VALUES (7)")
-    script.tell("DESCRIBE FORMATTED ext", {"Type": "EXTERNAL", "Location": place})
-    script.holds("SHOW CREATE TABLE ext AS SERDE", "CREATE EXTERNAL TABLE", "ParquetHiveSerDe", place)
+    script.tell("DESCRIBE FORMATTED ext", {"Type": "EXTERNAL", "Location": location})
+    script.holds("SHOW CREATE TABLE ext AS SERDE", "CREATE EXTERNAL TABLE", "ParquetHiveSerDe", location)
     script.do("DROP TABLE ext")
-    script.do(f"CREATE EXTERNAL TABLE ext (a INT) STORED AS PARQUET LOCATION '{place}'")
+    script.do(f"CREATE EXTERNAL TABLE ext (a INT) STORED AS PARQUET LOCATION '{location}'")
     script.ask("SELECT a FROM ext", 7)
     Path(script.folder, "external_2").mkdir()
-    script.do(f"ALTER TABLE ext SET LOCATION '{place}_2'", "INSERT INTO ext VALUES (8)")
+    script.do(f"ALTER TABLE ext SET LOCATION '{location}_2'", "INSERT INTO ext VALUES (8)")
     script.ask("SELECT a FROM ext", 8)
     wide = ", ".join(f"a_column_with_a_long_name_{number} STRING COMMENT 'of number {number}'" for number in range(150))
     script.do(f"CREATE TABLE wide ({wide}) USING parquet")
@@ -173,8 +173,8 @@ def partitions(script: Script) -> None:
 def repair(script: Script) -> None:
     script.do("CREATE TABLE found (a INT, p INT, q STRING) USING parquet PARTITIONED BY (p, q)")
     script.do("INSERT INTO found VALUES (1, 1, 'x'), (2, 2, 'y')")
-    place = _place(script, "found")
-    script.do(f"CREATE TABLE copy (a INT) PARTITIONED BY (p INT, q STRING) STORED AS PARQUET LOCATION '{place}'")
+    location = _place(script, "found")
+    script.do(f"CREATE TABLE copy (a INT) PARTITIONED BY (p INT, q STRING) STORED AS PARQUET LOCATION '{location}'")
     script.ask("SELECT * FROM copy")
     script.do("MSCK REPAIR TABLE copy")
     script.ask("SELECT * FROM copy", (1, 1, "x"), (2, 2, "y"))

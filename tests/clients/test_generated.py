@@ -65,9 +65,13 @@ def partition(database: str, name: str, *values: str) -> Partition:
 def test_create_list_filter_and_drop(client: Any, database: str) -> None:
     client.create_table(table(database, "Events"))
     assert client.get_all_tables(database) == ["events"]
-    found = client.get_table(database, "EVENTS")
-    assert (found.tableName, found.parameters["k"], found.tableType) == ("events", "v", "MANAGED_TABLE")
-    assert [(key.name, key.type) for key in found.partitionKeys] == [("ds", "string"), ("n", "int")]
+    stored_table = client.get_table(database, "EVENTS")
+    assert (stored_table.tableName, stored_table.parameters["k"], stored_table.tableType) == (
+        "events",
+        "v",
+        "MANAGED_TABLE",
+    )
+    assert [(key.name, key.type) for key in stored_table.partitionKeys] == [("ds", "string"), ("n", "int")]
     days = [("x", "9"), ("x", "10"), ("y/z", "100"), ("é", "-1")]
     assert client.add_partitions([partition(database, "events", *values) for values in days]) == len(days)
     names = ["ds=x/n=10", "ds=x/n=9", "ds=y%2Fz/n=100", "ds=é/n=-1"]

@@ -50,8 +50,8 @@ def test_partitions(hms: HMSClient, database: str, events: Table) -> None:
     for values in (["x", "1"], ["x", "2"], ["y", "3"]):
         hms.add_partition(events, values)
     assert hms.get_partition_names(database, "events", -1) == ["ds=x/n=1", "ds=x/n=2", "ds=y/n=3"]
-    found: Any = hms.get_partition_by_name(database, "events", "ds=y/n=3")
-    assert (found.values, found.sd.location) == (["y", "3"], f"{events.sd.location}/ds=y/n=3")
+    partition_by_name: Any = hms.get_partition_by_name(database, "events", "ds=y/n=3")
+    assert (partition_by_name.values, partition_by_name.sd.location) == (["y", "3"], f"{events.sd.location}/ds=y/n=3")
     assert hms.check_for_named_partition(database, "events", "ds=x/n=2")
     dropped = hms.drop_partitions(database, "events", ["ds=x/n=2"], need_result=True)
     assert dropped is not None

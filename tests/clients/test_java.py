@@ -31,13 +31,17 @@ def test_databases(hive: Hive, java_client: Any) -> None:
     java_client.createDatabase(hive.api.Database(name.upper(), "a comment", None, {"k": "v"}))
     with refused("AlreadyExistsException", name):
         java_client.createDatabase(hive.api.Database(name, None, None, None))
-    found = java_client.getDatabase(name)
-    assert (found.getName(), found.getDescription(), dict(found.getParameters())) == (name, "a comment", {"k": "v"})
-    assert folder(found.getLocationUri()).is_dir()
+    stored_database = java_client.getDatabase(name)
+    assert (stored_database.getName(), stored_database.getDescription(), dict(stored_database.getParameters())) == (
+        name,
+        "a comment",
+        {"k": "v"},
+    )
+    assert folder(stored_database.getLocationUri()).is_dir()
     assert name in java_client.getAllDatabases()
     assert list(java_client.getDatabases(f"{name[:8]}*|{name}")).count(name) == 1
-    found.setParameters({"k": "w"})
-    java_client.alterDatabase(name, found)
+    stored_database.setParameters({"k": "w"})
+    java_client.alterDatabase(name, stored_database)
     assert dict(java_client.getDatabase(name).getParameters()) == {"k": "w"}
     java_client.createTable(hive.table(name, "t"))
     with refused("InvalidOperationException", f"Database {name} is not empty"):
@@ -104,11 +108,11 @@ def test_altered_renamed_and_dropped_tables(hive: Hive, java_client: Any, databa
     assert list(java_client.getAllTables(database)) == ["renamed"]
     with refused("InvalidOperationException", "events"):
         java_client.alter_table(database, "events", renamed)
-    place = folder(java_client.getTable(database, "renamed").getSd().getLocation())
-    assert place.name == "renamed"
-    assert (place / "ds=x" / "n=9").is_dir()
+    location = folder(java_client.getTable(database, "renamed").getSd().getLocation())
+    assert location.name == "renamed"
+    assert (location / "ds=x" / "n=9").is_dir()
     java_client.dropTable(database, "renamed", True, False, True)
-    assert not place.exists()
+    assert not location.exists()
     java_client.dropTable(database, "renamed", True, True)
     with refused("NoSuchObjectException", "renamed"):
         java_client.dropTable(database, "renamed", True, False)
@@ -149,8 +153,8 @@ def test_partition_specs_values_and_expressions(hive: Hive, java_client: Any, da
     spec.setPartitionList(hive.api.PartitionListComposingSpec(more))
     assert java_client.add_partitions_pspec(hive.metastore.partition.spec.PartitionSpecProxy.Factory.get(spec)) == 3
     request = hive.api.PartitionValuesRequest(database, "events", hive.columns(KEYS[0]))
-    found = java_client.listPartitionValues(request)
-    assert sorted({row.getRow()[0] for row in found.getPartitionValues()}) == ["spec", "x", "y/z", "é"]
+    partition_values = java_client.listPartitionValues(request)
+    assert sorted({row.getRow()[0] for row in partition_values.getPartitionValues()}) == ["spec", "x", "y/z", "é"]
     result = hive.jvm.java.util.ArrayList()
     unsure = java_client.listPartitionsByExpr(database, "events", b"not for us", "default", -1, result)
     assert (unsure, len(result)) == (True, 7)  # all of them; the client filters again

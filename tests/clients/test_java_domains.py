@@ -34,8 +34,8 @@ def statistics(hive: Hive, database: str, table: str, partition: str | None, low
 
 def test_statistics(hive: Hive, java_client: Any, database: str, events: str) -> None:
     java_client.updateTableColumnStatistics(statistics(hive, database, events, None, 1, 9))
-    (found,) = java_client.getTableColumnStatistics(database, events, ["a", "x"])
-    assert (found.getColName(), found.getStatsData().getLongStats().getHighValue()) == ("a", 9)
+    (actual,) = java_client.getTableColumnStatistics(database, events, ["a", "x"])
+    assert (actual.getColName(), actual.getStatsData().getLongStats().getHighValue()) == ("a", 9)
     java_client.updatePartitionColumnStatistics(statistics(hive, database, events, "ds=x", 1, 4))
     many = hive.api.SetPartitionsStatsRequest([statistics(hive, database, events, "ds=y", 3, 7)])
     assert java_client.setPartitionColumnStatistics(many)
@@ -56,11 +56,11 @@ def test_functions(hive: Hive, java_client: Any, database: str) -> None:
     java_client.createFunction(function)
     with refused("AlreadyExistsException", "shout"):
         java_client.createFunction(function)
-    found = java_client.getFunction(database, "SHOUT")
-    assert (found.getFunctionName(), found.getClassName()) == ("shout", "org.example.Shout")
-    assert [each.getUri() for each in found.getResourceUris()] == ["hdfs:///f.jar"]
-    found.setClassName("org.example.Louder")
-    java_client.alterFunction(database, "shout", found)
+    actual_function = java_client.getFunction(database, "SHOUT")
+    assert (actual_function.getFunctionName(), actual_function.getClassName()) == ("shout", "org.example.Shout")
+    assert [each.getUri() for each in actual_function.getResourceUris()] == ["hdfs:///f.jar"]
+    actual_function.setClassName("org.example.Louder")
+    java_client.alterFunction(database, "shout", actual_function)
     assert list(java_client.getFunctions(database, "sh*")) == ["shout"]
     everywhere = java_client.getAllFunctions().getFunctions()
     assert [each.getClassName() for each in everywhere if each.getDbName() == database] == ["org.example.Louder"]
@@ -77,8 +77,8 @@ def test_constraints(hive: Hive, java_client: Any, database: str) -> None:
     java_client.createTable(hive.table(database, "child"))
     with refused("TApplicationException", "nope"):
         java_client.addPrimaryKey([hive.api.SQLPrimaryKey(database, "child", "nope", 1, "bad", False, False, True)])
-    (found,) = java_client.getPrimaryKeys(hive.api.PrimaryKeysRequest(database, "parent"))
-    assert (found.getColumn_name(), found.getPk_name(), found.isRely_cstr()) == ("a", "pk", True)
+    (actual,) = java_client.getPrimaryKeys(hive.api.PrimaryKeysRequest(database, "parent"))
+    assert (actual.getColumn_name(), actual.getPk_name(), actual.isRely_cstr()) == ("a", "pk", True)
     names = (database, "parent", "a", database, "child", "a")
     foreign = hive.api.SQLForeignKey(*names, 1, 0, 0, "fk", "pk", False, False, True)
     java_client.addForeignKey([foreign])
@@ -116,8 +116,8 @@ def test_privileges(hive: Hive, java_client: Any, database: str, events: str) ->
     granted = hive.api.PrivilegeGrantInfo("SELECT", 0, "me", user, True)
     bag = hive.api.PrivilegeBag([hive.api.HiveObjectPrivilege(what, "ann", user, granted)])
     assert java_client.grant_privileges(bag)
-    (found,) = java_client.list_privileges("ann", user, what)
-    assert (found.getGrantInfo().getPrivilege(), found.getGrantInfo().isGrantOption()) == ("SELECT", True)
+    (actual,) = java_client.list_privileges("ann", user, what)
+    assert (actual.getGrantInfo().getPrivilege(), actual.getGrantInfo().isGrantOption()) == ("SELECT", True)
     allowed = java_client.get_privilege_set(what, "ann", [])
     assert [user_privilege.getPrivilege() for user_privilege in allowed.getUserPrivileges()["ann"]] == ["SELECT"]
     assert java_client.revoke_privileges(bag, False)
@@ -147,11 +147,11 @@ def test_notifications(hive: Hive, java_client: Any, database: str) -> None:
     request.setTableName("noticed")
     java_client.fireListenerEvent(request)
     java_client.dropTable(database, "noticed")
-    found = [
+    actual = [
         event
         for event in java_client.getNextNotification(before, 1000, None).getEvents()
         if event.getDbName() == database
     ]
-    assert [each.getEventType() for each in found] == ["CREATE_TABLE", "INSERT", "DROP_TABLE"]
-    assert [each.getTableName() for each in found] == ["noticed"] * 3
-    assert len({each.getEventId() for each in found}) == 3
+    assert [each.getEventType() for each in actual] == ["CREATE_TABLE", "INSERT", "DROP_TABLE"]
+    assert [each.getTableName() for each in actual] == ["noticed"] * 3
+    assert len({each.getEventId() for each in actual}) == 3

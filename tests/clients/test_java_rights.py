@@ -59,8 +59,8 @@ def test_grant_revoke_and_refusals(hive: Hive, client_of: Callable[[str], Any]) 
     with refused("MetaException", "[ALTER]"):
         bob.alter_table(database, "t", bob.getTable(database, "t"))
     ref = hive.api.HiveObjectRef(hive.api.HiveObjectType.TABLE, database, "t", None, None)
-    (found,) = alice.list_privileges("bob", hive.api.PrincipalType.USER, ref)
-    assert (found.getGrantInfo().getPrivilege(), found.getGrantInfo().getGrantor()) == ("SELECT", "alice")
+    (actual,) = alice.list_privileges("bob", hive.api.PrincipalType.USER, ref)
+    assert (actual.getGrantInfo().getPrivilege(), actual.getGrantInfo().getGrantor()) == ("SELECT", "alice")
     held = bob.get_privilege_set(ref, "bob", [])
     assert [user_privilege.getPrivilege() for user_privilege in held.getUserPrivileges()["bob"]] == ["SELECT"]
     assert alice.revoke_privileges(bag(hive, database, "t", "SELECT", "bob"), False)

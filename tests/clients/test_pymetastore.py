@@ -45,20 +45,31 @@ def events(hive_client: Any, database: str) -> str:
 
 def test_databases(hms: HMS, database: str) -> None:
     assert database in hms.list_databases()
-    found = hms.get_database(database)
-    assert (found.name, found.owner_type) == (database, HPrincipalType.USER)
-    assert found.location.endswith(f"/{database}.db")
+    stored_database = hms.get_database(database)
+    assert (stored_database.name, stored_database.owner_type) == (database, HPrincipalType.USER)
+    assert stored_database.location.endswith(f"/{database}.db")
 
 
 def test_tables(hms: HMS, database: str, events: str) -> None:
     assert hms.list_tables(database) == [events]
     assert hms.list_columns(database, events) == ["id", "name", "c0", "c1", "c2", "c3"]
-    found = hms.get_table(database, events)
-    assert (found.name, found.database_name, found.table_type) == (events, database, "MANAGED_TABLE")
-    assert [column.type.name for column in found.columns] == ["LONG", "STRING", "LIST", "STRUCT", "TIMESTAMP", "UNION"]
-    assert [column.name for column in found.partition_columns] == ["ds"]
-    assert found.storage.bucket_property.bucket_count == 4
-    assert found.storage.skewed is True
+    stored_table = hms.get_table(database, events)
+    assert (stored_table.name, stored_table.database_name, stored_table.table_type) == (
+        events,
+        database,
+        "MANAGED_TABLE",
+    )
+    assert [column.type.name for column in stored_table.columns] == [
+        "LONG",
+        "STRING",
+        "LIST",
+        "STRUCT",
+        "TIMESTAMP",
+        "UNION",
+    ]
+    assert [column.name for column in stored_table.partition_columns] == ["ds"]
+    assert stored_table.storage.bucket_property.bucket_count == 4
+    assert stored_table.storage.skewed is True
 
 
 def test_partitions(hms: HMS, database: str, events: str) -> None:
@@ -78,9 +89,9 @@ def test_statistics(hms: HMS, hive_client: Any, database: str, events: str) -> N
     objects = [ColumnStatisticsObj("id", "bigint", numbers), ColumnStatisticsObj("name", "string", texts)]
     described = ColumnStatisticsDesc(isTblLevel=True, dbName=database, tableName=events)
     assert hive_client.update_table_column_statistics(ColumnStatistics(described, objects))
-    found = hms.get_table(database, events)
-    by_name: dict[str, HColumn] = {column.name: column for column in found.columns}
-    first, second = hms.get_table_stats(found, [by_name["id"], by_name["name"]])
+    stored_table = hms.get_table(database, events)
+    by_name: dict[str, HColumn] = {column.name: column for column in stored_table.columns}
+    first, second = hms.get_table_stats(stored_table, [by_name["id"], by_name["name"]])
     assert (first.catName, first.dbName, first.tableName, first.isTblLevel) == ("hive", database, events, True)
     assert isinstance(first.stats, LongTypeStats)
     assert (first.stats.lowValue, first.stats.highValue, first.stats.numNulls, first.stats.cardinality) == (1, 9, 2, 5)

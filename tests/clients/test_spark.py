@@ -32,9 +32,9 @@ pytestmark = pytest.mark.timeout(900)
 def java_version() -> int:
     """Returns the version of the Java that Spark will use."""
     said = subprocess.run([find_java() or "java", "-version"], capture_output=True, text=True, check=True).stderr
-    found = re.search(r'version "(\d+)', said)
-    assert found, said
-    return int(found[1])
+    match = re.search(r'version "(\d+)', said)
+    assert match, said
+    return int(match[1])
 
 
 @pytest.fixture(scope="module", params=["4.", "3.5."], ids=["installed", "3.5"])
@@ -76,9 +76,9 @@ def test_list_bucketed_tables(
         [f"SELECT * FROM {database}.{layout}_{form}" for form in list_bucketed.FORMATS]
         for layout in ("flat", "directories")
     )
-    place = f"LOCATION 'file:{tmp_path}/directories_orc'"
+    location = f"LOCATION 'file:{tmp_path}/directories_orc'"
     capitals = [
-        f"CREATE TABLE {database}.capitals (X INT, S STRING) PARTITIONED BY (ds STRING) STORED AS ORC {place}",
+        f"CREATE TABLE {database}.capitals (X INT, S STRING) PARTITIONED BY (ds STRING) STORED AS ORC {location}",
         f"MSCK REPAIR TABLE {database}.capitals",
         f"SELECT X, S, ds FROM {database}.capitals",
     ]

@@ -27,15 +27,15 @@ class Finding:
 
 def compare(scenario: str, real: dict[str, Any], ours: dict[str, Any]) -> list[Finding]:
     """Returns all differences of two recordings of one scenario."""
-    found = [
+    actual = [
         Finding(f"{scenario}/{step}", field, one, other)
         for step in real
         if step in ours
         for field, one, other in _differences(real[step], ours[step], "")
     ]
     if list(real) != list(ours):
-        found.append(Finding(f"{scenario}/steps", "", list(real), list(ours)))
-    return found
+        actual.append(Finding(f"{scenario}/steps", "", list(real), list(ours)))
+    return actual
 
 
 def _differences(real: Any, ours: Any, at: str) -> Iterator[tuple[str, Any, Any]]:

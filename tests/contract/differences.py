@@ -33,9 +33,9 @@ class Difference:
     ours: str
     why: str = ""
 
-    def covers(self, found: Finding) -> bool:
+    def covers(self, finding: Finding) -> bool:
         """Tells whether a finding is this one: at this step and field, with both of these answers."""
-        texts = (found.step, found.field or WHOLE, repr(found.real), repr(found.ours))
+        texts = (finding.step, finding.field or WHOLE, repr(finding.real), repr(finding.ours))
         patterns = (self.step, self.field, self.real, self.ours)
         return all(map(_alike, patterns, texts))
 
@@ -52,12 +52,12 @@ def listed(text: str) -> Iterator[Difference]:
     for section in text.split("\n## ")[1:]:
         why, *blocks = section.strip("\n").split("\n\n")
         for block in blocks:
-            found = BLOCK.fullmatch(re.sub(r"\n {14}", " ", block))
-            if found is None:
+            match = BLOCK.fullmatch(re.sub(r"\n {14}", " ", block))
+            if match is None:
                 raise ValueError(f"not a difference, under {why!r}:\n{block}")
-            for place in found["places"].splitlines():
-                step, _, field = place[4:].rpartition(" | ")
-                yield Difference(step, field, found["real"], found["ours"], why)
+            for location in match["places"].splitlines():
+                step, _, field = location[4:].rpartition(" | ")
+                yield Difference(step, field, match["real"], match["ours"], why)
 
 
 DIFFERENCES = tuple(difference for path in sorted(FOLDER.glob("*.md")) for difference in listed(path.read_text()))

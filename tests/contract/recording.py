@@ -49,12 +49,12 @@ class Recorder:
     def files(self, folder: str) -> None:
         """Records the files below a folder of the warehouse; directories end with a slash."""
         root = self.folder / folder
-        found = sorted(
+        actual = sorted(
             f"{path.relative_to(root)}{'/' if path.is_dir() else ''}"
             for path in root.rglob("*")
             if not path.name.startswith(".")
         )
-        self.note(f"files of {folder}", found if root.is_dir() else None)
+        self.note(f"files of {folder}", actual if root.is_dir() else None)
 
     def put(self, path: str, text: str = "12345") -> None:
         """Writes a file below the warehouse."""

@@ -34,31 +34,31 @@ def thing(**fields: Any) -> Struct:
     ],
 )
 def test_what_differs_is_found(real: Any, ours: Any, fields: list[str]) -> None:
-    found = compare("scenario", {"step": real}, {"step": ours})
-    assert [finding.field for finding in found] == fields
-    assert {finding.step for finding in found} <= {"scenario/step"}
+    actual = compare("scenario", {"step": real}, {"step": ours})
+    assert [finding.field for finding in actual] == fields
+    assert {finding.step for finding in actual} <= {"scenario/step"}
 
 
 def test_other_steps_are_a_difference() -> None:
-    (found,) = compare("scenario", {"one": 1}, {"one": 1, "two": 2})
-    assert found.step == "scenario/steps"
+    (actual,) = compare("scenario", {"one": 1}, {"one": 1, "two": 2})
+    assert actual.step == "scenario/steps"
 
 
 def test_a_listed_difference_covers_what_it_says_of_both_sides_only() -> None:
-    (found,) = compare("scenario", {"step: x": thing(a=1)}, {"step: x": thing(a=2)})
-    assert Difference("scenario/step: x", "Thing.a", "1", "2").covers(found)
-    assert Difference("scenario/…", "….a", "1", "…").covers(found)
-    assert not Difference("scenario/step: x", "Thing.a", "2", "2").covers(found)
-    assert not Difference("scenario/step: x", "Thing.a", "1", "1").covers(found)
-    assert not Difference("scenario/other", "Thing.a", "1", "2").covers(found)
-    assert not Difference("scenario/step: x", "answer", "1", "2").covers(found)
+    (actual,) = compare("scenario", {"step: x": thing(a=1)}, {"step: x": thing(a=2)})
+    assert Difference("scenario/step: x", "Thing.a", "1", "2").covers(actual)
+    assert Difference("scenario/…", "….a", "1", "…").covers(actual)
+    assert not Difference("scenario/step: x", "Thing.a", "2", "2").covers(actual)
+    assert not Difference("scenario/step: x", "Thing.a", "1", "1").covers(actual)
+    assert not Difference("scenario/other", "Thing.a", "1", "2").covers(actual)
+    assert not Difference("scenario/step: x", "answer", "1", "2").covers(actual)
 
 
 def test_what_is_found_can_be_listed_as_it_is_printed() -> None:
-    found = compare("scenario", {"a": [], "b (*)": thing(a="x | y")}, {"a": RAISED, "b (*)": thing(a="\n…[")})
-    differences = list(listed("# Title\n\n## because\n\n" + "\n".join(map(str, found))))
+    actual = compare("scenario", {"a": [], "b (*)": thing(a="x | y")}, {"a": RAISED, "b (*)": thing(a="\n…[")})
+    differences = list(listed("# Title\n\n## because\n\n" + "\n".join(map(str, actual))))
     assert {difference.why for difference in differences} == {"because"}
-    assert [[difference.covers(one) for difference in differences] for one in found] == [[True, False], [False, True]]
+    assert [[difference.covers(one) for difference in differences] for one in actual] == [[True, False], [False, True]]
 
 
 def test_a_long_answer_goes_on_in_lines_that_are_indented_further() -> None:

@@ -58,11 +58,11 @@ def record(side: RealHive | Server, name: str) -> dict[str, object]:
 def test_ours_answers_as_hive_does(name: str, findings: Comparer, real_hive: RealHive) -> None:
     if name == "notifications" and not real_hive.notifies:
         pytest.skip(f"needs the jar hive-hcatalog-server-extensions, of Maven Central, in the folder that {JARS} names")
-    unlisted = [found for found in findings(name) if not any(difference.covers(found) for difference in DIFFERENCES)]
+    unlisted = [each for each in findings(name) if not any(difference.covers(each) for difference in DIFFERENCES)]
     assert not unlisted, "\n" + "\n".join(map(str, unlisted))
 
 
 def test_every_listed_difference_is_there(findings: Comparer) -> None:
-    found = [finding for name in SCENARIOS if name != "notifications" for finding in findings(name)]
-    gone = [str(difference) for difference in DIFFERENCES if not any(map(difference.covers, found))]
+    actual = [finding for name in SCENARIOS if name != "notifications" for finding in findings(name)]
+    gone = [str(difference) for difference in DIFFERENCES if not any(map(difference.covers, actual))]
     assert not gone, "these no longer differ:\n" + "\n".join(gone)

@@ -33,8 +33,8 @@ def schema_of(resource: dict[str, Any]) -> dict[str, Any]:
         pytest.skip(f"{file} is missing. scripts/set-up downloads it if Go is in PATH")
     definition = yaml.safe_load(file.read_text().replace("{{", "").replace("}}", ""))
     version = resource["apiVersion"].partition("/")[2]
-    (found,) = (each for each in definition["spec"]["versions"] if each["name"] == version)
-    schema = found["schema"]["openAPIV3Schema"]
+    (actual,) = (each for each in definition["spec"]["versions"] if each["name"] == version)
+    schema = actual["schema"]["openAPIV3Schema"]
     schema["properties"]["metadata"] = {"type": "object"}
     return _strict(schema)
 

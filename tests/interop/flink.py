@@ -67,12 +67,12 @@ class Flink:
         """Expects these rows, in any order, as Flink prints them: `1, x`."""
         with self.report.attempt(self.group, statement), readable():
             rows = self.environment.executeSql(statement).collect()
-            found: list[str] = []
+            actual: list[str] = []
             while rows.hasNext():
-                found.append(rows.next().toString().partition("[")[2].removesuffix("]"))
+                actual.append(rows.next().toString().partition("[")[2].removesuffix("]"))
             rows.close()
-            if sorted(found) != sorted(expected):
-                raise AssertionError(f"{found!r} instead of {list(expected)!r}")
+            if sorted(actual) != sorted(expected):
+                raise AssertionError(f"{actual!r} instead of {list(expected)!r}")
 
     def refuse(self, statement: str, said: str) -> None:
         """Expects an error with this text."""

@@ -22,7 +22,7 @@ EXPECTED = [(1, "one"), (2, "zwei"), (4, "four")]
 
 
 def settings(uri: str, jars: str) -> dict[str, str]:
-    found = {
+    actual = {
         "spark.jars": jars,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -32,15 +32,15 @@ def settings(uri: str, jars: str) -> dict[str, str]:
     extensions = []
     if "delta-" in jars:
         extensions.append(DELTA[0])
-        found["spark.sql.catalog.spark_catalog"] = DELTA[1]
+        actual["spark.sql.catalog.spark_catalog"] = DELTA[1]
     if "iceberg-" in jars:
         extensions.append(ICEBERG)
-        found |= {
+        actual |= {
             "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.ice.type": "hive",
             "spark.sql.catalog.ice.uri": uri,
         }
-    return found | {"spark.sql.extensions": ",".join(extensions)}
+    return actual | {"spark.sql.extensions": ",".join(extensions)}
 
 
 class Session:

@@ -154,8 +154,8 @@ def objects(script: Tried, properties: str) -> None:
     script.ask(f"SHOW VIEWS IN {db}", (script.database, "seen", False))
     script.do(f"DROP VIEW {db}.seen")
     entries = script.spark.sql(f"SELECT file FROM {db}.renamed.metadata_log_entries ORDER BY timestamp DESC")
-    place = entries.first()[0]
-    script.do(f"CALL ice.system.register_table('{script.database}.back', '{place}')", f"DROP TABLE {db}.back")
+    location = entries.first()[0]
+    script.do(f"CALL ice.system.register_table('{script.database}.back', '{location}')", f"DROP TABLE {db}.back")
     script.do(f"DROP TABLE {db}.renamed PURGE", f"DROP TABLE {db}.t")
     script.ask(f"SHOW TABLES IN {db}")
 

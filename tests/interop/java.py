@@ -44,8 +44,8 @@ def major(home: Path) -> int:
     if not java.exists():
         return 0
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    return int(found[1]) if found else 0
+    match = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(match[1]) if match else 0
 
 
 def _homes() -> list[Path]:

@@ -32,14 +32,14 @@ class MySqlHiveDatabase(HiveDatabase):
     def _connection(self) -> Any:
         import pymysql
 
-        found = re.fullmatch(r"mysql://.*@127.0.0.1:(\d+)/(\w+)", self.url)
-        assert found
+        match = re.fullmatch(r"mysql://.*@127.0.0.1:(\d+)/(\w+)", self.url)
+        assert match
         mode = "SET SESSION sql_mode = 'ANSI_QUOTES', foreign_key_checks = 0"
         return pymysql.connect(
             host="127.0.0.1",
-            port=int(found[1]),
+            port=int(match[1]),
             user="root",
-            database=found[2],
+            database=match[2],
             charset="utf8mb4",
             autocommit=True,
             init_command=mode,

@@ -50,12 +50,12 @@ def class_path(*artifacts: str) -> str:
     """Returns the class path of these artifacts and their dependencies. Raises UnavailableError."""
     project = _project(artifacts)
     folder = CACHE / "class_paths" / hashlib.sha256(project.encode()).hexdigest()[:16]
-    found = folder / "class_path"
-    if not found.exists() or not all(Path(jar).exists() for jar in found.read_text().split(os.pathsep)):
+    actual = folder / "class_path"
+    if not actual.exists() or not all(Path(jar).exists() for jar in actual.read_text().split(os.pathsep)):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pom.xml").write_text(project)
-        _retried(" ".join(artifacts), lambda: _resolve(folder, found))
-    return found.read_text()
+        _retried(" ".join(artifacts), lambda: _resolve(folder, actual))
+    return actual.read_text()
 
 
 def _retried(what: str, action: Callable[[], None]) -> None:
@@ -89,11 +89,11 @@ def _download(url: str, target: Path) -> None:
     part.rename(target)
 
 
-def _resolve(folder: Path, found: Path) -> None:
+def _resolve(folder: Path, path: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise UnavailableError("mvn is not on the PATH (Debian: apt-get install maven)")
-    part = found.with_suffix(".part")
+    part = path.with_suffix(".part")
     command = [
         maven,
         "-q",
@@ -109,7 +109,7 @@ def _resolve(folder: Path, found: Path) -> None:
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
     if ran.returncode:
         raise UnavailableError(next((line for line in ran.stdout.splitlines() if "ERROR" in line), ran.stdout[-500:]))
-    part.rename(found)
+    part.rename(path)
 
 
 def _project(artifacts: Sequence[str]) -> str:

@@ -64,5 +64,5 @@ def test_dbt(metastore_server: Server, tmp_path: Path, new_report: Callable[[str
 
 def results(project: Path) -> list[tuple[str, str, str]]:
     """Returns each node of the last command, its status, and its message."""
-    found = json.loads((project / "target/run_results.json").read_text())["results"]
-    return [(each["unique_id"], each["status"], str(each["message"])) for each in found]
+    document = json.loads((project / "target/run_results.json").read_text())["results"]
+    return [(each["unique_id"], each["status"], str(each["message"])) for each in document]

@@ -147,8 +147,8 @@ def catalog(flink: Flink, database: str) -> None:
     with flink.report.attempt(flink.group, "statistics"), readable():
         plain = flink.path(database, "plain")
         assert flink.catalog.getTableStatistics(plain).getRowCount() == 2
-        found = flink.catalog.getTableColumnStatistics(plain).getColumnStatisticsData()["a"]
-        assert (found.getMin(), found.getMax()) == (1, 2)
+        column_statistics_data = flink.catalog.getTableColumnStatistics(plain).getColumnStatisticsData()["a"]
+        assert (column_statistics_data.getMin(), column_statistics_data.getMax()) == (1, 2)
 
 
 def end(flink: Flink, database: str) -> None:

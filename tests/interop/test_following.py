@@ -52,8 +52,8 @@ def hive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealHive]:
 def written(side: RealHive | Server, seed: int, during: Callable[[], object]) -> int:
     """Changes one side and calls `during` meanwhile. One writer: Derby locks whole tables. Returns the changes."""
     stopped = Event()
-    place = SimpleNamespace(host=side.host, port=side.port)
-    writer = Writer(place, seed, stopped)
+    location = SimpleNamespace(host=side.host, port=side.port)
+    writer = Writer(location, seed, stopped)
     writer.start()
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
@@ -64,9 +64,9 @@ def written(side: RealHive | Server, seed: int, during: Callable[[], object]) ->
 
 
 def returned(hive: RealHive, uri: str) -> list[Difference]:
-    found = compare(hive.uri, uri, Selection(frozenset(NAMES)))
+    differences = compare(hive.uri, uri, Selection(frozenset(NAMES)))
     kinds = ("database", "table", "partition")
-    return [one for one in found if one.kind in kinds and one.field not in OURS]
+    return [one for one in differences if one.kind in kinds and one.field not in OURS]
 
 
 def test_hive_is_followed_switched_and_kept_up_to_date(hive: RealHive, database_url: str, tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ def _make_bases(hive: HiveSession, folder: Path) -> None:
     ):
         columns = ", ".join(f"{key} STRING" for key in keys)
         hive.do(f"CREATE TABLE {name} (k STRING) PARTITIONED BY ({columns})")
-        for place in places:
-            _load(hive, folder, name, dict(zip(keys, place, strict=True)), "-".join(place))
+        for location in places:
+            _load(hive, folder, name, dict(zip(keys, location, strict=True)), "-".join(location))
 
 
 def _load(hive: HiveSession, folder: Path, table: str, partition: dict[str, str], row: str) -> None:

@@ -101,7 +101,7 @@ def catalog() -> Iterator[Catalog]:
 
 def compare(report: Report, version: str, ours: dict[str, Any], theirs: dict[str, Any], known: str = "(?!)") -> None:
     """Reports each kind of difference that is not explained by `ABSENT`, `COMPUTED` or `known`."""
-    found: Counter[str] = Counter()
+    actual: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for path, one, other in differences(ours, theirs):
         kind = re.sub(r"/\d+(?=/|$)", "/#", path)
@@ -112,11 +112,11 @@ def compare(report: Report, version: str, ours: dict[str, Any], theirs: dict[str
         shown = re.sub(r"\([^)]*\)", "", kind)
         if re.search(known, shown):
             continue
-        found[shown] += 1
+        actual[shown] += 1
         examples.setdefault(shown, f"{path}: ours {str(one)[:100]!r}, theirs {str(other)[:100]!r}")
-    for kind, number in found.items():
+    for kind, number in actual.items():
         report.add("replies", f"{number} × {kind}", examples[kind])
-    if not found:
+    if not actual:
         report.add("replies", f"{len(theirs)} calls, 0 differences")
 
 

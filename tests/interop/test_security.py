@@ -32,9 +32,9 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def issuer(tmp_path: Path) -> Issuer:
-    found = Issuer(tmp_path / "keys.json")
-    found.add("one")
-    return found
+    actual_issuer = Issuer(tmp_path / "keys.json")
+    actual_issuer.add("one")
+    return actual_issuer
 
 
 @pytest.fixture(params=CLIENTS)
@@ -150,8 +150,8 @@ def test_rights_by_kerberos(
         assert trino.getTable(database, name).getTableName() == name
         with pytest.raises(Py4JJavaError, match=r"user \[trino\] does not have \[DROP\] privilege"):
             trino.dropTable(database, name)
-        (found,) = trino.list_privileges("trino", user, bag.getPrivileges()[0].getHiveObject())
-        assert (found.getGrantInfo().getPrivilege(), found.getGrantInfo().getGrantor()) == ("SELECT", "alice")
+        (actual,) = trino.list_privileges("trino", user, bag.getPrivileges()[0].getHiveObject())
+        assert (actual.getGrantInfo().getPrivilege(), actual.getGrantInfo().getGrantor()) == ("SELECT", "alice")
         assert alice.revoke_privileges(bag, False)
         with pytest.raises(Py4JJavaError, match="NoSuchObjectException"):
             trino.getTable(database, name)

@@ -123,8 +123,8 @@ def test_alice_works_with_her_tables(gateway: Gateway) -> None:
 
 @pytest.mark.timeout(900)
 def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
-    place = f"{warehouse(gateway)}/alice.db/plain"
-    assert list(Path(place).iterdir())
+    location = f"{warehouse(gateway)}/alice.db/plain"
+    assert list(Path(location).iterdir())
     answers = gateway.ask(
         "bob",
         "SHOW DATABASES",
@@ -132,15 +132,15 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
         "SELECT * FROM alice.nosuch",
         "SELECT * FROM global_temp.seen",
         "DROP TABLE alice.t",
-        f"SELECT * FROM parquet.`{place}`",
-        f"SELECT nosuch FROM parquet.`{place}`",
-        f"CREATE TABLE bob.stolen USING parquet LOCATION '{place}'",
-        f"CREATE TEMPORARY VIEW stolen USING parquet OPTIONS (path '{place}')",
-        f"LOAD DATA INPATH '{place}' INTO TABLE bob.mine",
-        f"SHOW SCANS OF SELECT * FROM parquet.`{place}`",
-        f"!read {place}",
-        f"!write {place}",
-        f"!udf-read {place}",
+        f"SELECT * FROM parquet.`{location}`",
+        f"SELECT nosuch FROM parquet.`{location}`",
+        f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}'",
+        f"CREATE TEMPORARY VIEW stolen USING parquet OPTIONS (path '{location}')",
+        f"LOAD DATA INPATH '{location}' INTO TABLE bob.mine",
+        f"SHOW SCANS OF SELECT * FROM parquet.`{location}`",
+        f"!read {location}",
+        f"!write {location}",
+        f"!udf-read {location}",
         "!udf-memory",
         "!jar",
         "!setting",
@@ -163,11 +163,11 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
 
 @pytest.mark.timeout(900)
 def test_no_table_is_saved_over_files_of_others(gateway: Gateway) -> None:
-    place = Path(f"{warehouse(gateway)}/alice.db/plain")
-    before = sorted(place.iterdir())
-    (answer,) = gateway.ask("bob", f"!save-as {place}")
+    directory = Path(f"{warehouse(gateway)}/alice.db/plain")
+    before = sorted(directory.iterdir())
+    (answer,) = gateway.ask("bob", f"!save-as {directory}")
     assert isinstance(answer, str), answer  # an error
-    assert sorted(place.iterdir()) == before
+    assert sorted(directory.iterdir()) == before
     assert gateway.ask("alice", "SELECT id FROM alice.plain") == [[[7]]]
 
 

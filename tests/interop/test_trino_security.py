@@ -63,8 +63,8 @@ def trino(
     try:
         with running_trino(
             tmp_path_factory.mktemp("trino"), catalogs, f"-Djava.security.krb5.conf={realm.env['KRB5_CONFIG']}"
-        ) as found:
-            yield found
+        ) as actual:
+            yield actual
     except UnavailableError as error:
         pytest.skip(str(error))
 
@@ -73,9 +73,9 @@ def trino(
 def admin_of(server: Server, realm: Any, authority: Authority) -> Iterator[MetastoreClient]:
     with (
         ticket_of(realm, "trino"),
-        client_of(server, kerberos="hive", tls=True, ca=str(authority.pem)) as found,
+        client_of(server, kerberos="hive", tls=True, ca=str(authority.pem)) as actual,
     ):
-        yield found
+        yield actual
 
 
 @pytest.mark.timeout(1800)

@@ -125,12 +125,12 @@ def test_registered_servers_are_listed_and_waited_for(database_url: str, store: 
     older.renew()
     same.renew()
     same.renew()
-    found = [
+    actual = [
         (running_server.address, running_server.revision, running_server.workers)
         for running_server in runner.servers(database_url)
         if running_server.revision
     ]
-    assert found == [("alpha:9083", "0011", 1), ("alpha:9083", runner.head(), 1)]
+    assert actual == [("alpha:9083", "0011", 1), ("alpha:9083", runner.head(), 1)]
     with pytest.raises(ConfigurationError, match=r"alpha:9083 of version 1\.0 \(0011, seen \d+ s ago\)"):
         runner.finish(database_url)
     older.leave()

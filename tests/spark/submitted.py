@@ -18,14 +18,14 @@ def main(uri: str, table: str) -> dict[str, object]:
         "SKEWED BY (x) ON ('a') STORED AS DIRECTORIES STORED AS PARQUET"
     )
     spark.sql(f"INSERT INTO {table} SELECT int(id), if(id % 2 = 0, 'a', 'b'), string(id % 3) FROM range(0, 60, 1, 4)")
-    found = spark.sql(f"SELECT id FROM {table} WHERE x = 'a' AND ds = '1'")
+    frame = spark.sql(f"SELECT id FROM {table} WHERE x = 'a' AND ds = '1'")
     spark.sql(f"CREATE TABLE {table}_o (id INT, x STRING) CLUSTERED BY (id) INTO 2 BUCKETS STORED AS ORC")
     spark.sql(f"INSERT INTO {table}_o SELECT id, x FROM {table}")
     seen = {
         "master": spark.sparkContext.master,
-        "rows": found.count(),
+        "rows": frame.count(),
         "all": spark.table(table).count(),
-        "files": spark_client.scan_report(found).scans[0].kept.partitions,
+        "files": spark_client.scan_report(frame).scans[0].kept.partitions,
         "bucket": spark.sql(f"SELECT * FROM {table}_o WHERE id = 7").count(),
         "joined": spark.sql(f"SELECT /*+ SKEW_JOIN(a) */ a.id FROM {table} a JOIN {table}_o b ON a.x = b.x").count(),
         "by bucket": spark_client.by_bucket(spark.table(f"{table}_o")).groupBy("id").count().count(),

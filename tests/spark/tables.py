@@ -86,27 +86,27 @@ def folder(location: str) -> Path:
 
 def layout(location: str) -> dict[str, int]:
     """Returns the number of data files by directory below `location`, without hidden directories and files."""
-    found: dict[str, int] = {}
+    actual: dict[str, int] = {}
     base = folder(location)
     for path in sorted(base.rglob("*")):
         parts = path.relative_to(base).parts
         if path.is_file() and not any(part.startswith(("_", ".")) for part in parts):
             name = "/".join(parts[:-1])
-            found[name] = found.get(name, 0) + 1
-    return found
+            actual[name] = actual.get(name, 0) + 1
+    return actual
 
 
 def directories(partition: Partition) -> dict[str, int]:
     """Returns the number of files by name of the directories that the metastore lists."""
-    found = {}
+    actual = {}
     for directory in _directories(partition.location, partition.skew):
         counts = layout(directory)
         assert counts.keys() <= {""}, counts
         if counts:
-            found["/".join(directory.split("/")[-len(partition.skew.columns) :]) if partition.skew.columns else ""] = (
+            actual["/".join(directory.split("/")[-len(partition.skew.columns) :]) if partition.skew.columns else ""] = (
                 counts[""]
             )
-    return found
+    return actual
 
 
 def files_below(location: str) -> set[str]:

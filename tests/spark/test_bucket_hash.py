@@ -53,8 +53,8 @@ def test_vectors_of_hive_and_trino(spark: SparkSession, compiled: bool) -> None:
             if vector[1 + version] is not None
         ]
         wanted = [hash_ for _, hash_ in kept]
-        found = hashes(rows, [hive_hash(rows, [columns[n]], version) for n, _ in kept], compiled=compiled)
-        assert list(zip([values[n] for n, _ in kept], found, strict=True)) == list(
+        digests = hashes(rows, [hive_hash(rows, [columns[n]], version) for n, _ in kept], compiled=compiled)
+        assert list(zip([values[n] for n, _ in kept], digests, strict=True)) == list(
             zip([values[n] for n, _ in kept], wanted, strict=True)
         )
 
@@ -62,9 +62,9 @@ def test_vectors_of_hive_and_trino(spark: SparkSession, compiled: bool) -> None:
 def test_several_columns_and_nulls(spark: SparkSession) -> None:
     for values, first, second in expected.ROWS:
         rows, columns = one_row(spark, values)
-        found = hashes(rows, [hive_hash(rows, columns, version) for version in (1, 2)], compiled=True)
-        assert found[0] == first
-        assert second in (None, found[1])
+        digests = hashes(rows, [hive_hash(rows, columns, version) for version in (1, 2)], compiled=True)
+        assert digests[0] == first
+        assert second in (None, digests[1])
     rows, columns = one_row(spark, [(kind, None) for kind in expected.NULLS])
     assert set(hashes(rows, [hive_hash(rows, [c], v) for c in columns for v in (1, 2)], compiled=True)) == {0}
 
@@ -72,8 +72,8 @@ def test_several_columns_and_nulls(spark: SparkSession) -> None:
 def test_a_map_of_maps(spark: SparkSession) -> None:
     rows = spark.sql("SELECT map(array(12.3D, 45.7D), map(123, 'test99')) AS m")
     columns = [Column("m", "map<array<double>,map<int,string>>")]
-    found = hashes(rows, [hive_hash(rows, columns, version) for version in (1, 2)], compiled=True)
-    assert found == [-34001111, -1565874874]
+    digests = hashes(rows, [hive_hash(rows, columns, version) for version in (1, 2)], compiled=True)
+    assert digests == [-34001111, -1565874874]
 
 
 def test_timestamps_have_the_clock_of_the_session(spark: SparkSession) -> None:
@@ -86,15 +86,15 @@ def test_timestamps_have_the_clock_of_the_session(spark: SparkSession) -> None:
             "TIMESTAMP'1970-01-01 00:00:00.12' AS fraction"
         )
         columns = [Column(name, "timestamp") for name in rows.columns]
-        found = hashes(rows, [hive_hash(rows, [column], v) for v in (1, 2) for column in columns], compiled=True)
+        digests = hashes(rows, [hive_hash(rows, [column], v) for v in (1, 2) for column in columns], compiled=True)
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
     seconds_before = -2 << 30 | 500_000_000
-    assert found[0] == 7200
-    assert found[1] == expected.first("bigint", seconds_before)
+    assert digests[0] == 7200
+    assert digests[1] == expected.first("bigint", seconds_before)
     # Four bytes of seconds; then the decimals reversed, as Hadoop's variable-length integer.
-    assert found[3] == expected.signed(expected.murmur(bytes(4)))
-    assert found[5] == expected.signed(expected.murmur(b"\x80\0\0\0" + b"\x15"))
+    assert digests[3] == expected.signed(expected.murmur(bytes(4)))
+    assert digests[5] == expected.signed(expected.murmur(b"\x80\0\0\0" + b"\x15"))
 
 
 @pytest.mark.parametrize("kind", ["binary", "array<binary>", "struct<a:binary>"])
@@ -144,10 +144,10 @@ def test_random_values_hash_as_in_a_second_implementation(spark: SparkSession) -
         hive_hash(rows, seconds, 2),
     ]
     positions = {column.name: number for number, column in enumerate(columns)}
-    for row, found in zip(given, rows.select(*chosen).collect(), strict=True):
+    for row, each in zip(given, rows.select(*chosen).collect(), strict=True):
         second = [expected.second(column.type, row[positions[column.name]]) for column in seconds]
         first = [expected.first(column.type, row[positions[column.name]]) for column in firsts]
-        assert list(found) == [*first, *second, expected.together(second)], row
+        assert list(each) == [*first, *second, expected.together(second)], row
 
 
 def test_version_1_is_sparks_own_hash_of_hives(spark: SparkSession) -> None:

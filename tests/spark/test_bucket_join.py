@@ -57,9 +57,9 @@ def exchanges(df: DataFrame) -> int:
 
 
 def same(left: DataFrame, right: DataFrame) -> bool:
-    found = [sorted(map(repr, df.collect())) for df in (left, right)]
-    assert found[0]
-    return found[0] == found[1]
+    actual = [sorted(map(repr, df.collect())) for df in (left, right)]
+    assert actual[0]
+    return actual[0] == actual[1]
 
 
 @pytest.mark.parametrize(

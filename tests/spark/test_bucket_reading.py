@@ -177,8 +177,8 @@ def small(context: Context, table_name: str) -> tuple[Table, Path]:
     return table, folder(partition.location)
 
 
-def rename_all(place: Path, name: Callable[[int], str]) -> None:
-    for file in [file for file in place.iterdir() if not file.name.startswith(".")]:
+def rename_all(directory: Path, name: Callable[[int], str]) -> None:
+    for file in [file for file in directory.iterdir() if not file.name.startswith(".")]:
         bucket = bucket_of(file.name)
         assert bucket is not None
         file.rename(file.with_name(name(bucket)))
@@ -195,8 +195,8 @@ def rename_all(place: Path, name: Callable[[int], str]) -> None:
     ],
 )
 def test_all_conventions_are_read(spark: SparkSession, small: tuple[Table, Path], name: Callable[[int], str]) -> None:
-    table, place = small
-    rename_all(place, name)
+    table, location = small
+    rename_all(location, name)
     df = spark.table(table.name)
     for id_ in (0, 2, 13):
         assert rows(df.where(f"id = {id_}")) == [(id_, 0)]
@@ -205,26 +205,26 @@ def test_all_conventions_are_read(spark: SparkSession, small: tuple[Table, Path]
 
 
 def test_empty_files_count_in_the_original_scheme(spark: SparkSession, small: tuple[Table, Path]) -> None:
-    table, place = small
-    rename_all(place, lambda bucket: f"part-{'abcd'[bucket]}")
-    for checksum in place.glob(".*.crc"):
+    table, location = small
+    rename_all(location, lambda bucket: f"part-{'abcd'[bucket]}")
+    for checksum in location.glob(".*.crc"):
         checksum.unlink()
-    (place / "part-d").write_bytes(b"")
+    (location / "part-d").write_bytes(b"")
     assert rows(spark.table(table.name).where("id = 2")) == [(2, 0)]
 
 
-def break_name(place: Path) -> None:
-    next(place.glob("000001_0*")).rename(place / "part-1")
-    next(place.glob("000003_0*")).unlink()
+def break_name(directory: Path) -> None:
+    next(directory.glob("000001_0*")).rename(directory / "part-1")
+    next(directory.glob("000003_0*")).unlink()
 
 
-def break_number(place: Path) -> None:
-    next(place.glob("000001_0*")).rename(place / "000004_0")
+def break_number(directory: Path) -> None:
+    next(directory.glob("000001_0*")).rename(directory / "000004_0")
 
 
-def break_directory(place: Path) -> None:
-    (place / "more").mkdir()
-    shutil.copy(next(place.glob("000001_0*")), place / "more" / "000001_0")
+def break_directory(directory: Path) -> None:
+    (directory / "more").mkdir()
+    shutil.copy(next(directory.glob("000001_0*")), directory / "more" / "000001_0")
 
 
 UNMATCHED = (
@@ -248,8 +248,8 @@ TOO_HIGH = (
 def test_a_corrupt_directory_is_refused_unless_buckets_are_ignored(
     spark: SparkSession, small: tuple[Table, Path], damage: Callable[[Path], None], error: str
 ) -> None:
-    table, place = small
-    damage(place)
+    table, location = small
+    damage(location)
     for df in (spark.table(table.name), spark.table(table.name).where("id = 2")):
         with pytest.raises(QueryExecutionException, match=f"Hive table 'default.{table.name}' {error}"):
             df.collect()
@@ -278,9 +278,9 @@ class ignoring:  # noqa: N801 - a context, read as a word
 
 def test_files_of_sparks_own_are_always_read(spark: SparkSession, small: tuple[Table, Path]) -> None:
     """Its writer uses version 1 of the hash, whatever the table says, so file names say nothing about version 2."""
-    table, place = small
+    table, location = small
     rename_all(
-        place, lambda bucket: f"{(bucket + 1) % 4:05d}_0_part-00000-1c5d_{(bucket + 1) % 4:05d}.c000.snappy.parquet"
+        location, lambda bucket: f"{(bucket + 1) % 4:05d}_0_part-00000-1c5d_{(bucket + 1) % 4:05d}.c000.snappy.parquet"
     )
     df = spark.table(table.name)
     assert (rows(df.where("id = 2")), kept(df.where("id = 2")).files) == ([(2, 0)], 4)

@@ -36,10 +36,10 @@ def by_file(context: Context, table: Table, location: str, *names: str) -> dict[
     """Returns these columns of the rows, in order, by file name. Small files are read at once."""
     kind = "orc" if "orc" in table.storage.input_format.lower() else "parquet"
     read = context.spark.read.format(kind).load([str(path) for path in data_files(location)])
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    actual: dict[str, list[tuple[Any, ...]]] = {}
     for name, *values in read.select("_metadata.file_name", *names).collect():
-        found.setdefault(name, []).append(tuple(values))
-    return found
+        actual.setdefault(name, []).append(tuple(values))
+    return actual
 
 
 def places(context: Context, table: Table) -> dict[str, list[Path]]:
@@ -47,8 +47,8 @@ def places(context: Context, table: Table) -> dict[str, list[Path]]:
     now = context.metastore.get_table(table.database, table.name)
     if not table.partition_columns:
         return {"": data_files(str(now.location))}
-    found = context.metastore.get_partitions(table.database, table.name)
-    return {partition.values[0]: data_files(partition.location) for partition in found}
+    partitions = context.metastore.get_partitions(table.database, table.name)
+    return {partition.values[0]: data_files(partition.location) for partition in partitions}
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ def test_rows_lie_in_their_bucket_in_the_tables_order(
     rows = [(n, f"é{n % 5}" if n % 7 else None, n * 37 % 11 or None, f"d{n % 2}" if n % 3 else "") for n in range(200)]
     written = insert_into(context, table.full_name, frame(spark, "id long, name string, rank int, ds string", *rows))
     assert written.rows == 200
-    found = places(context, table)
-    assert set(found) == {"d0", "d1", "__HIVE_DEFAULT_PARTITION__"}
-    for files in found.values():
+    actual = places(context, table)
+    assert set(actual) == {"d0", "d1", "__HIVE_DEFAULT_PARTITION__"}
+    for files in actual.values():
         assert all(path.name[6:].startswith(f"_0_{written.query_id}") for path in files)
         held = by_file(context, table, str(files[0].parent), "id", "name", "rank")
         assert len(held) == len(files)
@@ -118,14 +118,14 @@ def test_empty_buckets_have_files_where_they_are_wanted(context: Context, table_
     )
     insert_into(context, table.full_name, frame(spark, "id int, ds string", (0, "a b"), (2, "c")))
     insert_into(context, table.full_name, frame(spark, "id int", (9,)).limit(0), partition={"ds": "d"}, overwrite=True)
-    found = places(context, table)
-    assert {values: [bucket_of(path.name) for path in files] for values, files in found.items()} == {
+    actual = places(context, table)
+    assert {values: [bucket_of(path.name) for path in files] for values, files in actual.items()} == {
         "a b": [0, 1, 2, 3],
         "c": [0, 1, 2, 3],
         "d": [0, 1, 2, 3],
     }
-    assert [bucket_of(file) for file in by_file(context, table, str(found["a b"][0].parent), "id")] == [1]
-    assert spark.read.parquet(str(found["d"][3])).columns == ["id"]
+    assert [bucket_of(file) for file in by_file(context, table, str(actual["a b"][0].parent), "id")] == [1]
+    assert spark.read.parquet(str(actual["d"][3])).columns == ["id"]
     partition = context.metastore.get_partitions("default", table_name)[0]
     assert (partition.parameters["numFiles"], partition.parameters["numRows"]) == ("4", "1")
     assert stored_rows(context, table) == [(0, "a b"), (2, "c")]
@@ -157,15 +157,15 @@ def test_an_appended_partition_keeps_its_own_number_of_buckets(context: Context,
     context.metastore.alter_table(replace(now, buckets=Buckets(("id",), 8)))
     both = frame(spark, "id int, ds string", *((n, ds) for n in values for ds in ("old", "new")))
     insert_into(context, table.full_name, both)
-    found = places(context, table)
-    assert [{bucket_of(path.name) for path in found[name]} for name in ("old", "new")] == [{0, 1}, set(range(8))]
+    actual = places(context, table)
+    assert [{bucket_of(path.name) for path in actual[name]} for name in ("old", "new")] == [{0, 1}, set(range(8))]
     for name, count in (("old", 2), ("new", 8)):
-        for file, lines in by_file(context, table, str(found[name][0].parent), "id").items():
+        for file, lines in by_file(context, table, str(actual[name][0].parent), "id").items():
             assert {bucket(2, "int", id_, count) for (id_,) in lines} == {bucket_of(file)}
     context.metastore.alter_table(replace(now, buckets=Buckets(("id",), 3)))
     with pytest.raises(InvalidInsertError, match=r"is not compatible with partition \(ds=old\).*; INSERT OVERWRITE it"):
         insert_into(context, table.full_name, frame(spark, "id int, ds string", (1, "old")))
-    assert found == places(context, table)
+    assert actual == places(context, table)
 
 
 @pytest.mark.parametrize("partitioned", ["", "ds string"])

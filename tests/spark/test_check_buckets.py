@@ -35,8 +35,8 @@ def test_names_and_rows_are_checked(context: Context, table: Table) -> None:
     spark, name = context.spark, table.full_name
     assert check_buckets(spark, name) == check_buckets(spark, name, rows=True) == ()
     _, partition = context.metastore.get_partitions("default", table.name)
-    place = folder(partition.location)
-    (file,) = (file for file in place.iterdir() if bucket_of(file.name) == 2)
+    path = folder(partition.location)
+    (file,) = (file for file in path.iterdir() if bucket_of(file.name) == 2)
     moved = file.rename(file.with_name("000003_0_copy_1"))
     assert check_buckets(spark, name) == ()
     (problem,) = check_buckets(spark, table.name, rows=True)
@@ -49,8 +49,8 @@ def test_names_and_rows_are_checked(context: Context, table: Table) -> None:
     moved.rename(moved.with_name("000007_0"))
     (problem,) = check_buckets(spark, name, rows=True)
     assert problem.problem.endswith("by the declared bucket count (4) for partition: ds=c")
-    (place / "000007_0").unlink()
-    (place / "x").mkdir()
+    (path / "000007_0").unlink()
+    (path / "x").mkdir()
     assert [bucket.problem for bucket in check_buckets(spark, name)] == [
         f"Hive table '{name}' is corrupt. Found sub-directory 'x' in bucket directory for partition: ds=c"
     ]

@@ -271,7 +271,7 @@ def test_partitions_with_types_that_hive_lacks_are_appended_to_and_changed(
     )
     spark.sql(f"UPDATE {table_name} SET id = 30 WHERE id = 3")
     spark.sql(f"DELETE FROM {table_name} WHERE id = 7")
-    found = spark.sql(f"SELECT id, ds, v IS NOT NULL AS known FROM {table_name} ORDER BY id").collect()
-    assert [tuple(row) for row in found] == [
+    actual = spark.sql(f"SELECT id, ds, v IS NOT NULL AS known FROM {table_name} ORDER BY id").collect()
+    assert [tuple(row) for row in actual] == [
         (4, "b", True), (5, "b", True), (6, "b", True), (10, "a", True), (30, "b", True)
     ]  # fmt: skip

@@ -28,8 +28,8 @@ def test_the_function_is_applied_to_columns_on_executors(spark: Session) -> None
     days = [datetime.date(2020, 1, day) for day in (1, 2)]
     frame = spark.createDataFrame([(day,) for day in days], "day date").repartition(2)
     frame.createOrReplaceTempView("qualified_days")
-    found = spark.sql("SELECT hive_qname_partition(day) AS name FROM qualified_days ORDER BY name").collect()
-    assert [row.name for row in found] == [str(day) for day in days]
+    rows = spark.sql("SELECT hive_qname_partition(day) AS name FROM qualified_days ORDER BY name").collect()
+    assert [row.name for row in rows] == [str(day) for day in days]
 
 
 def test_trinos_setting_for_empty_buckets_is_ours(spark: Session) -> None:

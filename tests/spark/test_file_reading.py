@@ -62,10 +62,10 @@ def test_both_zeros_are_found(spark: SparkSession, table_name: str, stored_as: s
         "LATERAL VIEW stack(4, double(0), 'plus', -double(0), 'minus', double(1), 'more', double(-1), 'less') AS x, k"
     )
 
-    found = {zero: spark.sql(f"SELECT 1 FROM {table_name} WHERE {zero}").count() for zero in ZEROS}
+    actual = {zero: spark.sql(f"SELECT 1 FROM {table_name} WHERE {zero}").count() for zero in ZEROS}
 
     expected = dict.fromkeys(ZEROS, 60) | {"f >= 0.0": 90, "f <= -0.0": 90, "NOT f < 0.0": 90, "NOT f > -0.0": 90}
-    assert found == expected
+    assert actual == expected
 
 
 def test_a_partition_may_be_a_directory_with_partitions_of_another_table(

@@ -28,8 +28,8 @@ def zipf(spark: Session, rows: int, exponent: float, seed: int, tasks: int, *, o
     """Values 1, 2, 3 … with frequencies that fall by a power, in this number of tasks; some are null."""
     uniform = f"(pmod(xxhash64(id, {seed}), 1000003) + 1) / 1000004.0D"
     value = f"CAST(floor(least(1e15, pow({uniform}, -1 / {exponent}))) AS BIGINT)"
-    found = spark.range(0, rows, 1, tasks).selectExpr(f"nullif({value}, 5) AS x", "id % 3 AS y")
-    return found.orderBy("x").coalesce(tasks) if ordered else found
+    actual = spark.range(0, rows, 1, tasks).selectExpr(f"nullif({value}, 5) AS x", "id % 3 AS y")
+    return actual.orderBy("x").coalesce(tasks) if ordered else actual
 
 
 # The fewest distinct values for which a sketch drops some are 75 % of its size.
@@ -47,12 +47,12 @@ def test_every_heavy_value_is_found_and_no_light_one(
     rows = 60_000
     frame = zipf(spark, rows, exponent, seed, tasks, ordered=ordered)
     exact = {DEFAULT_PARTITION if x is None else str(x): n for x, n in frame.groupBy("x").count().collect()}
-    found = find_skew(frame, "x", share=share)
-    counted = {value.values[0]: value.rows for value in found.values}
-    assert found.rows == rows
-    assert (0 < found.error <= 0.03 * share * rows) if COUNTS_TOP_K else found.error == 0  # then all are counted
+    skew = find_skew(frame, "x", share=share)
+    counted = {value.values[0]: value.rows for value in skew.values}
+    assert skew.rows == rows
+    assert (0 < skew.error <= 0.03 * share * rows) if COUNTS_TOP_K else skew.error == 0  # then all are counted
     assert {value for value, n in exact.items() if n >= share * rows} <= counted.keys()
-    assert all(0 <= counted[value] - exact[value] <= found.error for value in counted)
+    assert all(0 <= counted[value] - exact[value] <= skew.error for value in counted)
     assert list(counted.values()) == sorted(counted.values(), reverse=True)
 
 
@@ -63,15 +63,15 @@ def test_the_property_is_about_sketches_that_forget(spark: Session) -> None:
 
 def test_what_is_saved(spark: Session) -> None:
     rows = [("a",)] * 60 + [("b",)] * 20 + [(f"c{n}",) for n in range(20)]
-    found = find_skew(spark.createDataFrame(rows, "x string"), "X", share=0.1)
-    assert [(value.values, value.rows, value.share, value.pruned) for value in found.values] == [
+    skew = find_skew(spark.createDataFrame(rows, "x string"), "X", share=0.1)
+    assert [(value.values, value.rows, value.share, value.pruned) for value in skew.values] == [
         (("a",), 60, 0.6, 0.4),
         (("b",), 20, 0.2, 0.8),
     ]
-    assert found.rest == pytest.approx(0.2)
-    assert found.pruned == pytest.approx(1 - 0.36 - 0.04 - 0.04)
-    assert found.clause == "SKEWED BY (`x`) ON ('a', 'b') STORED AS DIRECTORIES"
-    assert str(found).splitlines() == [
+    assert skew.rest == pytest.approx(0.2)
+    assert skew.pruned == pytest.approx(1 - 0.36 - 0.04 - 0.04)
+    assert skew.clause == "SKEWED BY (`x`) ON ('a', 'b') STORED AS DIRECTORIES"
+    assert str(skew).splitlines() == [
         "x: 2 heavy values in 100 rows",
         "a: 60.00% of the rows (60); prunes 40.00%",
         "b: 20.00% of the rows (20); prunes 80.00%",
@@ -80,9 +80,9 @@ def test_what_is_saved(spark: Session) -> None:
 
 
 def test_nothing_is_heavy_in_no_rows(spark: Session) -> None:
-    found = find_skew(spark.createDataFrame([], "x string"), "x")
-    assert (found.values, found.rows, found.clause) == ((), 0, "")
-    assert str(found) == "x: no value is heavy in 0 rows"
+    skew = find_skew(spark.createDataFrame([], "x string"), "x")
+    assert (skew.values, skew.rows, skew.clause) == ((), 0, "")
+    assert str(skew) == "x: no value is heavy in 0 rows"
 
 
 def test_the_clause_makes_a_table_that_prunes(spark: Session, table_name: str) -> None:
@@ -90,20 +90,20 @@ def test_the_clause_makes_a_table_that_prunes(spark: Session, table_name: str) -
     heavy = [("it's\\a", Decimal("1.50")), (None, Decimal("1.50")), ("b", None), ("'", Decimal(2)), ("", Decimal(3))]
     rows = [row for row in heavy for _ in range(10)] + [(f"r{n}", Decimal(n)) for n in range(10)]
     frame = spark.createDataFrame(rows, "s string, d decimal(6,2)")
-    found = find_skew(frame, ["s", "d"], share=0.1)
-    assert {value.values for value in found.values} == {
+    actual = find_skew(frame, ["s", "d"], share=0.1)
+    assert {value.values for value in actual.values} == {
         ("it's\\a", "1.5"), (DEFAULT_PARTITION, "1.5"), ("b", DEFAULT_PARTITION), ("'", "2"), ("", "3"),
     }  # fmt: skip
     spark.sql(
-        f"CREATE TABLE {table_name} (s STRING, d DECIMAL(6,2)) PARTITIONED BY (p INT) {found.clause} STORED AS PARQUET"
+        f"CREATE TABLE {table_name} (s STRING, d DECIMAL(6,2)) PARTITIONED BY (p INT) {actual.clause} STORED AS PARQUET"
     )
     table = spark.metastore.get_table("default", table_name)
-    assert table.skew.values == tuple(value.values for value in found.values)
+    assert table.skew.values == tuple(value.values for value in actual.values)
     frame.selectExpr("*", "1 AS p").write.insertInto(table_name)
     (partition,) = spark.metastore.get_partitions("default", table_name)
     assert len(partition.skew.locations) == 5
     again = find_skew(table_name, ["s", "d"], share=0.1, spark=spark)
-    assert {value.values for value in again.values} == {value.values for value in found.values}
+    assert {value.values for value in again.values} == {value.values for value in actual.values}
 
 
 def test_types_are_texts_as_the_writer_has_them(spark: Session, table_name: str) -> None:
@@ -111,16 +111,16 @@ def test_types_are_texts_as_the_writer_has_them(spark: Session, table_name: str)
     spark.createDataFrame(
         [("ab", date(2020, 1, 31), True, [1], 1)] * 3, "c string, t date, b boolean, l array<int>, p int"
     ).write.insertInto(table_name)
-    found = find_skew(table_name, ["c", "t", "b"], spark=spark)
-    assert [value.values for value in found.values] == [("ab", "2020-01-31", "true")]
+    skew = find_skew(table_name, ["c", "t", "b"], spark=spark)
+    assert [value.values for value in skew.values] == [("ab", "2020-01-31", "true")]
     assert [suggestion.columns for suggestion in survey_skew(table_name, spark=spark)] == [("c",), ("t",), ("b",)]
 
 
 def test_a_survey_begins_with_what_saves_most(spark: Session) -> None:
     frame = spark.range(1000).selectExpr("id", "id % 50 AS even", "if(id % 2 = 0, 1, id) AS half")
-    found = survey_skew(frame, share=0.02, limit=60)
-    assert [suggestion.columns[0] for suggestion in found] == ["even", "half", "id"]
-    assert [len(suggestion.values) for suggestion in found] == [50, 1, 0]
+    actual_survey_skew = survey_skew(frame, share=0.02, limit=60)
+    assert [suggestion.columns[0] for suggestion in actual_survey_skew] == ["even", "half", "id"]
+    assert [len(suggestion.values) for suggestion in actual_survey_skew] == [50, 1, 0]
 
 
 def test_a_value_too_long_for_a_directory_is_not_proposed(spark: Session) -> None:
@@ -204,9 +204,9 @@ def test_the_command_has_it_as_json(
     spark.range(10).selectExpr("if(id < 8, 'a', 'b') AS x", "id").createOrReplaceTempView(table_name)
     asked = [table_name, "--uri=thrift://h:1", "--share=0.3"]
     assert command.main([*asked, "--columns= x "]) == 0
-    (found,) = json.loads(capsys.readouterr().out)["suggestions"]
-    assert found["values"] == [{"values": ["a"], "rows": 8, "share": 0.8, "pruned": pytest.approx(0.2)}]
-    assert found["clause"].startswith("SKEWED BY (`x`) ON ('a')")
+    (actual,) = json.loads(capsys.readouterr().out)["suggestions"]
+    assert actual["values"] == [{"values": ["a"], "rows": 8, "share": 0.8, "pruned": pytest.approx(0.2)}]
+    assert actual["clause"].startswith("SKEWED BY (`x`) ON ('a')")
     assert command.main(asked) == 0
     assert [load["columns"] for load in json.loads(capsys.readouterr().out)["suggestions"]] == [["x"], ["id"]]
     assert command.main([*asked, "--columns=z"]) == 1

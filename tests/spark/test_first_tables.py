@@ -218,11 +218,11 @@ def test_new_partitions_of_an_overwrite_lie_where_others_look_for_them(
     spark.sql(f"CREATE TABLE {table_name} (key STRING, value STRING) PARTITIONED BY (ds STRING, hr STRING)")
     for hr in ("1", "24"):
         spark.sql(f"INSERT OVERWRITE TABLE {table_name} PARTITION (ds='1', hr='{hr}') SELECT 'k', '{hr}'")
-    place = f"{metastore.get_table('default', table_name).location}/ds=1"
-    assert sorted(row["value"] for row in spark.read.parquet(place).collect()) == ["1", "24"]
+    path = f"{metastore.get_table('default', table_name).location}/ds=1"
+    assert sorted(row["value"] for row in spark.read.parquet(path).collect()) == ["1", "24"]
     spark.sql(f"INSERT OVERWRITE TABLE {table_name} PARTITION (ds='1', hr='1') SELECT 'k', 'new'")
     with pytest.raises(Exception, match="_newer_rows_are_in__versions"):
-        spark.read.parquet(place).collect()
+        spark.read.parquet(path).collect()
 
 
 def test_an_external_table_without_a_place_lies_where_one_of_hives_would(

@@ -165,7 +165,7 @@ def test_the_largest_size_of_files(spark: Session, context: Context, db: str) ->
         spark.sql("RESET write.max.file.size")
     for table, limit in limits.items():
         places = [folder(part.location) for part in context.metastore.get_partitions(db, table)]
-        sizes = [path.stat().st_size for place in places for path in place.glob("[!.]*")]
+        sizes = [path.stat().st_size for directory in places for path in directory.glob("[!.]*")]
         assert len(sizes) > 2
         assert max(sizes) <= limit
     assert spark.sql(f"SELECT count(*), sum(id) FROM {db}.own").first() == (4000, 7998000)
@@ -195,10 +195,10 @@ def test_directories_named_by_a_function(spark: Session, context: Context, db: s
     spark.sql(f"INSERT INTO {db}.t SELECT 1, '{long}', 1 UNION ALL SELECT 2, NULL, NULL UNION ALL SELECT 3, 'a/b', 2")
     spark.sql(f"INSERT INTO {db}.t PARTITION (p = '{long}', q) SELECT 4, 1")
     spark.sql(f"INSERT OVERWRITE {db}.t SELECT CAST(id AS INT), 'none', 1 FROM range(9) WHERE rand() > 2")
-    found: dict[Any, list[int]] = {}
+    actual: dict[Any, list[int]] = {}
     for row in spark.table(f"{db}.t").collect():
-        found.setdefault((row.p, row.q), []).append(row.a)
-    assert {key: sorted(values) for key, values in found.items()} == {
+        actual.setdefault((row.p, row.q), []).append(row.a)
+    assert {key: sorted(values) for key, values in actual.items()} == {
         (long, 1): [1, 4], (None, None): [2], ("a/b", 2): [3],
     }  # fmt: skip
     assert spark.sql(f"SELECT sum(a) FROM {db}.t WHERE p = '{long}'").first() == (5,)

@@ -158,7 +158,7 @@ def test_a_partition_that_is_added_meanwhile_is_found(
         return values
 
     monkeypatch.setattr(MetastoreClient, "scan_values", adding)
-    found = _read(spark, days, predicate)
+    actual = _read(spark, days, predicate)
     monkeypatch.undo()
     with connected(metastore_server) as client:
         added = client.get_partitions_ps(database, name, ["Later"], -1)
@@ -167,5 +167,5 @@ def test_a_partition_that_is_added_meanwhile_is_found(
                 database, name, RequestPartsSpec(names=[f"ds=Later/hr={p.values[1]}/t={DEFAULT}" for p in added])
             )
         )
-    assert found == sorted(f"('Later', {each.values[1]}, None)" for each in added)
+    assert actual == sorted(f"('Later', {each.values[1]}, None)" for each in added)
     assert len(added) == min(times, 2)

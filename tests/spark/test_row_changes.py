@@ -103,9 +103,9 @@ def test_only_skew_directories_with_such_rows_are_written(
             partition = metastore.get_partition("default", table_name, ["x"])
             assert partition
             places = {"": f"{partition.location}/HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"}
-            places |= {value[0]: place for value, place in partition.skew.locations.items()}
-            assert all(place.startswith(f"{partition.location}/") for place in places.values())
-            return {value: files_below(place) for value, place in places.items()}
+            places |= {value[0]: path for value, path in partition.skew.locations.items()}
+            assert all(path.startswith(f"{partition.location}/") for path in places.values())
+            return {value: files_below(path) for value, path in places.items()}
 
         before = files()
         spark.sql(statement.format(t=table_name))
@@ -168,18 +168,18 @@ def test_only_buckets_with_such_rows_are_written(
         def files() -> dict[int, set[str]]:
             partition = metastore.get_partition("default", table_name, ["x"])
             assert partition
-            found: dict[int, set[str]] = {}
+            actual: dict[int, set[str]] = {}
             for name in files_below(partition.location):
                 if not name.startswith("."):
-                    found.setdefault(int(name.split("_")[0]), set()).add(name)
-            return found
+                    actual.setdefault(int(name.split("_")[0]), set()).add(name)
+            return actual
 
         before = files()
         spark.sql(statement.format(t=table_name))
         assert sorted(rows(spark, table_name)) == sorted(wanted)
         for bucket in range(5):
-            found = spark.sql(f"SELECT b FROM {table_name} WHERE a = {bucket} AND ds = 'x'").collect()
-            assert {row[0] for row in found} == {row[1] for row in wanted if (row[0], row[2]) == (bucket, "x")}
+            actual = spark.sql(f"SELECT b FROM {table_name} WHERE a = {bucket} AND ds = 'x'").collect()
+            assert {row[0] for row in actual} == {row[1] for row in wanted if (row[0], row[2]) == (bucket, "x")}
         partition = metastore.get_partition("default", table_name, ["x"])
         assert partition
         assert int(partition.parameters["numRows"]) == sum(row[2] == "x" for row in wanted)

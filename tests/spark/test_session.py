@@ -213,6 +213,6 @@ def test_a_session_beside_another_of_spark_s_own_and_after_a_stop(metastore_serv
     command = [sys.executable, "-u", "-c", BESIDE_ANOTHER, *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    *found, refused = run.stdout.splitlines()
-    assert found == ["3 1", "3 1", "1 1 2"]
+    *actual, refused = run.stdout.splitlines()
+    assert actual == ["3 1", "3 1", "1 1 2"]
     assert re.match(r"Spark does not start: .*Could not parse Master URL: 'rubbish'$", refused), run.stdout

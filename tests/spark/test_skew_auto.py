@@ -32,11 +32,15 @@ def test_each_load_picks_its_own_values(spark: Session, table_name: str) -> None
     spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded")
     rows(spark, "string(id)", 3)  # none is heavy
     spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (day=3) SELECT id, x FROM loaded")
-    found = partitions(spark, table_name)
-    assert [found[day].skew.values for day in "123"] == [(("it's",),), (("__HIVE_DEFAULT_PARTITION__",),), ()]
-    assert directories(found["1"]) == {DEFAULT: 1, "x=it%27s": 1}
-    assert set(directories(found["2"])) == {DEFAULT, "x=__HIVE_DEFAULT_PARTITION__"}
-    assert set(layout(found["3"].location)) == {""}  # a file of each task: no shuffle for one partition
+    actual_partitions = partitions(spark, table_name)
+    assert [actual_partitions[day].skew.values for day in "123"] == [
+        (("it's",),),
+        (("__HIVE_DEFAULT_PARTITION__",),),
+        (),
+    ]
+    assert directories(actual_partitions["1"]) == {DEFAULT: 1, "x=it%27s": 1}
+    assert set(directories(actual_partitions["2"])) == {DEFAULT, "x=__HIVE_DEFAULT_PARTITION__"}
+    assert set(layout(actual_partitions["3"].location)) == {""}  # a file of each task: no shuffle for one partition
     assert spark.sql(f"SELECT day, count(*), count(x) FROM {table_name} GROUP BY day ORDER BY day").collect() == [
         (1, 200, 200), (2, 200, 80), (3, 200, 200),
     ]  # fmt: skip
@@ -58,13 +62,13 @@ def test_an_append_follows_what_is_there_and_an_overwrite_picks_anew(spark: Sess
     spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded")
     rows(spark, "'b'", 1)
     spark.sql(f"INSERT INTO {table_name} SELECT * FROM loaded UNION ALL SELECT id, x, 2 FROM loaded")
-    found = partitions(spark, table_name)
-    assert [found[day].skew.values for day in "12"] == [(("a",),), (("b",),)]
-    assert directories(found["1"]) == {DEFAULT: 2, "x=a": 1}
-    assert directories(found["2"]) == {DEFAULT: 1, "x=b": 1}
+    actual_partitions = partitions(spark, table_name)
+    assert [actual_partitions[day].skew.values for day in "12"] == [(("a",),), (("b",),)]
+    assert directories(actual_partitions["1"]) == {DEFAULT: 2, "x=a": 1}
+    assert directories(actual_partitions["2"]) == {DEFAULT: 1, "x=b": 1}
     spark.sql(f"INSERT OVERWRITE {table_name} SELECT * FROM loaded")
-    found = partitions(spark, table_name)
-    assert [found[day].skew.values for day in "12"] == [(("b",),), (("b",),)]
+    actual_partitions = partitions(spark, table_name)
+    assert [actual_partitions[day].skew.values for day in "12"] == [(("b",),), (("b",),)]
     assert spark.table(table_name).where("x = 'b'").count() == 240
 
 
@@ -75,9 +79,9 @@ def test_never_more_values_than_the_table_may_have(spark: Session, table_name: s
     )
     data = "SELECT int(id % 20) AS x, IF(id % 20 < 7, 'a', 'b') AS y, 1 AS day FROM range(390)"
     spark.sql(f"INSERT INTO {table_name} {data}")
-    (found,) = partitions(spark, table_name).values()
-    assert (found.skew.columns, len(found.skew.values)) == (("x", "y"), 5)
-    assert set(found.skew.values) <= {(str(x), "a" if x < 7 else "b") for x in range(10)}
+    (actual,) = partitions(spark, table_name).values()
+    assert (actual.skew.columns, len(actual.skew.values)) == (("x", "y"), 5)
+    assert set(actual.skew.values) <= {(str(x), "a" if x < 7 else "b") for x in range(10)}
 
 
 @pytest.mark.parametrize(
@@ -153,8 +157,8 @@ def test_a_heavy_value_is_written_by_several_tasks(spark: Session, table_name: s
         spark.sql(f"INSERT INTO {table_name} SELECT xxhash64(id), {value}, 1 FROM range(0, 40000, 1, 8)")
     finally:
         spark.conf.unset("spark.sql.adaptive.advisoryPartitionSizeInBytes")
-    (found,) = partitions(spark, table_name).values()
-    files = directories(found)
+    (actual,) = partitions(spark, table_name).values()
+    files = directories(actual)
     assert files["x=1"] >= 3
     assert files["x=2"] == files[DEFAULT] == 1
     assert spark.table(table_name).groupBy("x").count().orderBy("x").collect() == [(1, 36_000), (2, 2_000), (3, 2_000)]
@@ -169,8 +173,8 @@ def test_where_nothing_is_heavy_nothing_lies_apart(spark: Session, table_name: s
     rows(spark, "concat('r', id)", 1, count=4)
     for how in ("INTO", "OVERWRITE"):
         spark.sql(f"INSERT {how} {table_name} SELECT * FROM loaded")
-        found = partitions(spark, table_name)
-        assert (found["1"].skew.values, set(layout(found["1"].location))) == ((), {""})
+        actual_partitions = partitions(spark, table_name)
+        assert (actual_partitions["1"].skew.values, set(layout(actual_partitions["1"].location))) == ((), {""})
         assert spark.table(table_name).count() == 4
 
 

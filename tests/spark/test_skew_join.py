@@ -38,7 +38,7 @@ SIDES: list[tuple[str, list[Any], str, list[Any]]] = [
 def sides(draw: st.DrawFn) -> tuple[Any, ...]:
     """Types of one or two keys on both sides, their rows, values declared heavy (perhaps missing), joins."""
     keys = draw(st.lists(st.sampled_from(SIDES), min_size=1, max_size=2))
-    ours, theirs = (st.tuples(*(st.sampled_from(key[place]) for key in keys)) for place in (1, 3))
+    ours, theirs = (st.tuples(*(st.sampled_from(key[location]) for key in keys)) for location in (1, 3))
     left, right = draw(st.lists(ours, max_size=25)), draw(st.lists(theirs, max_size=12))
     heavy, hows = draw(st.lists(ours, max_size=4)), draw(st.permutations(TYPES))[:3]
     return [(key[0], key[2]) for key in keys], left, right, heavy, hows
@@ -73,10 +73,10 @@ def rows(*frames: DataFrame) -> list[Counter[str]]:
     whole = texts[0]
     for text in texts[1:]:
         whole = whole.unionAll(text)
-    found: list[Counter[str]] = [Counter() for _ in frames]
+    actual: list[Counter[str]] = [Counter() for _ in frames]
     for number, row in whole.collect():
-        found[number][row] += 1
-    return found
+        actual[number][row] += 1
+    return actual
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def test_the_rows_are_those_of_the_plain_join(spark: Session, quick_plans: None,
         assert split.columns == plain.columns
         assert [type_ for _, type_ in split.dtypes] == [type_ for _, type_ in plain.dtypes]
         joins += [plain, split]
-    found = rows(*joins)
-    for how, plain_rows, split_rows in zip(hows, found[::2], found[1::2], strict=True):
+    actual = rows(*joins)
+    for how, plain_rows, split_rows in zip(hows, actual[::2], actual[1::2], strict=True):
         assert split_rows == plain_rows, how
 
 
@@ -142,8 +142,8 @@ def test_conditions_are_kept(spark: Session, quick_plans: None, condition: str) 
     for how in TYPES:
         on = conditions(left, right)[condition]
         joins += [left.join(right, on, how), skew_join(left, right, on, how, values=[1, None], columns="k0")]
-    found = rows(*joins)
-    for how, plain, split in zip(TYPES, found[::2], found[1::2], strict=True):
+    actual = rows(*joins)
+    for how, plain, split in zip(TYPES, actual[::2], actual[1::2], strict=True):
         assert plain, how
         assert split == plain, how
 
@@ -166,9 +166,9 @@ def test_padded_columns(spark: Session, quick_plans: None, table_name: str) -> N
     for how in ("right", "anti"):
         joins += [left.join(right, "k", how), skew_join(left, right, "k", how, values=["ab"])]
     assert all(len(strategies(split)) > 1 for split in joins[1::2])
-    found = rows(*joins)
-    assert [sum(plain.values()) for plain in found[::2]] == [2, 4, 1]
-    assert found[1::2] == found[::2]
+    actual = rows(*joins)
+    assert [sum(plain.values()) for plain in actual[::2]] == [2, 4, 1]
+    assert actual[1::2] == actual[::2]
 
 
 @pytest.fixture(scope="module")
@@ -219,8 +219,8 @@ def test_the_table_may_be_named_or_lie_below(spark: Session, skewed: str, names:
     assert "BroadcastHashJoin" in strategies(skew_join(frame, names, "x"))
     copied = spark.createDataFrame(frame.collect(), frame.schema)
     assert "BroadcastHashJoin" in strategies(skew_join(copied, names, "x", table=f"default.{skewed}"))
-    found = [value.values for value in find_skew(copied, "x", share=0.1).values]
-    assert "BroadcastHashJoin" in strategies(skew_join(copied, names, "x", values=found))
+    actual = [value.values for value in find_skew(copied, "x", share=0.1).values]
+    assert "BroadcastHashJoin" in strategies(skew_join(copied, names, "x", values=actual))
 
 
 @pytest.mark.parametrize(

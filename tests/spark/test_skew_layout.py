@@ -32,8 +32,8 @@ def rows(df: DataFrame) -> list[tuple[Any, ...]]:
 
 def names(location: str) -> list[str]:
     """Returns the names in a folder, up to the last `=`."""
-    found = (path for path in folder(location).iterdir() if not path.name.startswith((".", "_")))
-    return sorted(f"{path.name.rpartition('=')[0]}=" if path.is_file() else f"{path.name}/" for path in found)
+    actual = (path for path in folder(location).iterdir() if not path.name.startswith((".", "_")))
+    return sorted(f"{path.name.rpartition('=')[0]}=" if path.is_file() else f"{path.name}/" for path in actual)
 
 
 def read(df: DataFrame) -> tuple[int, int]:
@@ -78,9 +78,9 @@ def test_files_of_heavy_values_lie_in_the_partition_and_are_pruned(
         ("month = 1", [1, 2, 3, 4], 4),
         ("true", [1, 2, 3, 4, 5], 5),
     ):
-        found = table.where(condition)
-        assert sorted(row.id for row in found.collect()) == ids, condition
-        assert read(found)[1] == files, condition
+        actual = table.where(condition)
+        assert sorted(row.id for row in actual.collect()) == ids, condition
+        assert read(actual)[1] == files, condition
 
 
 def test_every_reader_of_the_directory_sees_every_row(spark: Session, flat: str, metastore: MetastoreClient) -> None:
@@ -92,9 +92,9 @@ def test_every_reader_of_the_directory_sees_every_row(spark: Session, flat: str,
         assert not any(path.is_dir() for path in folder(partition.location).iterdir())
         files = [str(path) for path in folder(partition.location).glob("*.parquet")]
         assert sorted(row.id for row in spark.read.parquet(*files).collect()) == ids
-    found = spark.table(flat).where("dest = 'ATL' AND n = 1")
-    assert rows(found.select("id")) == [(1,), (6,), (8,)]
-    assert read(found) == (2, 3)
+    actual = spark.table(flat).where("dest = 'ATL' AND n = 1")
+    assert rows(actual.select("id")) == [(1,), (6,), (8,)]
+    assert read(actual) == (2, 3)
 
 
 def test_a_partition_keeps_its_layout(spark: Session, table_name: str, metastore: MetastoreClient) -> None:
@@ -117,9 +117,9 @@ def test_a_partition_keeps_its_layout(spark: Session, table_name: str, metastore
     assert rows(spark.table(table_name)) == sorted(
         [(1, 1), (9, 1), (1, 1), (2, 1), (1, 2), (9, 2), (2, 2), (9, 2), (1, 3)], key=repr
     )
-    found = spark.table(table_name).where("x = 2")
-    assert rows(found) == [(2, 1), (2, 2)]
-    assert read(found) == (2, 2)
+    actual = spark.table(table_name).where("x = 2")
+    assert rows(actual) == [(2, 1), (2, 2)]
+    assert read(actual) == (2, 2)
 
 
 def test_a_table_without_partitions_and_long_values(
@@ -134,12 +134,12 @@ def test_a_table_without_partitions_and_long_values(
     table = metastore.get_table("default", table_name)
     assert [value for (value,) in table.skew.locations] == [long]
     for value, files in ((long, 1), ("a", 1), ("b", 1)):
-        found = spark.table(table_name).where(f"x = '{value}'")
-        assert (rows(found), read(found)[1]) == ([(value,)], files)
+        actual = spark.table(table_name).where(f"x = '{value}'")
+        assert (rows(actual), read(actual)[1]) == ([(value,)], files)
     # They share a name in Hive, so they do not exclude each other; the default directory may contain them, too.
     for condition, row in (("x = ''", ("",)), ("x IS NULL", (None,))):
-        found = spark.table(table_name).where(condition)
-        assert (rows(found), read(found)[1]) == ([row], 3)
+        actual = spark.table(table_name).where(condition)
+        assert (rows(actual), read(actual)[1]) == ([row], 3)
     assert spark.table(table_name).count() == 5
 
 
@@ -154,10 +154,10 @@ def test_files_of_writers_that_know_nothing_of_skew_are_read(
     (partition,) = metastore.get_partitions("default", table_name)
     source = next(folder(partition.skew.locations["1",]).glob("*.parquet"))
     shutil.copy(source, folder(partition.location) / "foreign.parquet")
-    found = spark.table(table_name).where("x = 1")
-    assert (rows(found), read(found)) == ([(1, 1), (1, 1)], (2, 2))
-    found = spark.table(table_name).where("x = 2")
-    assert (rows(found), read(found)) == ([(2, 1)], (2, 2))
+    actual = spark.table(table_name).where("x = 1")
+    assert (rows(actual), read(actual)) == ([(1, 1), (1, 1)], (2, 2))
+    actual = spark.table(table_name).where("x = 2")
+    assert (rows(actual), read(actual)) == ([(2, 1)], (2, 2))
     assert spark.table(table_name).where("p = 2").count() == 0
 
 
@@ -174,10 +174,10 @@ def test_a_partition_that_was_moved_is_read_with_what_lies_there(
     shutil.copytree(folder(before.location), tmp_path / "copy")
     (tmp_path / "plain").mkdir()
     shutil.copy(next(folder(before.location).rglob("x=1/*.parquet")), tmp_path / "plain" / "a.parquet")
-    for place, expected in (("copy", [(1, 1), (2, 1)]), ("plain", [(1, 1)])):
-        spark.sql(f"ALTER TABLE {table_name} PARTITION (p = 1) SET LOCATION '{tmp_path}/{place}'")
+    for path, expected in (("copy", [(1, 1), (2, 1)]), ("plain", [(1, 1)])):
+        spark.sql(f"ALTER TABLE {table_name} PARTITION (p = 1) SET LOCATION '{tmp_path}/{path}'")
         (moved,) = metastore.get_partitions("default", table_name)
-        assert folder(moved.location) == tmp_path / place
+        assert folder(moved.location) == tmp_path / path
         assert moved.skew.locations["1",] == f"{moved.location}/x=1"
         assert rows(spark.table(table_name)) == expected
         assert rows(spark.table(table_name).where("x = 1")) == [(1, 1)]
@@ -207,12 +207,12 @@ def test_spark_alone_finds_something_that_it_cannot_read(spark: Session, table_n
     spark.sql(f"ALTER TABLE {table_name} ADD PARTITION (p = 3)")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 1), (2, 1), (1, 2), (9, 3)")
     marks = spark_alone(spark, table_name)
-    assert [place for place, _ in marks] == ["p=1", "p=2", "p=3"]
+    assert [location for location, _ in marks] == ["p=1", "p=2", "p=3"]
     assert all(name.startswith(MARK) for _, name in marks)
     assert spark.table(table_name).count() == 6
     spark.sql(f"INSERT OVERWRITE {table_name} VALUES (2, 1)")
     spark.sql(f"ALTER TABLE {table_name} PARTITION (p = 2) CONCATENATE")
-    assert [place for place, _ in spark_alone(spark, table_name)] == ["p=1", "p=2", "p=3"]
+    assert [location for location, _ in spark_alone(spark, table_name)] == ["p=1", "p=2", "p=3"]
     spark.sql(f"ALTER TABLE {table_name} NOT SKEWED")
     for mode in ("versions", "in-place"):
         spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('write.mode' = '{mode}')")
@@ -229,7 +229,7 @@ def test_spark_alone_reads_the_flat_layout_and_tables_without_partitions(
     skewed = f"SKEWED BY (x) ON ('{long}', 'a') STORED AS DIRECTORIES STORED AS PARQUET"
     spark.sql(f"CREATE TABLE {table_name} (x STRING) PARTITIONED BY (p INT) {skewed} {FLAT}")
     spark.sql(f"INSERT INTO {table_name} VALUES ('{long}', 1), ('a', 1), ('a', 2), ('b', 2)")
-    marked = [place for place, name in spark_alone(spark, table_name) if name.startswith(MARK)]
+    marked = [path for path, name in spark_alone(spark, table_name) if name.startswith(MARK)]
     assert marked == ["p=1"]  # a value that is too long for a file name has a directory
     spark.sql(f"CREATE TABLE {table_name}_whole (x STRING) {skewed}")
     spark.sql(f"INSERT INTO {table_name}_whole VALUES ('{long}'), ('b')")
@@ -292,8 +292,8 @@ def test_rows_of_few_tasks_are_not_shuffled(
     spark.sql(f"INSERT INTO {table_name} PARTITION (ds = '1') SELECT * FROM given")
     (partition,) = metastore.get_partitions("default", table_name)
     assert (int(partition.parameters["numFiles"]) < 3 * tasks) == shuffles
-    found = spark.sql(f"SELECT n, count(*), min(id % 3), max(id % 3) FROM {table_name} GROUP BY n")
-    assert rows(found) == [(1, tasks, 0, 0), (2, tasks, 2, 2), (None, tasks, 1, 1)]
-    assert {len(list(folder(place).glob("*.parquet"))) for place in partition.skew.locations.values()} == (
+    frame = spark.sql(f"SELECT n, count(*), min(id % 3), max(id % 3) FROM {table_name} GROUP BY n")
+    assert rows(frame) == [(1, tasks, 0, 0), (2, tasks, 2, 2), (None, tasks, 1, 1)]
+    assert {len(list(folder(location).glob("*.parquet"))) for location in partition.skew.locations.values()} == (
         {1} if shuffles else {tasks}
     )

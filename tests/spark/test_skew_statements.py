@@ -222,8 +222,8 @@ def test_create_table_like_copies_the_skew(
     ],
 )
 def test_refusals_name_the_table(spark: Session, refusing: tuple[str, str], statement: str, message: str) -> None:
-    table, place = refusing
-    text = statement.replace("{place}/..", place.rpartition("/")[0]).replace("{}", table)
+    table, location = refusing
+    text = statement.replace("{place}/..", location.rpartition("/")[0]).replace("{}", table)
     text = text.replace("REPEATED", f"'{'z' * 254}'")
     with pytest.raises((SparkClientError, QueryExecutionException), match=message.replace("{}", table)) as raised:
         spark.sql(text)
@@ -257,14 +257,14 @@ def test_set_skewed_location_says_where_a_value_is_read(
     spark.sql(f"INSERT INTO {table_name} VALUES (484, 'a', 1), (51, 'b', 1), (2, 'c', 1), (484, 'z', 2)")
     first, second = metastore.get_partitions("default", table_name)
     shutil.copytree(folder(first.skew.locations["484",]), tmp_path / "elsewhere")
-    place = f"file:{tmp_path}/elsewhere"
+    path = f"file:{tmp_path}/elsewhere"
     default = f"{first.location}/HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME"
     spark.sql(
         f"ALTER TABLE {table_name} PARTITION (p = '01') SET SKEWED LOCATION "
-        f"('0484' = '{place}/', 'HIVE_DEFAULT_LIST_BUCKETING_KEY' = '{default}')"
+        f"('0484' = '{path}/', 'HIVE_DEFAULT_LIST_BUCKETING_KEY' = '{default}')"
     )
     changed, same = metastore.get_partitions("default", table_name)
-    assert changed.skew.locations == {**first.skew.locations, ("484",): place}
+    assert changed.skew.locations == {**first.skew.locations, ("484",): path}
     assert same == second
     shutil.rmtree(folder(first.skew.locations["484",]))
     query = spark.table(table_name).where("x = 484").select("s", "p")
@@ -281,7 +281,7 @@ def test_set_skewed_location_says_where_a_value_is_read(
     with pytest.raises(InvalidStatementError, match="use SET LOCATION"):
         spark.sql(
             f"ALTER TABLE {table_name} PARTITION (p = 1) SET SKEWED LOCATION "
-            f"('HIVE_DEFAULT_LIST_BUCKETING_KEY' = '{place}')"
+            f"('HIVE_DEFAULT_LIST_BUCKETING_KEY' = '{path}')"
         )
 
 
@@ -357,7 +357,7 @@ def test_directories_that_the_server_cannot_see_are_read(spark: Session, table_n
             if keys:
                 spark.sql(f"MSCK REPAIR TABLE {table_name}")
 
-        def found(condition: str = "true") -> list[tuple[int | None, str]]:
+        def actual(condition: str = "true") -> list[tuple[int | None, str]]:
             rows = spark.sql(f"SELECT x, s FROM {table_name} WHERE {condition}").collect()
             return sorted(((row[0], row[1]) for row in rows), key=str)
 
@@ -365,8 +365,8 @@ def test_directories_that_the_server_cannot_see_are_read(spark: Session, table_n
             return scan_report(spark.sql(f"SELECT * FROM {table_name} WHERE {condition}")).scans[0].kept.files
 
         make_again()
-        assert found() == [(1, "a"), (2, "b"), (None, "it's")]
-        assert (found("x = 1"), found("s = 'it\\'s'"), found("x = 2")) == ([(1, "a")], [(None, "it's")], [(2, "b")])
+        assert actual() == [(1, "a"), (2, "b"), (None, "it's")]
+        assert (actual("x = 1"), actual("s = 'it\\'s'"), actual("x = 2")) == ([(1, "a")], [(None, "it's")], [(2, "b")])
         assert (read_files("x = 1 AND s = 'a'"), read_files("x = 2")) == (1, 1)
         for statement, wanted in (
             (f"INSERT INTO {table_name} VALUES (1, 'a'{key})", [(1, "a"), (1, "a"), (2, "b"), (None, "it's")]),
@@ -379,4 +379,4 @@ def test_directories_that_the_server_cannot_see_are_read(spark: Session, table_n
         ):
             make_again()
             spark.sql(statement)
-            assert found() == wanted
+            assert actual() == wanted

@@ -189,8 +189,8 @@ def test_a_conflict_has_its_condition_and_sqlstate(
         f"INSERT INTO {name} VALUES (1, 1)",
     )
     (partition,) = metastore.get_partitions("default", name)
-    lease, place = metastore.begin_write("default", name, 600), str(partition.location)
-    metastore.renew_write(lease.query_id, renames=[Rename(place, f"{place}_{lease.query_id}")])
+    lease, path = metastore.begin_write("default", name, 600), str(partition.location)
+    metastore.renew_write(lease.query_id, renames=[Rename(path, f"{path}_{lease.query_id}")])
     statement = f"INSERT OVERWRITE TABLE {name} PARTITION (ds = 1) SELECT 2"
     _, said = beeline(servers, statement)
     assert "[WRITE_CONFLICT]" in said

@@ -39,5 +39,5 @@ def test_partitions_that_dependent_tables_name_by_moments_are_found(
         spark.sql(f"INSERT INTO {table_name} VALUES (1, TIMESTAMP'2024-07-01 12:00:00')")
         spark.sql(f"CREATE DEPENDENT TABLE {table_name}_d PARTITIONED BY (moment) DEPENDS ON TABLE {table_name}")
         spark.sql(f"ALTER TABLE {table_name}_d ADD PARTITION (moment = '2024-07-01 12:00:00')")
-        found = spark.sql(f"SELECT id, CAST(moment AS STRING) FROM {table_name}_d").collect()
-        assert found == [(1, "2024-07-01 12:00:00")]
+        rows = spark.sql(f"SELECT id, CAST(moment AS STRING) FROM {table_name}_d").collect()
+        assert rows == [(1, "2024-07-01 12:00:00")]

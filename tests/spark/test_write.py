@@ -194,7 +194,7 @@ def test_null_has_a_directory_only_where_it_is_declared(context: Context, table_
     insert(context, table_name, frame(context.spark, "x string", (None,), ("",), ("a",), ("b",)))
     places = context.metastore.get_table("default", table_name).skew.locations
     assert len(set(places.values())) == 3
-    read = {value: context.spark.read.parquet(place).collect() for value, place in places.items()}
+    read = {value: context.spark.read.parquet(location).collect() for value, location in places.items()}
     assert {value: rows[0][0] for value, rows in read.items()} == {("",): "", (DEFAULT_PARTITION,): None, ("a",): "a"}
     assert len(stored_rows(context, table)) == 4
 
@@ -369,15 +369,15 @@ def test_plain_sql_reads_what_plain_sql_wrote(context: Context, table_name: str)
     spark.sql(f"INSERT INTO {table_name} SELECT * FROM odd_rows WHERE id % 3 = 1")
     spark.sql(f"INSERT INTO {table_name} PARTITION (p, m) SELECT * FROM odd_rows WHERE id % 3 = 2")
     assert sorted(map(tuple, spark.table(table_name).collect())) == rows
-    for column, place in (("x", 1), ("p", 3)):
+    for column, location in (("x", 1), ("p", 3)):
         wanted = {text: "IS NULL" if text is None else f"= '{text}'" for text in odd}
         queries = [
             f"SELECT {number} AS query, id FROM {table_name} WHERE {column} {wanted[text]}"
             for number, text in enumerate(odd)
         ]
-        found = [tuple(row) for row in spark.sql(" UNION ALL ".join(queries)).collect()]
-        assert sorted(found) == [
-            (number, row[0]) for number, text in enumerate(odd) for row in rows if row[place] == text
+        actual = [tuple(row) for row in spark.sql(" UNION ALL ".join(queries)).collect()]
+        assert sorted(actual) == [
+            (number, row[0]) for number, text in enumerate(odd) for row in rows if row[location] == text
         ], column
     spark.sql(f"DROP TABLE {table_name}")
 

@@ -125,8 +125,8 @@ def test_a_killed_writer_leaves_only_what_bears_its_name(context: Context, table
 
 def writes_of(context: Context, table: Table) -> tuple[str | None, tuple[int, ...]]:
     """Returns the table's token, and the numbers of its open writes."""
-    found = context.metastore.plan_scan(table.database, table.name).writes
-    return found.token, found.open
+    actual_writes = context.metastore.plan_scan(table.database, table.name).writes
+    return actual_writes.token, actual_writes.open
 
 
 def rival(context: Context, action: Callable[[], None]) -> Context:
@@ -204,9 +204,9 @@ def test_what_is_renamed_with_files_of_a_write_never_shows_them_where_it_fails(
 
 def test_files_that_others_delete_before_they_are_published_are_missed(context: Context, table: Table) -> None:
     """As Spark's own TRUNCATE TABLE does, without a call to the metastore."""
-    place = folder(table.location or "") / "m=1"
+    directory = folder(table.location or "") / "m=1"
     with pytest.raises(errors.WriteFailedError, match="does not exist"):
-        write(rival(context, lambda: shutil.rmtree(place)), table.name, NEW, overwrite=False)
+        write(rival(context, lambda: shutil.rmtree(directory)), table.name, NEW, overwrite=False)
     assert ids(context, table) == [3]
 
 
@@ -216,12 +216,12 @@ def test_inserts_of_one_statement_are_published_together(
 ) -> None:
     """Also if one appends to a partition that another one adds, and if one overwrites in place."""
     other = make_table(context.metastore, f"{table_name}_2", "id bigint, x int", "m int")
-    place = make_table(context.metastore, f"{table_name}_3", "id bigint, x int, m int", parameters={MODE: IN_PLACE})
-    for each in (other, place):
+    path = make_table(context.metastore, f"{table_name}_3", "id bigint, x int, m int", parameters={MODE: IN_PLACE})
+    for each in (other, path):
         insert_into(context, each.full_name, frame(context.spark, SCHEMA, *OLD))
-    before = files_below(place.location or ""), files_below(other.location or "")
+    before = files_below(path.location or ""), files_below(other.location or "")
     new, more = frame(context.spark, SCHEMA, *NEW), frame(context.spark, SCHEMA, (31, 0, 3))
-    inserts = [Insert(each.full_name, new, overwrite=each is not other) for each in (place, table, other)]
+    inserts = [Insert(each.full_name, new, overwrite=each is not other) for each in (path, table, other)]
     inserts.append(Insert(other.full_name, more))
     changed = table if overwritten else other
     ours = rival(context, lambda: write(context, changed.name, [(21, 7, 1)], overwrite=False))
@@ -229,14 +229,14 @@ def test_inserts_of_one_statement_are_published_together(
     if overwritten:
         with pytest.raises(errors.PublishConflictError):
             insert_all(ours, inserts)
-        assert (files_below(place.location or ""), files_below(other.location or "")) == before
-        assert (ids(context, table), ids(context, other), ids(context, place)) == ([*old, 21], old, old)
+        assert (files_below(path.location or ""), files_below(other.location or "")) == before
+        assert (ids(context, table), ids(context, other), ids(context, path)) == ([*old, 21], old, old)
     else:
         insert_all(ours, inserts)
         assert ids(context, table) == [3, 11, 12, 13, 14]
         assert ids(context, other) == [*old, 11, 12, 13, 14, 21, 31]
-        assert ids(context, place) == [11, 12, 13, 14]
-    assert [open_writes(context, each) for each in (table, other, place)] == [(), (), ()]
+        assert ids(context, path) == [11, 12, 13, 14]
+    assert [open_writes(context, each) for each in (table, other, path)] == [(), (), ()]
 
 
 @pytest.mark.parametrize("with_files", [False, True])

@@ -104,15 +104,15 @@ def scans(application: Application, page: Page, query: dict[str, str], user: str
 
     with cursors(application, Recording):
         read(page, query)
-    found = set()
+    actual = set()
     with application._store._engine.connect() as connection:
         connection.execute(text("SET enable_seqscan = off; SET enable_indexscan = off"))
         for statement in sent:
             if statement.startswith(("SELECT", "WITH", "\n")):
                 explained = "EXPLAIN (FORMAT JSON, ANALYZE) " + statement.replace(":", r"\:")
                 plan = connection.execute(text(explained)).scalar_one()
-                found |= {node["Relation Name"] for node in nodes(plan[0]["Plan"]) if is_scan(node)}
-    return found & set(LARGE)
+                actual |= {node["Relation Name"] for node in nodes(plan[0]["Plan"]) if is_scan(node)}
+    return actual & set(LARGE)
 
 
 def is_scan(node: dict[str, Any]) -> bool:

@@ -75,9 +75,9 @@ def test_pieces_of_joined_bytes_are_a_sequence() -> None:
 )
 def test_arrays_of_texts_are_thrifts_lists(application: Application, array: str, expected: list[str]) -> None:
     with application._store._engine.connect() as connection:
-        (found,) = binary_row(connection, Sql(f"SELECT {array}"))
-    assert texts(found).decode() == expected
-    assert texts(found).count == len(expected)
+        (actual,) = binary_row(connection, Sql(f"SELECT {array}"))
+    assert texts(actual).decode() == expected
+    assert texts(actual).count == len(expected)
 
 
 def test_texts_are_thrifts() -> None:

@@ -113,8 +113,8 @@ def test_what_is_used_again_is_found_again(application: Application, cleaning: D
     with application._store._engine.connect() as connection:
         connection.execute(text("UPDATE tables SET name = 'gone' WHERE name = 'u'"))
         call("create_table", shaped("again", "x"))
-        found = connection.execute(text("SELECT descriptor_id FROM tables WHERE name = 'again'")).scalar_one()
-    assert found == used
+        actual = connection.execute(text("SELECT descriptor_id FROM tables WHERE name = 'again'")).scalar_one()
+    assert actual == used
 
 
 def test_a_shape_comes_back_while_it_is_retired(application: Application, cleaning: DescriptorCleaningService) -> None:

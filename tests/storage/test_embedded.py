@@ -279,8 +279,8 @@ def test_other_users_of_the_machine_are_refused(data_dir: Path) -> None:
         folder = data_dir / "postgres"
         assert folder.stat().st_mode & 0o077 == 0
         assert "trust" not in (folder / "pg_hba.conf").read_text()
-        for place in (folder, folder / ".s.PGSQL.5432"):  # as if the socket lay where everybody may reach it
-            place.chmod(0o777)
+        for location in (folder, folder / ".s.PGSQL.5432"):  # as if the socket lay where everybody may reach it
+            location.chmod(0o777)
         child = os.fork()
         if not child:
             os.setgroups([])

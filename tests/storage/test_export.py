@@ -163,9 +163,9 @@ def _export(application: Application, version: str) -> tuple[Result, str]:
 
 
 def test_hive_4_has_more_columns(filled: Application) -> None:
-    found = longs("a", 1, 2)
-    found.statsData.longStats.histogram = b"histogram"
-    statistics = SetPartitionsStatsRequest([of_table("db", "t", found, engine="impala")], engine="impala")
+    actual_longs = longs("a", 1, 2)
+    actual_longs.statsData.longStats.histogram = b"histogram"
+    statistics = SetPartitionsStatsRequest([of_table("db", "t", actual_longs, engine="impala")], engine="impala")
     called(filled, "set_aggr_stats_for", statistics)
     called(filled, "create_database", Database("managed", managedLocationUri="memory://test/managed"))
     (older, _), (newer, written) = (_export(filled, version) for version in ("3.1", "4.0"))

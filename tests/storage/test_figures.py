@@ -25,8 +25,8 @@ class Calls:
 
 def figures(application: Application) -> tuple[dict[str, float], float]:
     with application._store._engine.connect() as connection:
-        found = read_dependents(connection)
-    return dict(found["metastore_dependents"]), found["metastore_dependent_oldest_stale_seconds"][""]
+        dependents = read_dependents(connection)
+    return dict(dependents["metastore_dependents"]), dependents["metastore_dependent_oldest_stale_seconds"][""]
 
 
 def test_dependent_partitions_by_their_state(application: Application) -> None:

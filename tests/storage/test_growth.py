@@ -110,9 +110,9 @@ def _depend(client: Any, db: str) -> None:
 
 
 def _describe(client: Any, db: str, role: str) -> None:
-    for place in (ColumnStatisticsDesc(True, db, "t"), ColumnStatisticsDesc(False, db, "t", "ds=a")):
+    for location in (ColumnStatisticsDesc(True, db, "t"), ColumnStatisticsDesc(False, db, "t", "ds=a")):
         client.set_aggr_stats_for(
-            SetPartitionsStatsRequest([ColumnStatistics(place, [longs("a", 1, 2)])], engine="hive")
+            SetPartitionsStatsRequest([ColumnStatistics(location, [longs("a", 1, 2)])], engine="hive")
         )
     client.add_primary_key(AddPrimaryKeyRequest([SQLPrimaryKey(db, "t", "a", 1, "key", False, True, False)]))
     client.create_function(
@@ -145,9 +145,9 @@ def _write(client: Any, db: str) -> None:
     root = client.get_table(db, "u").decode().sd.location
     for value, mode in (("1", PublishMode.CREATE), ("1", PublishMode.OVERWRITE)):
         query = begin(client, (db, "u"))
-        place = f"{root}/ds={value}/{query}"
-        write_file(f"{place}/rows")
-        publish(client, (db, "u"), query, day(root, value, mode, location=place))
+        path = f"{root}/ds={value}/{query}"
+        write_file(f"{path}/rows")
+        publish(client, (db, "u"), query, day(root, value, mode, location=path))
     begin(client, (db, "u"))  # by a writer that dies
 
 

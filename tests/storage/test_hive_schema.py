@@ -56,9 +56,9 @@ def rows(application: Application) -> Rows:
     def run(query: str) -> list[tuple[Any, ...]]:
         with application._store._engine.connect() as connection:
             connection.execute(text("SET search_path = hive"))
-            found = [tuple(row) for row in connection.execute(text(query))]
+            actual = [tuple(row) for row in connection.execute(text(query))]
             connection.execute(text("RESET search_path"))
-            return found
+            return actual
 
     return run
 
@@ -86,14 +86,14 @@ def filled(application: Application) -> Application:
 
 
 def test_each_table_of_hive_is_there_under_both_names(rows: Rows) -> None:
-    found: dict[str, set[str]] = {}
+    actual: dict[str, set[str]] = {}
     query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'hive'"
     for name, column in rows(query):
-        found.setdefault(name, set()).add(column)
+        actual.setdefault(name, set()).add(column)
     for name, named in TABLES.items():
-        assert found.pop(name.upper()) == {column.upper() for column in named.split()}
-        assert found.pop(name.lower()) == {column.lower() for column in named.split()}
-    assert set(found) == {"descriptors", "string_lists", "table_statistics", "partition_statistics"}
+        assert actual.pop(name.upper()) == {column.upper() for column in named.split()}
+        assert actual.pop(name.lower()) == {column.lower() for column in named.split()}
+    assert set(actual) == {"descriptors", "string_lists", "table_statistics", "partition_statistics"}
     for name in TABLES:
         rows(f'SELECT * FROM "{name.upper()}"')
 
@@ -123,11 +123,11 @@ def test_a_table_with_its_descriptor(filled: Application, rows: Rows) -> None:
         "SD_PARAMS": '"SD_ID" = s."SD_ID"',
         "SKEWED_COL_NAMES": '"SD_ID" = s."SD_ID"',
     }
-    found = {
+    actual = {
         name: rows(f'SELECT r.* FROM "{name}" r, {joined} AND r.{condition} ORDER BY 1')
         for name, condition in lists.items()
     }
-    without_ids = {name: [row[1:] for row in each] for name, each in found.items()}
+    without_ids = {name: [row[1:] for row in each] for name, each in actual.items()}
     assert without_ids == {
         "TABLE_PARAMS": [("comment", "c")],
         "PARTITION_KEYS": [(None, "ds", "string", 0), (None, "h", "int", 1)],
@@ -227,11 +227,11 @@ def test_column_statistics(filled: Application, rows: Rows) -> None:
         ("a", "int", -5, 2**62, None, None, 3, 4, "hive", "db", "t"),
         ("x", "double", None, None, -0.5, 1e300, 1, 2, "hive", "db", "t"),
     ]
-    (found,) = rows("""
+    (actual,) = rows("""
         SELECT "PARTITION_NAME", "LONG_HIGH_VALUE", "BIT_VECTOR"
         FROM "PART_COL_STATS" JOIN "PARTITIONS" USING ("PART_ID")
     """)
-    assert (*found[:2], bytes(found[2])) == ("ds=2026-01-01/h=1", 2, BITS)
+    assert (*actual[:2], bytes(actual[2])) == ("ds=2026-01-01/h=1", 2, BITS)
     put(of_table("db", "t", decimals("a", -12345, 3), dates("x", 10, 20)))
     assert rows("""
         SELECT "BIG_DECIMAL_LOW_VALUE", "BIG_DECIMAL_HIGH_VALUE", "LONG_LOW_VALUE", "LONG_HIGH_VALUE"
@@ -261,8 +261,8 @@ def test_numbers_are_decoded_exactly(
 ) -> None:
     """Decimals have any number of bytes that is enough for them."""
     bits = ", ".join(str(struct.unpack("!q", struct.pack("!d", number))[0]) for number in doubles)
-    found = [row[0] for row in rows(f"SELECT hive.double_of(bits) FROM unnest(ARRAY[{bits}]::bigint[]) bits")]
-    assert all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(found, doubles, strict=True))
+    actual = [row[0] for row in rows(f"SELECT hive.double_of(bits) FROM unnest(ARRAY[{bits}]::bigint[]) bits")]
+    assert all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(actual, doubles, strict=True))
     decimals = [(-150, 2), *decimals]
     encoded = [
         (number.to_bytes(number.bit_length() // 8 + spare, "big", signed=True).hex(), scale)

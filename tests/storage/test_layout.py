@@ -167,8 +167,8 @@ def columns(structs: list[FieldSchema]) -> list[dict[str, Any]]:
     return [{"name": struct.name, "type": struct.type, "comment": struct.comment} for struct in structs]
 
 
-def among(expected: dict[str, Any], found: dict[str, Any]) -> None:
-    assert {name: found[name] for name in expected} == expected
+def among(expected: dict[str, Any], actual: dict[str, Any]) -> None:
+    assert {name: actual[name] for name in expected} == expected
 
 
 def escaped(value: str) -> str:
@@ -193,9 +193,9 @@ def test_bytes_and_columns_agree(application: Application, rows: Rows, sent: Obj
     store(call, db, sent)
     database_agrees(rows, call("get_database", db).decode(), sent.database)
     table_id = table_agrees(rows, call("get_table", db, "t").decode(), sent.table)
-    found = call("get_partitions", db, "t", -1).decode()
-    assert sorted(each.values for each in found) == sorted(partition.values for partition in sent.partitions)
-    partitions_agree(rows, table_id, found, db)
+    actual = call("get_partitions", db, "t", -1).decode()
+    assert sorted(each.values for each in actual) == sorted(partition.values for partition in sent.partitions)
+    partitions_agree(rows, table_id, actual, db)
     rest_agrees(call, rows, table_id, sent)
     assert [verified for verified in verify(application._store._engine, 10) if verified.wrong] == []
 
@@ -247,11 +247,11 @@ def table_agrees(rows: Rows, table: Table, sent: Table) -> int:
     return int(stored["id"])
 
 
-def partitions_agree(rows: Rows, table_id: int, found: list[Partition], db: str) -> None:
+def partitions_agree(rows: Rows, table_id: int, partitions: list[Partition], db: str) -> None:
     by_values = {
         tuple(entry["values"]): entry for entry in rows("SELECT * FROM partitions WHERE table_id = :id", id=table_id)
     }
-    for partition in found:
+    for partition in partitions:
         row = by_values[tuple(partition.values)]
         among(
             {
@@ -313,7 +313,7 @@ def store(call: Callable[..., Any], db: str, sent: Objects) -> None:
 
 def among_descriptor(rows: Rows, descriptor_id: int, sd: StorageDescriptor) -> None:
     """Compares the parts of a storage descriptor that are stored as separate rows."""
-    (found,) = rows(
+    (actual,) = rows(
         "SELECT formats.*, columns.columns, skews.column_names, skews.id AS skew_id FROM storage_descriptors AS shape "
         "JOIN column_lists AS columns ON columns.id = columns_id "
         "JOIN storage_formats AS formats ON formats.id = format_id "
@@ -336,20 +336,20 @@ def among_descriptor(rows: Rows, descriptor_id: int, sd: StorageDescriptor) -> N
             "stored_as_sub_directories": sd.storedAsSubDirectories,
             "column_names": sd.skewedInfo.skewedColNames,
         },
-        found,
+        actual,
     )
-    skewed = rows("SELECT value FROM skew_values WHERE skew_id = :skew_id ORDER BY position", **found)
+    skewed = rows("SELECT value FROM skew_values WHERE skew_id = :skew_id ORDER BY position", **actual)
     assert [row["value"] for row in skewed] == sd.skewedInfo.skewedColValues
 
 
 def locations(rows: Rows, table_id: int, partition_id: int | None) -> dict[tuple[str, ...], str]:
-    found = rows(
+    actual = rows(
         "SELECT value, location FROM skewed_locations "
         "WHERE table_id = :table_id AND partition_id IS NOT DISTINCT FROM cast(:partition_id AS bigint)",
         table_id=table_id,
         partition_id=partition_id,
     )
-    return {tuple(row["value"]): row["location"] for row in found}
+    return {tuple(row["value"]): row["location"] for row in actual}
 
 
 def test_every_table_that_holds_bytes_is_verified() -> None:

@@ -44,9 +44,9 @@ def call(application: Application) -> Callable[..., Any]:
 
 def statistics(parts: range, names: list[str], *, merge: bool = False) -> SetPartitionsStatsRequest:
     data = ColumnStatisticsData(longStats=LongColumnStatsData(0, 1, 2, 3))
-    found = [ColumnStatisticsObj(name, "int", data) for name in names]
+    actual = [ColumnStatisticsObj(name, "int", data) for name in names]
     described = [ColumnStatisticsDesc(False, "db", "t", f"ds={n}") for n in parts]
-    return SetPartitionsStatsRequest([ColumnStatistics(desc, found) for desc in described], merge)
+    return SetPartitionsStatsRequest([ColumnStatistics(desc, actual) for desc in described], merge)
 
 
 def wanted(parts: range, names: list[str]) -> PartitionsStatsRequest:
@@ -80,8 +80,8 @@ def test_a_drop_leaves_no_statistics(application: Application, call: Callable[..
 
     def left() -> int:
         with application._store._engine.connect() as connection:
-            found: int = connection.execute(text("SELECT count(*) FROM column_statistics")).scalar_one()
-            return found
+            actual: int = connection.execute(text("SELECT count(*) FROM column_statistics")).scalar_one()
+            return actual
 
     assert left() == 100 * len(NAMES)
     some = RequestPartsSpec(names=[f"ds={n}" for n in range(60)])

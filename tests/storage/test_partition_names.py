@@ -168,9 +168,9 @@ def test_readers_among_writers_are_never_behind(both: tuple[Application, Applica
         readings = 0
         while not over.is_set():
             before = set(answered)
-            found = names(application)
-            assert before <= set(found) <= set(begun)
-            assert found == sorted(found)
+            actual_names = names(application)
+            assert before <= set(actual_names) <= set(begun)
+            assert actual_names == sorted(actual_names)
             readings += 1
         return readings
 

@@ -89,9 +89,9 @@ class Names(RuleBasedStateMachine):
 
     @rule(server=SERVERS, name=TABLES, value=VALUES)
     def publish(self, server: int, name: str, value: str) -> None:
-        place = f"{called(self.servers[server], 'get_table', 'db', name).decode().sd.location}/ds={value}"
-        Path(place.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
-        entry = PublishPartition([value], PublishMode.OVERWRITE, place, [])  # what lies elsewhere is not exchanged
+        path = f"{called(self.servers[server], 'get_table', 'db', name).decode().sd.location}/ds={value}"
+        Path(path.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        entry = PublishPartition([value], PublishMode.OVERWRITE, path, [])  # what lies elsewhere is not exchanged
         assert self.done(server, "publish", PublishRequest("db", name, "q", [entry]))
         self.tables[name].add(value)
 

@@ -46,14 +46,14 @@ class Chosen(NamedTuple):
     "version", [*(pytest.param(old, marks=pytest.mark.slow) for old in VERSIONS[:-1]), VERSIONS[-1]]
 )
 def test_partitions_are_those_that_hive_chooses(application: Application, version: str) -> None:
-    found = recordings(version)
+    actual = recordings(version)
     called(application, "create_database", Database(name="d"))
-    for name, recorded_table in found.tables.items():
+    for name, recorded_table in actual.tables.items():
         called(application, "create_table", table("d", name, recorded_table.keys))
         called(application, "add_partitions", [partition("d", name, values) for values in recorded_table.values])
     service = PartitionExpressionService(application._store)
-    compared = [expression for expression in found.expressions if (version, expression.table) != FALSE_IS_TRUE]
-    different = [recorded for recorded in compared if not _agrees(service, found.tables[recorded.table], recorded)]
+    compared = [expression for expression in actual.expressions if (version, expression.table) != FALSE_IS_TRUE]
+    different = [recorded for recorded in compared if not _agrees(service, actual.tables[recorded.table], recorded)]
     assert len(compared) > 1000
     assert len(different) <= len(compared) // 100, [recorded.statement for recorded in different]
 
@@ -82,13 +82,13 @@ def _chosen(service: PartitionExpressionService, keys: RecordedTable, recorded: 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_drop_is_understood(application: Application, version: str) -> None:
     """The expressions of ALTER TABLE … DROP PARTITION, with the intended meaning of Hive 2.3's booleans."""
-    found = recordings(version)
+    recorded = recordings(version)
     called(application, "create_database", Database(name="d"))
     service = PartitionExpressionService(application._store)
-    for name, recorded_table in found.tables.items():
+    for name, recorded_table in recorded.tables.items():
         called(application, "create_table", table("d", name, recorded_table.keys))
         called(application, "add_partitions", [partition("d", name, values) for values in recorded_table.values])
-    drops = [expression for expression in found.expressions if "DROP" in expression.statement]
+    drops = [expression for expression in recorded.expressions if "DROP" in expression.statement]
     assert len(drops) > 50
     for drop in drops:
-        assert _chosen(service, found.tables[drop.table], drop).is_exact, drop.statement
+        assert _chosen(service, recorded.tables[drop.table], drop).is_exact, drop.statement

@@ -55,8 +55,8 @@ def test_a_pass_measures_every_table(
 ) -> None:
     monkeypatch.setattr(sizes, "_BATCH", 2)
     monkeypatch.setattr(sizes, "_SHARE", 0)
-    found = measured(application, service)
-    assert found == {
+    actual_measured = measured(application, service)
+    assert actual_measured == {
         "t0": (0, None, None, None, None, None),
         "t1": (3, 30, 6144, 6, 6, None),
         "t2": (3, None, 3 * (10**18 - 1), None, 0, None),
@@ -75,7 +75,7 @@ def test_growth_is_the_change_of_a_day(application: Application, service: SizeSe
     assert measured(application, service)["t1"][-1] == 2000
     history = service.of_table(TableName("hive", "db", "t1"))
     assert [state["bytes"] for state in history] == [144, 6144]
-    assert [found["table"] for found in service.top("growth", 2)[0]] == ["t2", "t1"]
+    assert [each["table"] for each in service.top("growth", 2)[0]] == ["t2", "t1"]
     execute(application, "UPDATE table_size_history SET day = day - 100")
     assert measured(application, service)["t1"][-1] == 0
 
@@ -119,4 +119,4 @@ def test_one_batch_is_as_many_statements_for_any_number_of_partitions(
 def test_dropped_tables_leave_the_lists(application: Application, service: SizeService) -> None:
     measured(application, service)
     called(application, "drop_table", "db", "t1", False)
-    assert [found["table"] for found in service.top("files", 5)[0]] == []
+    assert [each["table"] for each in service.top("files", 5)[0]] == []

@@ -99,15 +99,15 @@ def test_columns_and_encoded_bytes_agree(application: Application, call: Callabl
             text('SELECT id, "values", location, parameters, create_time, encoded FROM partitions')
         )
         places = connection.execute(text("SELECT partition_id, value, location FROM skewed_locations")).all()
-        found = rows.all()
+        actual = rows.all()
         stored = connection.execute(text("SELECT name, location, parameters, encoded FROM tables")).one()
-    assert len(found) == 14
-    for row in found:
+    assert len(actual) == 14
+    for row in actual:
         bytes_say = decode(Partition, bytes(row.encoded) + b"\0\0\0")
         assert (bytes_say.values, bytes_say.sd.location) == (row.values, row.location)
         assert (bytes_say.parameters, bytes_say.createTime) == (row.parameters, row.create_time)
         assert bytes_say.sd.skewedInfo.skewedColValueLocationMaps == {
-            tuple(place.value): place.location for place in places if place.partition_id == row.id
+            tuple(path.value): path.location for path in places if path.partition_id == row.id
         }
     bytes_say = decode(Table, bytes(stored.encoded) + b"\0\0\0")
     assert (bytes_say.tableName, bytes_say.sd.location) == (stored.name, stored.location)

@@ -100,10 +100,10 @@ def change(rows: Table, column: str) -> str:
 
 
 def test_a_sound_database_has_no_differences(full: Application) -> None:
-    found = list(verify(full._store._engine, 10))
-    assert [verified.kind for verified in found] == [kind.name for kind in KINDS]
-    assert all(verified.rows for verified in found), "one of each kind is there"
-    assert not any(verified.wrong or verified.differences for verified in found)
+    actual = list(verify(full._store._engine, 10))
+    assert [verified.kind for verified in actual] == [kind.name for kind in KINDS]
+    assert all(verified.rows for verified in actual), "one of each kind is there"
+    assert not any(verified.wrong or verified.differences for verified in actual)
 
 
 @contextmanager
@@ -123,9 +123,9 @@ def test_a_change_of_any_column_is_found(full: Application) -> None:
             with undone(full) as connection:
                 changed = f"UPDATE {kind} {change(rows, column)} WHERE ctid = (SELECT max(ctid) FROM {kind})"
                 assert connection.execute(text(changed)).rowcount == 1
-                found = {verified.kind: verified for verified in verify_within(connection, 10)}[kind]
-            assert (found.wrong, column) == (1, column), f"a change of {kind}.{column} is not found"
-            assert {difference.column for difference in found.differences} & {NAMES.get(column, column), ""}
+                actual = {verified.kind: verified for verified in verify_within(connection, 10)}[kind]
+            assert (actual.wrong, column) == (1, column), f"a change of {kind}.{column} is not found"
+            assert {difference.column for difference in actual.differences} & {NAMES.get(column, column), ""}
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_as_many_differences_are_named_as_are_asked_for(full: Application) -> No
     called(full, "add_partitions", [partition("db", "t", [str(number)]) for number in range(2, 22)])
     with undone(full) as connection:
         connection.execute(text("UPDATE partitions SET create_time = create_time + 1"))
-        found = {verified.kind: verified for verified in verify_within(connection, 3)}["partitions"]
-    assert (found.rows, found.wrong, len(found.differences)) == (21, 21, 3)
+        actual = {verified.kind: verified for verified in verify_within(connection, 3)}["partitions"]
+    assert (actual.rows, actual.wrong, len(actual.differences)) == (21, 21, 3)
 
 
 def test_it_sees_one_moment_while_others_change_the_database(full: Application) -> None:

@@ -24,9 +24,9 @@ def test_what_is_kept_is_found_by_its_name_alone(cache: Path) -> None:
     for _ in range(2):  # making the same class twice succeeds
         class_cache.keep("core-1", CLASSES)
     assert class_cache.find("core-2") is None
-    found = class_cache.find("core-1")
-    assert found is not None
-    with zipfile.ZipFile(found) as jar:
+    actual = class_cache.find("core-1")
+    assert actual is not None
+    with zipfile.ZipFile(actual) as jar:
         assert {name: jar.read(name) for name in jar.namelist()} == CLASSES
     assert [each.name for each in cache.iterdir()] == ["core-1.jar"]
     assert cache.stat().st_mode & 0o777 == 0o700

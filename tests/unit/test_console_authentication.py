@@ -40,9 +40,9 @@ def test_sessions_end_by_age_and_with_their_credential() -> None:
     now, ended = [0.0], [""]
     sessions = Sessions(lambda _: ended, 10.0, lambda: now[0])
     secret = sessions.begin(Identity("alice", PASSWORD))
-    found = sessions.find(secret)
-    assert found is not None
-    assert found.user == "alice"
+    actual = sessions.find(secret)
+    assert actual is not None
+    assert actual.user == "alice"
     assert sessions.find(secret + "x") is None
     ended[0] = "revoked"
     assert sessions.find(secret) is None

@@ -39,9 +39,9 @@ def container(tmp_path: Path) -> Path:
     ],
 )
 def test_the_mount_decides(directory: str, fate: str, container: Path) -> None:
-    found = fate_of(Path(directory), container)
-    assert fate in found
-    assert bool(fate) == bool(found)
+    actual = fate_of(Path(directory), container)
+    assert fate in actual
+    assert bool(fate) == bool(actual)
 
 
 def test_outside_of_a_container_there_is_nothing_to_say(container: Path) -> None:

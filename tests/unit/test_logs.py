@@ -25,13 +25,13 @@ NAMES = [
 
 
 def record(message: str, *arguments: object, error: Exception | None = None) -> logging.LogRecord:
-    found = None
+    actual = None
     if error is not None:
         try:
             raise error
         except type(error):
-            found = sys.exc_info()
-    return logging.LogRecord("metastore.calls", logging.ERROR, "", 0, message, arguments, found)
+            actual = sys.exc_info()
+    return logging.LogRecord("metastore.calls", logging.ERROR, "", 0, message, arguments, actual)
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:10]))

@@ -18,16 +18,16 @@ def lines(capsys: Capture, *options: str) -> list[list[str]]:
 
 
 def test_every_method_is_one_line(capsys: Capture) -> None:
-    found = lines(capsys)
-    assert sorted(name for _, name, state, _ in found if state == "supported") == sorted(served())
-    assert sorted(name for _, name, state, _ in found if state == "not supported") == sorted(refused())
-    assert all(bool(reason) is (state == "not supported") for _, _, state, reason in found)
-    assert [row[0] for row in found] == sorted(row[0] for row in found)
+    actual = lines(capsys)
+    assert sorted(name for _, name, state, _ in actual if state == "supported") == sorted(served())
+    assert sorted(name for _, name, state, _ in actual if state == "not supported") == sorted(refused())
+    assert all(bool(reason) is (state == "not supported") for _, _, state, reason in actual)
+    assert [row[0] for row in actual] == sorted(row[0] for row in actual)
 
 
 def test_only_what_is_refused(capsys: Capture) -> None:
-    found = lines(capsys, "--unsupported")
-    assert {name: (domain, reason) for domain, name, _, reason in found} == refused()
+    actual = lines(capsys, "--unsupported")
+    assert {name: (domain, reason) for domain, name, _, reason in actual} == refused()
 
 
 def test_people_see_a_row_for_each_domain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

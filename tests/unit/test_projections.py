@@ -22,14 +22,14 @@ LOCATIONS = st.sampled_from(["file:/w/t/x", "file:/w/t/ds=a%2F/n=1", "file:/w/tx
 @st.composite
 def partitions(draw: st.DrawFn) -> list[Partition]:
     """Generates partitions of a few shapes, inside and outside of the table's directory, with distinct values."""
-    found = []
+    actual = []
     for number in range(draw(st.integers(0, 6))):
         skew = SkewedInfo([], [], draw(st.sampled_from([{}, {("1",): "file:/w/t/a=1"}])))
         columns = [FieldSchema(draw(st.sampled_from("ab")), "int", None)]
         sd = StorageDescriptor(columns, draw(LOCATIONS), skewedInfo=skew, serdeInfo=SerDeInfo(parameters={}))
         parameters = draw(st.dictionaries(st.text("k", max_size=2), st.text(max_size=2), max_size=2))
-        found.append(Partition([str(number)], "d", "t", number, 0, sd, parameters, catName="hive"))
-    return found
+        actual.append(Partition([str(number)], "d", "t", number, 0, sd, parameters, catName="hive"))
+    return actual
 
 
 def normal(partition: Partition) -> tuple[Any, ...]:

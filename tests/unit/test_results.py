@@ -22,6 +22,6 @@ def test_a_list_of_structs_that_are_stored_encoded(protocol: type[TProtocolBase]
     tails = [encode_fields(struct, Partition.thrift_spec[2:]) + STOP for struct in structs]
     buffer = TMemoryBuffer()
     write_result(protocol(buffer), get_partitions_result(success=EncodedList(Partition, heads, tails)))
-    found = get_partitions_result()
-    found.read(protocol(TMemoryBuffer(buffer.getvalue() + b"next")))
-    assert found.success == structs
+    partitions_result = get_partitions_result()
+    partitions_result.read(protocol(TMemoryBuffer(buffer.getvalue() + b"next")))
+    assert partitions_result.success == structs

@@ -148,11 +148,11 @@ def test_files_at_any_depth(warehouse: Warehouse) -> None:
     for name in ("a", "k=1/b", "_versions/q/k=2/c", ".hidden"):
         write(paths.join(location, name), len(name))
     warehouse.make_directory(paths.join(location, "empty"))
-    found = {file.location.removeprefix(f"{location}/"): file for file in warehouse.files(location)}
-    assert {name: file.bytes for name, file in found.items()} == {name: len(name) for name in found}
-    assert set(found) == {"a", "k=1/b", "_versions/q/k=2/c", ".hidden"}
-    assert all(file.modified and file.modified > 10**9 for file in found.values())
-    assert warehouse.files(paths.join(location, "a")) == [found["a"]]
+    actual = {file.location.removeprefix(f"{location}/"): file for file in warehouse.files(location)}
+    assert {name: file.bytes for name, file in actual.items()} == {name: len(name) for name in actual}
+    assert set(actual) == {"a", "k=1/b", "_versions/q/k=2/c", ".hidden"}
+    assert all(file.modified and file.modified > 10**9 for file in actual.values())
+    assert warehouse.files(paths.join(location, "a")) == [actual["a"]]
     assert warehouse.files(paths.join(location, "missing")) == []
     inside, below = warehouse.children(location)
     assert [paths.name(file.location) for file in inside] == [".hidden", "a"]
@@ -164,11 +164,11 @@ def test_where_nothing_can_be_nothing_is(name: str, tmp_path: Path) -> None:
     warehouse = Warehouse(str(tmp_path / "warehouse"))
     warehouse.make_directory(warehouse.root)
     (tmp_path / "warehouse/loop").symlink_to("loop")
-    place = paths.join(warehouse.root, name)
-    assert not warehouse.exists(place)
-    assert warehouse.children(place) == ([], [])
-    assert not warehouse.move_to_trash(place, paths.join(warehouse.root, ".trash/1"))
-    assert not warehouse.delete_directory(place)
+    location = paths.join(warehouse.root, name)
+    assert not warehouse.exists(location)
+    assert warehouse.children(location) == ([], [])
+    assert not warehouse.move_to_trash(location, paths.join(warehouse.root, ".trash/1"))
+    assert not warehouse.delete_directory(location)
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

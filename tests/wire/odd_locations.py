@@ -39,7 +39,7 @@ def elsewhere(warehouse: str, outside: Path, port: int) -> list[str]:
         f"s3://{at}@bucket/a",
         f"s3a://bucket/../{outside}/a",
         f"s3a://bucket/..%2f..{outside}/a",
-        *(f"{place}/a" for place in (f"gs://{at}", f"abfss://container@{at}", f"abfs://{at}#{outside}")),
+        *(f"{location}/a" for location in (f"gs://{at}", f"abfss://container@{at}", f"abfs://{at}#{outside}")),
         f"file://{outside}",
         f"file:////{outside}/a",
         f"file://127.1{outside}/a",

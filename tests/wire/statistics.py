@@ -32,18 +32,18 @@ def strings(column: str, longest: int) -> ColumnStatisticsObj:
     return ColumnStatisticsObj(column, "string", ColumnStatisticsData(stringStats=data))
 
 
-def of_table(database: str, name: str, *found: ColumnStatisticsObj, **fields: Any) -> ColumnStatistics:
-    return ColumnStatistics(ColumnStatisticsDesc(True, database, name), list(found), **fields)
+def of_table(database: str, name: str, *column_statistics_obj: ColumnStatisticsObj, **fields: Any) -> ColumnStatistics:
+    return ColumnStatistics(ColumnStatisticsDesc(True, database, name), list(column_statistics_obj), **fields)
 
 
-def of_partition(database: str, name: str, part: str, *found: ColumnStatisticsObj) -> ColumnStatistics:
-    return ColumnStatistics(ColumnStatisticsDesc(False, database, name, part), list(found))
+def of_partition(database: str, name: str, part: str, *column_statistics_obj: ColumnStatisticsObj) -> ColumnStatistics:
+    return ColumnStatistics(ColumnStatisticsDesc(False, database, name, part), list(column_statistics_obj))
 
 
 def read(client: Any, database: str, name: str, names: Sequence[str] = ("a", "x"), **fields: Any) -> Any:
     """Returns the statistics of a table by column."""
-    found = client.get_table_statistics_req(TableStatsRequest(database, name, list(names), **fields)).tableStats
-    return {each.colName: each.statsData for each in found}
+    table_stats = client.get_table_statistics_req(TableStatsRequest(database, name, list(names), **fields)).tableStats
+    return {each.colName: each.statsData for each in table_stats}
 
 
 def read_partitions(
@@ -51,8 +51,8 @@ def read_partitions(
 ) -> Any:
     """Returns the statistics by partition and column."""
     request = PartitionsStatsRequest(database, name, list(names), list(parts))
-    found = client.get_partitions_statistics_req(request).partStats
-    return {part: {column.colName: column.statsData for column in columns} for part, columns in found.items()}
+    part_stats = client.get_partitions_statistics_req(request).partStats
+    return {part: {column.colName: column.statsData for column in columns} for part, columns in part_stats.items()}
 
 
 def partitioned(client: Any, values: Sequence[str] = ("1", "2", "3")) -> tuple[str, str]:

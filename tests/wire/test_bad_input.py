@@ -87,16 +87,16 @@ def test_names_of_objects(hive_client: Any, events: Partitioned, name: str) -> N
 def test_values_hold_any_text(hive_client: Any, events: Partitioned, kind: str) -> None:
     value = NAMES[kind]
     hive_client.add_partition(partition(*events, [value, "7"], parameters={"k": value}))
-    found = hive_client.get_partition(*events, [value, "7"])
-    assert (found.values, found.parameters["k"]) == ([value, "7"], value)
+    stored_partition = hive_client.get_partition(*events, [value, "7"])
+    assert (stored_partition.values, stored_partition.parameters["k"]) == ([value, "7"], value)
     (name,) = [
         partition_name
         for partition_name in hive_client.get_partition_names(*events, -1)
         if partition_name.endswith("n=7")
     ]
     assert hive_client.partition_name_to_vals(name) == [value, "7"]
-    assert hive_client.get_partition_by_name(*events, name) == found
-    assert hive_client.get_partitions_by_names(*events, [name]) == [found]
+    assert hive_client.get_partition_by_name(*events, name) == stored_partition
+    assert hive_client.get_partitions_by_names(*events, [name]) == [stored_partition]
     assert hive_client.drop_partition_by_name(*events, name, True)
 
 
@@ -117,8 +117,8 @@ def test_texts_of_ten_thousand_characters(hive_client: Any, events: Partitioned)
     sd = descriptor(cols=columns(("a", "int")))
     sd.cols[0].comment = LONG
     hive_client.create_table(table(database, "long", parameters={LONG: LONG}, owner=LONG, sd=sd, viewOriginalText=LONG))
-    found = hive_client.get_table(database, "long")
-    assert (found.parameters[LONG], found.owner, found.sd.cols[0].comment) == (LONG, LONG, LONG)
+    stored_table = hive_client.get_table(database, "long")
+    assert (stored_table.parameters[LONG], stored_table.owner, stored_table.sd.cols[0].comment) == (LONG, LONG, LONG)
     for change in ({"sd": descriptor(cols=columns((LONG, "int")))}, {"sd": descriptor(cols=columns(("a", LONG)))}):
         with pytest.raises((InvalidObjectException, MetaException)):
             hive_client.create_table(table(database, "bad", **change))
@@ -215,8 +215,8 @@ def test_texts_that_are_not_utf8(metastore_server: Server, hive_client: Any, eve
             client.get_partitions_by_filter(*events, "\udcff = 1", -1)
         assert client.get_partitions_by_filter(*events, "ds = '\udcff'", -1) == []
         assert client.get_all_databases()
-    found = hive_client.get_partition(*events, ["\ufffd(", "7"])
-    assert found.parameters["k\ufffd"] == "\ufffd"
+    stored_partition = hive_client.get_partition(*events, ["\ufffd(", "7"])
+    assert stored_partition.parameters["k\ufffd"] == "\ufffd"
 
 
 @pytest.mark.parametrize("protocol", raw.PROTOCOLS.values(), ids=raw.PROTOCOLS)

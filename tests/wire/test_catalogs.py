@@ -32,16 +32,20 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 def catalog(hive_client: Any, tmp_path: Path) -> str:
     """A catalog of the test's own, in `tmp_path / "place"`."""
     name = unique("cat")
-    place = str(tmp_path / "place")
-    hive_client.create_catalog(CreateCatalogRequest(Catalog(name.upper(), "mine", place, parameters={"k": "v"})))
+    location = str(tmp_path / "place")
+    hive_client.create_catalog(CreateCatalogRequest(Catalog(name.upper(), "mine", location, parameters={"k": "v"})))
     return name
 
 
 def test_made_and_read(hive_client: Any, catalog: str, tmp_path: Path) -> None:
-    found = hive_client.get_catalog(GetCatalogRequest(catalog.upper())).catalog
-    assert (found.name, found.description, found.locationUri) == (catalog, "mine", f"{tmp_path}/place")
-    assert found.createTime > 1_000_000
-    assert found.parameters == {"k": "v"}
+    actual_catalog = hive_client.get_catalog(GetCatalogRequest(catalog.upper())).catalog
+    assert (actual_catalog.name, actual_catalog.description, actual_catalog.locationUri) == (
+        catalog,
+        "mine",
+        f"{tmp_path}/place",
+    )
+    assert actual_catalog.createTime > 1_000_000
+    assert actual_catalog.parameters == {"k": "v"}
     assert (tmp_path / "place").is_dir()
     names = hive_client.get_catalogs().names
     assert names == sorted(names)
@@ -53,8 +57,8 @@ def test_made_and_read(hive_client: Any, catalog: str, tmp_path: Path) -> None:
 def test_without_a_location_it_lies_in_the_warehouse(hive_client: Any, metastore_server: Server) -> None:
     name = unique("cat")
     hive_client.create_catalog(CreateCatalogRequest(Catalog(name)))
-    found = hive_client.get_catalog(GetCatalogRequest(name)).catalog
-    assert found.locationUri == f"{metastore_server.warehouse}/{name}"
+    actual_catalog = hive_client.get_catalog(GetCatalogRequest(name)).catalog
+    assert actual_catalog.locationUri == f"{metastore_server.warehouse}/{name}"
 
 
 def test_what_lies_in_a_catalog(hive_client: Any, catalog: str, tmp_path: Path) -> None:
@@ -69,9 +73,9 @@ def test_what_lies_in_a_catalog(hive_client: Any, catalog: str, tmp_path: Path) 
     hive_client.create_table(table(name, "t", [("ds", "string")]))
     assert hive_client.get_all_tables(name) == ["t"]
     assert hive_client.get_all_tables(database) == []
-    found = hive_client.get_table_req(GetTableRequest(database, "t", catName=catalog)).table
-    assert (found.catName, found.dbName) == (catalog, database)
-    assert found.sd.location == f"file:{tmp_path}/place/{database}.db/t"
+    frame = hive_client.get_table_req(GetTableRequest(database, "t", catName=catalog)).table
+    assert (frame.catName, frame.dbName) == (catalog, database)
+    assert frame.sd.location == f"file:{tmp_path}/place/{database}.db/t"
     hive_client.add_partition(partition(name, "t", ["1"], catName=catalog))
     (read,) = hive_client.get_partitions(name, "t", -1)
     assert (read.catName, read.dbName, read.values) == (catalog, database, ["1"])
@@ -86,9 +90,9 @@ def test_what_lies_in_a_catalog(hive_client: Any, catalog: str, tmp_path: Path) 
 def test_alter(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     hive_client.alter_catalog(AlterCatalogRequest(catalog, Catalog(description="new")))
     hive_client.alter_catalog(AlterCatalogRequest(catalog.upper(), Catalog(catalog, None, str(tmp_path / "moved"))))
-    found = hive_client.get_catalog(GetCatalogRequest(catalog)).catalog
-    assert (found.description, found.locationUri) == ("new", f"{tmp_path}/moved")
-    assert found.parameters == {"k": "v"}
+    actual_catalog = hive_client.get_catalog(GetCatalogRequest(catalog)).catalog
+    assert (actual_catalog.description, actual_catalog.locationUri) == ("new", f"{tmp_path}/moved")
+    assert actual_catalog.parameters == {"k": "v"}
     hive_client.alter_catalog(AlterCatalogRequest(catalog, Catalog(parameters={})))
     assert hive_client.get_catalog(GetCatalogRequest(catalog)).catalog.parameters == {}
     hive_client.create_database(Database("later", catalogName=catalog))
@@ -151,9 +155,9 @@ def test_what_is_no_catalog(hive_client: Any, bad: Catalog | None) -> None:
 
 
 def test_the_identity_is_one_for_all_servers(start_metastore: Callable[..., Server], database_url: str) -> None:
-    found = set()
+    actual = set()
     for _ in range(2):
         with connected(start_metastore(database_url)) as client:
-            found |= {client.get_metastore_db_uuid(), client.get_metastore_db_uuid()}
-    assert len(found) == 1
-    uuid.UUID(found.pop())
+            actual |= {client.get_metastore_db_uuid(), client.get_metastore_db_uuid()}
+    assert len(actual) == 1
+    uuid.UUID(actual.pop())

@@ -110,9 +110,9 @@ def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Ser
         home = Path(server.warehouse.removeprefix("file:"))
         (home / "db.db/days/ds=2").rmdir()
         (home / "db.db/days/ds=8/empty").mkdir(parents=True)
-        for place in ("db.db/days/ds=9", "db.db/gone", ".metastore_trash/77"):
-            (home / place).mkdir(parents=True)
-            (home / place / "rows").write_text("rows")
+        for location in ("db.db/days/ds=9", "db.db/gone", ".metastore_trash/77"):
+            (home / location).mkdir(parents=True)
+            (home / location / "rows").write_text("rows")
         (home / "db.db/days/_staging").mkdir()
         problems = [
             (".metastore_trash/77", "remains of a drop", "", "1", "4", "not repaired"),

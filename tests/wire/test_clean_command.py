@@ -107,8 +107,8 @@ def test_cleaning_in_memory(application: Application, database_url: str) -> None
     away = Rename(f"{root}/ds=1", f"{root}/_temp_{dead}_ds=1")
     call("renew_write", RenewWriteRequest(dead, [f"{root}/ds=2"], [f"{root}/ds=1"], [away]))
     warehouse.move_into(away.source, away.target)
-    for place in (f"_staging/{dead}", f"_versions/{dead}", "ds=2", "ds=1", f"_versions/{other}"):
-        write(f"{root}/{place}/part-0_{dead}")
+    for directory in (f"_staging/{dead}", f"_versions/{dead}", "ds=2", "ds=1", f"_versions/{other}"):
+        write(f"{root}/{directory}/part-0_{dead}")
     let_die(database_url, dead)
     dry = call("clean", CleanRequest(*name, graceMillis=0, dryRun=True))
     done = call("clean", CleanRequest(*name, graceMillis=0))

@@ -48,10 +48,10 @@ def written(metastore_client: Any, root: str) -> Name:
 def overwrite(client: Any, name: Name, root: str, value: str = "1") -> str:
     """Overwrites a day in a new directory. Returns the directory."""
     write = begin(client, name)
-    place = f"{root}/_versions/{write}/ds={value}"
-    write_file(f"{place}/part-0_{write}")
-    publish(client, name, write, day(root, value, OVERWRITE, location=place))
-    return place
+    path = f"{root}/_versions/{write}/ds={value}"
+    write_file(f"{path}/part-0_{write}")
+    publish(client, name, write, day(root, value, OVERWRITE, location=path))
+    return path
 
 
 def test_what_was_replaced_goes_after_its_grace_time(metastore_client: Any, written: Name, root: str) -> None:
@@ -97,8 +97,8 @@ def test_an_unpartitioned_table_leaves_its_first_directory(metastore_client: Any
         write_file(f"{root}/{file}")
     write = begin(metastore_client, name)
     write_file(f"{root}/_versions/{write}/part-0")
-    place = PublishPartition([], OVERWRITE, f"{root}/_versions/{write}", [])
-    assert publish(metastore_client, name, write, place).replaced == [root]
+    location = PublishPartition([], OVERWRITE, f"{root}/_versions/{write}", [])
+    assert publish(metastore_client, name, write, location).replaced == [root]
     dry = clean(metastore_client, name, dryRun=True)
     assert told(dry, root) == [("", "replaced", 2)]
     assert clean(metastore_client, name).locations == dry.locations
@@ -124,8 +124,8 @@ def left_by_a_writer(client: Any, name: Name, root: str) -> str:
     """A write with files in many locations, among files of others."""
     write = begin(client, name)
     assert renew(client, write, f"{root}/ds=2/h=1", shared=[f"{root}/ds=1"]) == [True]
-    for place in (f"_staging/{write}/a/", f"_versions/{write}/ds=3/", "ds=2/h=1/", "ds=1/", "ds=1/k=1/"):
-        write_file(f"{root}/{place}part-0_{write}-0", "four")
+    for location in (f"_staging/{write}/a/", f"_versions/{write}/ds=3/", "ds=2/h=1/", "ds=1/", "ds=1/k=1/"):
+        write_file(f"{root}/{location}part-0_{write}-0", "four")
     write_file(f"{root}/ds=1/part-1_{write}0")
     return write
 
@@ -222,8 +222,8 @@ def test_single_files_are_renamed_and_put_back(metastore_client: Any, metastore_
             local(rename.target).parent.mkdir(parents=True, exist_ok=True)
             local(rename.source).rename(local(rename.target))
         if published:
-            place = PublishPartition([], OVERWRITE, root, [])
-            publish(metastore_client, name, write, place, retired=[away.target])
+            location = PublishPartition([], OVERWRITE, root, [])
+            publish(metastore_client, name, write, location, retired=[away.target])
             expected, kept = [(f"_temp_{write}/part-0", "replaced", 1)], f"part-0_{write}"
         else:
             let_die(metastore_server.database_url, write)
@@ -295,8 +295,8 @@ def test_errors_are_told_and_tried_again(
 def test_what_nobody_registered(metastore_client: Any, metastore_server: Server, written: Name, root: str) -> None:
     old_id, used = "20260131_235959_00007_x7k2p", "20260131_235959_00008_x7k2p"
     alive = begin(metastore_client, written)
-    for place in (f"_staging/{old_id}", f"_versions/{old_id}/ds=5", f"_versions/{used}/ds=6", f"_staging/{alive}"):
-        write_file(f"{root}/{place}/part-0")
+    for path in (f"_staging/{old_id}", f"_versions/{old_id}/ds=5", f"_versions/{used}/ds=6", f"_staging/{alive}"):
+        write_file(f"{root}/{path}/part-0")
     write_file(f"{root}/_versions/{used}/ds=8/part-0")
     publish(metastore_client, written, used, day(root, "6", location=f"{root}/_versions/{used}/ds=6"))
     before = everything_below(root)
@@ -344,7 +344,7 @@ def test_a_table_that_moves_takes_along_what_is_to_be_cleaned(metastore_client: 
     assert new != old
     write_file(f"{old}/_staging/{write}/part-1")  # the writer has not noticed
     let_die(metastore_server.database_url, write)
-    places = {place for place, _, _ in told(clean(metastore_client, moved), new)}
+    places = {path for path, _, _ in told(clean(metastore_client, moved), new)}
     assert {f"_staging/{write}", f"_versions/{write}", "ds=1", "ds=2/h=1"} < places
     assert files_below(old) == set()
     assert [file for file in files_below(new) if not file.startswith("_versions/")] == []
@@ -370,9 +370,9 @@ def test_truncating_leaves_writers_their_files(metastore_client: Any, root: str)
 def test_scopes(metastore_client: Any, written: Name, root: str, tmp_path: Path) -> None:
     other_root = f"file:{tmp_path}/other"
     other = new_table(metastore_client, [("ds", "string")], sd=descriptor(other_root))
-    for name, place in ((written, root), (other, other_root)):
-        overwrite(metastore_client, name, place, "9")
-        overwrite(metastore_client, name, place, "9")
+    for name, location in ((written, root), (other, other_root)):
+        overwrite(metastore_client, name, location, "9")
+        overwrite(metastore_client, name, location, "9")
     assert len(metastore_client.clean(CleanRequest(written[0], graceMillis=0)).locations) == 1
     assert len(metastore_client.clean(CleanRequest(*other, graceMillis=0)).locations) == 1
     for wrong in (CleanRequest("nope"), CleanRequest(written[0], "nope")):

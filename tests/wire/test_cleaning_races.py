@@ -254,20 +254,20 @@ def test_several_cleaners_share_the_work(metastore_client: Any, metastore_server
             let_die(metastore_server.database_url, write)
         else:
             publish(metastore_client, name, write, retired=[f"{root}/_versions/{write}"])
-    start, found = threading.Barrier(4), []
+    start, actual = threading.Barrier(4), []
 
     def run() -> None:
         with connected(metastore_server) as client:
             start.wait()
-            found.extend(clean(client, name).locations)
+            actual.extend(clean(client, name).locations)
 
     cleaners = [threading.Thread(target=run) for _ in range(4)]
     for cleaner in cleaners:
         cleaner.start()
     for cleaner in cleaners:
         cleaner.join()
-    assert [each.error for each in found if each.error] == []
-    assert Counter(each.location for each in found) == Counter(doomed)
+    assert [each.error for each in actual if each.error] == []
+    assert Counter(each.location for each in actual) == Counter(doomed)
     assert files_below(root) == set()
 
 

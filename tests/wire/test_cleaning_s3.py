@@ -68,20 +68,20 @@ def test_replaced_and_left_objects_go(
         bucket.put("ds=1/part-0", "ds=1/part-1")
 
         write = begin(client, name)
-        place = f"_versions/{write}/ds=1"
+        path = f"_versions/{write}/ds=1"
         assert renew(client, write, f"{ROOT}/_versions/{write}") == [True]
-        bucket.put(f"{place}/{write}-part-0")
-        publish(client, name, write, day(ROOT, "1", PublishMode.OVERWRITE, location=f"{ROOT}/{place}"))
+        bucket.put(f"{path}/{write}-part-0")
+        publish(client, name, write, day(ROOT, "1", PublishMode.OVERWRITE, location=f"{ROOT}/{path}"))
         assert told(clean(client, name), "s3://bucket/warehouse/t") == [("ds=1", "replaced", 2)]
-        assert bucket.keys == {f"{place}/{write}-part-0"}
+        assert bucket.keys == {f"{path}/{write}-part-0"}
 
         dead = begin(client, name)
-        renew(client, dead, f"{ROOT}/_versions/{dead}", shared=[f"{ROOT}/{place}"])
-        bucket.put(f"_versions/{dead}/ds=2/{dead}-part-0", f"{place}/{dead}-part-0")
+        renew(client, dead, f"{ROOT}/_versions/{dead}", shared=[f"{ROOT}/{path}"])
+        bucket.put(f"_versions/{dead}/ds=2/{dead}-part-0", f"{path}/{dead}-part-0")
         assert scanned(client, name).openWrites == [2]
         let_die(database_url, dead)
         clean(client, name)
-        assert bucket.keys == {f"{place}/{write}-part-0"}
+        assert bucket.keys == {f"{path}/{write}-part-0"}
         assert scanned(client, name).openWrites == []
 
 

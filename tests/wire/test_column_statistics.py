@@ -43,9 +43,9 @@ def test_what_goes_in_comes_out_of_a_table(hive_client: Any) -> None:
     database, name = new_table(hive_client)
     sent = [longs("A", -5, 9, 1, 4), strings("x", 7)]
     assert hive_client.update_table_column_statistics(of_table(f"@hive#{database.upper()}", "T", *sent)) is True
-    found = read(hive_client, database, name, ["X", "A", "nope"])
-    assert found["a"].longStats == LongColumnStatsData(-5, 9, 1, 4, BITS)
-    assert found["x"].stringStats == StringColumnStatsData(7, 3.5, 0, 1)
+    actual = read(hive_client, database, name, ["X", "A", "nope"])
+    assert actual["a"].longStats == LongColumnStatsData(-5, 9, 1, 4, BITS)
+    assert actual["x"].stringStats == StringColumnStatsData(7, 3.5, 0, 1)
     one = hive_client.get_table_column_statistics(f"@hive#{database}", "T", "A")
     described = one.statsDesc
     assert (described.isTblLevel, described.dbName, described.tableName) == (True, database, name)
@@ -60,9 +60,9 @@ def test_what_goes_in_comes_out_of_partitions(hive_client: Any) -> None:
     database, name = partitioned(hive_client)
     for part in ("DS=1", "ds=2"):
         hive_client.update_partition_column_statistics(of_partition(database, name, part, longs("a", 0, 9)))
-    found = read_partitions(hive_client, f"@hive#{database}", "T", ["ds=1", "DS=2", "ds=3", "ds=9", "rubbish", ""])
-    assert sorted(found) == ["ds=1", "ds=2"]
-    assert found["ds=1"]["a"].longStats == LongColumnStatsData(0, 9, 0, 1, BITS)
+    partitions = read_partitions(hive_client, f"@hive#{database}", "T", ["ds=1", "DS=2", "ds=3", "ds=9", "rubbish", ""])
+    assert sorted(partitions) == ["ds=1", "ds=2"]
+    assert partitions["ds=1"]["a"].longStats == LongColumnStatsData(0, 9, 0, 1, BITS)
     one = hive_client.get_partition_column_statistics(database, name, "ds=2", "a")
     assert (one.statsDesc.isTblLevel, one.statsDesc.partName) == (False, "ds=2")
     with pytest.raises(NoSuchObjectException):
@@ -73,8 +73,8 @@ def test_stored_twice_the_later_stays(hive_client: Any) -> None:
     database, name = new_table(hive_client)
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1), strings("x", 1)))
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 5, 6)))
-    found = read(hive_client, database, name)
-    assert (found["a"].longStats.lowValue, found["x"].stringStats.maxColLen) == (5, 1)
+    actual = read(hive_client, database, name)
+    assert (actual["a"].longStats.lowValue, actual["x"].stringStats.maxColLen) == (5, 1)
 
 
 def test_each_engine_has_its_own(hive_client: Any) -> None:
@@ -122,9 +122,9 @@ def test_a_merge_adds_to_what_is_accurate(hive_client: Any) -> None:
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 5, 1, 4)))
     added = of_table(database, name, longs("a", -3, 2, 10, 2), strings("x", 3))
     assert hive_client.set_aggr_stats_for(SetPartitionsStatsRequest([added], needMerge=True)) is True
-    found = read(hive_client, database, name)
-    assert found["a"].longStats == LongColumnStatsData(-3, 5, 11, 4)
-    assert "x" not in found, "nobody knows the strings that were there before"
+    actual = read(hive_client, database, name)
+    assert actual["a"].longStats == LongColumnStatsData(-3, 5, 11, 4)
+    assert "x" not in actual, "nobody knows the strings that were there before"
 
 
 def test_a_merge_of_partitions(hive_client: Any) -> None:
@@ -137,8 +137,8 @@ def test_a_merge_of_partitions(hive_client: Any) -> None:
     )
     more = [of_partition(database, name, f"ds={n}", longs("a", 0, 0, 5, 9)) for n in (1, 2, 3)]
     hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(more, needMerge=True))
-    found = read_partitions(hive_client, database, name, ["ds=1", "ds=2", "ds=3"])
-    assert {part: each["a"].longStats for part, each in found.items()} == {
+    partitions = read_partitions(hive_client, database, name, ["ds=1", "ds=2", "ds=3"])
+    assert {part: each["a"].longStats for part, each in partitions.items()} == {
         "ds=1": LongColumnStatsData(0, 7, 7, 9),
         "ds=2": LongColumnStatsData(0, 2, 7, 9),
     }
@@ -214,8 +214,8 @@ def test_changed_columns_lose_theirs(
     changed.sd.cols = columns(*new)
     hive_client.alter_table_with_cascade(database, name, changed, cascade)
     assert sorted(read(hive_client, database, name)) == left
-    found = read_partitions(hive_client, database, name, ["ds=1"])
-    assert sorted(found.get("ds=1", {})) == left_in_partition
+    partitions = read_partitions(hive_client, database, name, ["ds=1"])
+    assert sorted(partitions.get("ds=1", {})) == left_in_partition
     marked = ",".join(f'"{column}":"true"' for column in left)
     assert hive_client.get_table(database, name).parameters[ACCURATE] == f'{{"COLUMN_STATS":{{{marked}}}}}'
 
@@ -227,8 +227,8 @@ def test_a_changed_partition_loses_those_of_its_columns(hive_client: Any) -> Non
         hive_client.update_partition_column_statistics(some)
     changed = partition(database, name, ["1"], sd=descriptor(cols=columns(("a", "bigint"), ("x", "string"))))
     hive_client.alter_partition(database, name, changed)
-    found = read_partitions(hive_client, database, name, ["ds=1", "ds=2"])
-    assert {part: sorted(each) for part, each in found.items()} == {"ds=1": ["x"], "ds=2": ["a", "x"]}
+    partitions = read_partitions(hive_client, database, name, ["ds=1", "ds=2"])
+    assert {part: sorted(each) for part, each in partitions.items()} == {"ds=1": ["x"], "ds=2": ["a", "x"]}
 
 
 @pytest.mark.parametrize(("mode", "left"), [(PublishMode.OVERWRITE, []), (PublishMode.APPEND, ["ds=1"])])

@@ -21,8 +21,8 @@ def test_deleted(hive_client: Any) -> None:
     assert hive_client.delete_partition_column_statistics(f"@hive#{database}", name, "DS=1", "a", None) is True
     assert hive_client.delete_partition_column_statistics(database, name, "ds=2", None, None) is True
     assert sorted(read(hive_client, database, name)) == ["x"]
-    found = read_partitions(hive_client, database, name, ["ds=1", "ds=2"])
-    assert {part: sorted(each) for part, each in found.items()} == {"ds=1": ["x"]}
+    partitions = read_partitions(hive_client, database, name, ["ds=1", "ds=2"])
+    assert {part: sorted(each) for part, each in partitions.items()} == {"ds=1": ["x"]}
     marked = hive_client.get_partition(database, name, ["1"]).parameters[ACCURATE]
     assert marked == '{"COLUMN_STATS":{"x":"true"}}'
     with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist"):
@@ -44,8 +44,8 @@ def test_deleted_by_request(hive_client: Any) -> None:
         return bool(hive_client.delete_column_statistics_req(request))
 
     def left() -> dict[str, list[str]]:
-        found = read_partitions(hive_client, database, name, parts)
-        return {part: sorted(each) for part, each in found.items()}
+        partitions = read_partitions(hive_client, database, name, parts)
+        return {part: sorted(each) for part, each in partitions.items()}
 
     assert delete(part_names=["DS=1"], col_names=["A"])
     assert delete(part_names=["ds=2"])

@@ -51,8 +51,8 @@ def take(client: Any, pool: str) -> CompactionInfoStruct | None:
 
 
 def queue(client: Any, database: str, **more: Any) -> list[Any]:
-    found: list[Any] = client.show_compact(ShowCompactRequest(dbName=database, **more)).compacts
-    return found
+    actual_compacts: list[Any] = client.show_compact(ShowCompactRequest(dbName=database, **more)).compacts
+    return actual_compacts
 
 
 def test_a_compaction_from_its_request_to_its_end(hive_client: Any, db: str, pool: str) -> None:
@@ -71,15 +71,15 @@ def test_a_compaction_from_its_request_to_its_end(hive_client: Any, db: str, poo
     hive_client.set_hadoop_jobid("job_1", asked.id)
     hive_client.mark_compacted(taken)
     hive_client.commit_txn(CommitTxnRequest(transaction))
-    (found,) = queue(hive_client, db)
-    assert (found.state, found.runAs, found.hadoopJobId) == ("ready for cleaning", "hive", "job_1")
-    assert (found.txnId, found.nextTxnId, found.hightestWriteId) == (transaction, transaction, 5)
-    assert found.enqueueTime <= found.start <= found.commitTime
-    assert found.endTime is None
+    (actual,) = queue(hive_client, db)
+    assert (actual.state, actual.runAs, actual.hadoopJobId) == ("ready for cleaning", "hive", "job_1")
+    assert (actual.txnId, actual.nextTxnId, actual.hightestWriteId) == (transaction, transaction, 5)
+    assert actual.enqueueTime <= actual.start <= actual.commitTime
+    assert actual.endTime is None
     hive_client.mark_cleaned(taken)
-    (found,) = queue(hive_client, db)
-    assert (found.state, found.initiatorId, found.poolName) == ("succeeded", "hs2", pool)
-    assert found.endTime >= found.start
+    (actual,) = queue(hive_client, db)
+    assert (actual.state, actual.initiatorId, actual.poolName) == ("succeeded", "hs2", pool)
+    assert actual.endTime >= actual.start
 
 
 def test_an_object_is_compacted_once_at_a_time(hive_client: Any, db: str, pool: str) -> None:
@@ -210,8 +210,8 @@ def test_the_last_that_went_well_is_told(hive_client: Any, db: str, pool: str) -
         assert taken is not None
         hive_client.mark_compacted(taken)
     request = GetLatestCommittedCompactionInfoRequest(db, "T")
-    found = hive_client.get_latest_committed_compaction_info(request).compactions
-    assert [(each.partitionname, each.id == taken.id) for each in found] == [("p=1", True), ("p=2", False)]
+    actual_compactions = hive_client.get_latest_committed_compaction_info(request).compactions
+    assert [(each.partitionname, each.id == taken.id) for each in actual_compactions] == [("p=1", True), ("p=2", False)]
     request = GetLatestCommittedCompactionInfoRequest(db, "t", ["P=2", "P=3"])
     assert len(hive_client.get_latest_committed_compaction_info(request).compactions) == 1
     request = GetLatestCommittedCompactionInfoRequest(db, "t", [], taken.id)
@@ -243,8 +243,8 @@ def test_aborted_writes_are_forgotten_once_their_files_are_gone(hive_client: Any
         hive_client.update_compactor_state(taken, open_transaction(hive_client, txn_type=TxnType.COMPACTION))
         hive_client.mark_compacted(taken)
         hive_client.mark_cleaned(taken)
-        (found,) = hive_client.get_valid_write_ids(GetValidWriteIdsRequest([f"{db}.t"])).tblValidWriteIds
-        assert (found.writeIdHighWaterMark, found.invalidWriteIds) == (1, left)
+        (actual,) = hive_client.get_valid_write_ids(GetValidWriteIdsRequest([f"{db}.t"])).tblValidWriteIds
+        assert (actual.writeIdHighWaterMark, actual.invalidWriteIds) == (1, left)
 
 
 @pytest.mark.parametrize(

@@ -46,13 +46,13 @@ def foreign_key(parent: tuple[str, str], child: tuple[str, str], **fields: Any) 
 
 
 def primary_keys(client: Any, database: str, name: str) -> list[SQLPrimaryKey]:
-    found: list[SQLPrimaryKey] = client.get_primary_keys(PrimaryKeysRequest(database, name)).primaryKeys
-    return found
+    actual_primary_keys: list[SQLPrimaryKey] = client.get_primary_keys(PrimaryKeysRequest(database, name)).primaryKeys
+    return actual_primary_keys
 
 
 def foreign_keys(client: Any, parent: tuple[Any, Any], child: tuple[Any, Any]) -> list[SQLForeignKey]:
-    found: list[SQLForeignKey] = client.get_foreign_keys(ForeignKeysRequest(*parent, *child)).foreignKeys
-    return found
+    actual_foreign_keys: list[SQLForeignKey] = client.get_foreign_keys(ForeignKeysRequest(*parent, *child)).foreignKeys
+    return actual_foreign_keys
 
 
 def test_a_primary_key_of_two_columns(hive_client: Any) -> None:
@@ -62,8 +62,8 @@ def test_a_primary_key_of_two_columns(hive_client: Any) -> None:
         primary_key(database, name, "ds", key_seq=2, pk_name="pk", rely_cstr=True),
     ]
     hive_client.add_primary_key(AddPrimaryKeyRequest(key))
-    found = primary_keys(hive_client, f"@hive#{database}", "T")
-    assert found == [
+    actual = primary_keys(hive_client, f"@hive#{database}", "T")
+    assert actual == [
         SQLPrimaryKey(database, name, "a", 1, "pk", True, False, False, "hive"),
         SQLPrimaryKey(database, name, "ds", 2, "pk", False, False, True, "hive"),
     ]
@@ -86,10 +86,17 @@ def test_every_other_kind(hive_client: Any) -> None:
     assert hive_client.get_default_constraints(DefaultConstraintsRequest(*owner)).defaultConstraints == [default]
     assert hive_client.get_check_constraints(CheckConstraintsRequest(*owner)).checkConstraints == [check, of_row]
     together = hive_client.get_all_table_constraints(AllTableConstraintsRequest(database, name, "hive"))
-    found = together.allTableConstraints
-    assert (found.primaryKeys, found.foreignKeys, found.uniqueConstraints) == ([], [], [unique_key])
-    assert (found.notNullConstraints, found.defaultConstraints) == ([not_null], [default])
-    assert found.checkConstraints == [check, of_row]
+    all_table_constraints = together.allTableConstraints
+    assert (
+        all_table_constraints.primaryKeys,
+        all_table_constraints.foreignKeys,
+        all_table_constraints.uniqueConstraints,
+    ) == ([], [], [unique_key])
+    assert (all_table_constraints.notNullConstraints, all_table_constraints.defaultConstraints) == (
+        [not_null],
+        [default],
+    )
+    assert all_table_constraints.checkConstraints == [check, of_row]
 
 
 def test_names_are_made_where_none_were_sent(hive_client: Any) -> None:
@@ -100,9 +107,11 @@ def test_names_are_made_where_none_were_sent(hive_client: Any) -> None:
     assert first.pk_name == second.pk_name != ""
     nulls = [SQLNotNullConstraint(None, database, name, column) for column in ("a", "x")]
     hive_client.add_not_null_constraint(AddNotNullConstraintRequest(nulls))
-    found = hive_client.get_not_null_constraints(NotNullConstraintsRequest("hive", database, name)).notNullConstraints
-    assert {each.column_name for each in found} == {"a", "x"}
-    assert len({each.nn_name for each in found}) == 2
+    not_null_constraints = hive_client.get_not_null_constraints(
+        NotNullConstraintsRequest("hive", database, name)
+    ).notNullConstraints
+    assert {each.column_name for each in not_null_constraints} == {"a", "x"}
+    assert len({each.nn_name for each in not_null_constraints}) == 2
 
 
 def test_foreign_keys_by_parent_child_and_both(hive_client: Any) -> None:
@@ -119,8 +128,10 @@ def test_foreign_keys_by_parent_child_and_both(hive_client: Any) -> None:
     assert foreign_keys(hive_client, (None, None), child) == [key for key in expected if key.fktable_db == child[0]]
     assert foreign_keys(hive_client, parent, (None, None)) == foreign_keys(hive_client, (parent[0], "T"), (None, "t"))
     assert foreign_keys(hive_client, child, parent) == []
-    found = hive_client.get_all_table_constraints(AllTableConstraintsRequest(*child, "hive")).allTableConstraints
-    assert [key.fk_name for key in found.foreignKeys] == ["fk"]
+    all_table_constraints = hive_client.get_all_table_constraints(
+        AllTableConstraintsRequest(*child, "hive")
+    ).allTableConstraints
+    assert [key.fk_name for key in all_table_constraints.foreignKeys] == ["fk"]
     with pytest.raises(MetaException, match="parent table or the foreign table"):
         foreign_keys(hive_client, (None, None), (None, None))
 
@@ -159,12 +170,12 @@ def test_gone_with_their_column(hive_client: Any) -> None:
     hive_client.add_not_null_constraint(AddNotNullConstraintRequest(nulls))
     both = [SQLForeignKey(*parent, column, *child, column, n, fk_name="fk") for n, column in enumerate(("a", "x"), 1)]
     hive_client.add_foreign_key(AddForeignKeyRequest(both))
-    place = hive_client.get_table(*parent).sd.location
-    more = descriptor(place, cols=columns(("a", "bigint"), ("x", "string"), ("y", "int")))
+    path = hive_client.get_table(*parent).sd.location
+    more = descriptor(path, cols=columns(("a", "bigint"), ("x", "string"), ("y", "int")))
     hive_client.alter_table(*parent, table(*parent, sd=more))
     assert len(primary_keys(hive_client, *parent)) == 2
     hive_client.alter_table(
-        *parent, table(*parent, sd=descriptor(place, cols=columns(("b", "bigint"), ("x", "string"))))
+        *parent, table(*parent, sd=descriptor(path, cols=columns(("b", "bigint"), ("x", "string"))))
     )
     assert primary_keys(hive_client, *parent) == []
     assert foreign_keys(hive_client, (None, None), child) == []
@@ -236,8 +247,10 @@ def test_none_for_what_is_not_there(hive_client: Any) -> None:
     assert primary_keys(hive_client, nowhere, "t") == []
     assert foreign_keys(hive_client, (None, None), (nowhere, "t")) == []
     assert hive_client.get_default_constraints(DefaultConstraintsRequest("hive", nowhere, "t")).defaultConstraints == []
-    found = hive_client.get_all_table_constraints(AllTableConstraintsRequest(nowhere, "t", "hive")).allTableConstraints
-    assert (found.primaryKeys, found.checkConstraints) == ([], [])
+    all_table_constraints = hive_client.get_all_table_constraints(
+        AllTableConstraintsRequest(nowhere, "t", "hive")
+    ).allTableConstraints
+    assert (all_table_constraints.primaryKeys, all_table_constraints.checkConstraints) == ([], [])
 
 
 def test_a_table_with_constraints(hive_client: Any) -> None:
@@ -251,13 +264,17 @@ def test_a_table_with_constraints(hive_client: Any) -> None:
     nulls = [SQLNotNullConstraint(None, None, None, "x", "n")]
     new = table(database, "t", sd=descriptor(cols=columns(("a", "int"), ("x", "int"))))
     hive_client.create_table_with_constraints(new, keys, others, [], nulls, None, [])
-    found = hive_client.get_all_table_constraints(AllTableConstraintsRequest(database, "t", "hive")).allTableConstraints
-    assert [(key.table_db, key.table_name, key.pk_name) for key in found.primaryKeys] == [(database, "t", "pk")]
-    assert [(key.fk_name, key.pktable_db, key.fktable_db) for key in found.foreignKeys] == [
+    all_table_constraints = hive_client.get_all_table_constraints(
+        AllTableConstraintsRequest(database, "t", "hive")
+    ).allTableConstraints
+    assert [(key.table_db, key.table_name, key.pk_name) for key in all_table_constraints.primaryKeys] == [
+        (database, "t", "pk")
+    ]
+    assert [(key.fk_name, key.pktable_db, key.fktable_db) for key in all_table_constraints.foreignKeys] == [
         ("fk", parent[0], database),
         ("own", database, database),
     ]
-    assert [not_null_constraint.nn_name for not_null_constraint in found.notNullConstraints] == ["n"]
+    assert [not_null_constraint.nn_name for not_null_constraint in all_table_constraints.notNullConstraints] == ["n"]
 
 
 def test_three_arguments_of_hive_2(hive_client: Any) -> None:
@@ -297,9 +314,9 @@ def test_strange_names_and_many_columns(hive_client: Any) -> None:
     database, name = new_table(hive_client, sd=sd)
     keys = [primary_key(database, name, column, key_seq=n + 1, pk_name="É/'\"\n") for n, column in enumerate(names)]
     hive_client.add_primary_key(AddPrimaryKeyRequest(keys))
-    found = primary_keys(hive_client, database, name)
-    assert [key.column_name for key in found] == names
-    assert {key.pk_name for key in found} == {"é/'\""}
+    actual = primary_keys(hive_client, database, name)
+    assert [key.column_name for key in actual] == names
+    assert {key.pk_name for key in actual} == {"é/'\""}
     for bad, text in (("x" * 10_000, "too long"), ("a\0b", "NUL")):
         not_null = SQLNotNullConstraint("hive", database, name, "c1", bad)
         with pytest.raises((MetaException, TApplicationException), match=text):

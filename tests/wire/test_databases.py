@@ -33,12 +33,16 @@ def test_create_makes_a_folder_below_the_warehouse(hive_client: Any, metastore_s
     """Trap 16."""
     name = unique("Db")
     hive_client.create_database(Database(name=name, description="d", ownerName="o", parameters={"k": "v"}))
-    found = hive_client.get_database(name.lower())
-    assert found.name == name.lower()
-    assert found.locationUri == f"{metastore_server.warehouse}/{name.lower()}.db"
-    assert folder(found.locationUri).is_dir()
-    assert (found.description, found.parameters, found.ownerName) == ("d", {"k": "v"}, "o")
-    assert found.ownerType == PrincipalType.USER  # Trino refuses an owner without a type
+    stored_database = hive_client.get_database(name.lower())
+    assert stored_database.name == name.lower()
+    assert stored_database.locationUri == f"{metastore_server.warehouse}/{name.lower()}.db"
+    assert folder(stored_database.locationUri).is_dir()
+    assert (stored_database.description, stored_database.parameters, stored_database.ownerName) == (
+        "d",
+        {"k": "v"},
+        "o",
+    )
+    assert stored_database.ownerType == PrincipalType.USER  # Trino refuses an owner without a type
 
 
 def test_forms_of_newer_clients_do_the_same(hive_client: Any) -> None:
@@ -70,15 +74,15 @@ def test_patterns(hive_client: Any) -> None:
     for end in ("a", "ab", "b"):
         hive_client.create_database(Database(name=f"{mark}_{end}"))
 
-    def found(pattern: str | None) -> list[str]:
+    def actual(pattern: str | None) -> list[str]:
         return [
             database.removeprefix(f"{mark}_") for database in hive_client.get_databases(pattern) if mark in database
         ]
 
-    assert found("*") == found(None) == found(".*") == ["a", "ab", "b"]
-    assert found(f"{mark}_a*") == ["a", "ab"]
-    assert found(f"{mark.upper()}_A|{mark}_b") == ["a", "b"]
-    assert found(f"{mark}_.") == ["a", "b"]
+    assert actual("*") == actual(None) == actual(".*") == ["a", "ab", "b"]
+    assert actual(f"{mark}_a*") == ["a", "ab"]
+    assert actual(f"{mark.upper()}_A|{mark}_b") == ["a", "b"]
+    assert actual(f"{mark}_.") == ["a", "b"]
 
 
 def test_whole_databases_by_a_pattern(hive_client: Any) -> None:
@@ -86,17 +90,17 @@ def test_whole_databases_by_a_pattern(hive_client: Any) -> None:
     for end in ("b", "a"):
         hive_client.create_database(Database(name=f"{mark}_{end}", parameters={"end": end}))
 
-    def found(pattern: str | None, catalog: str | None = None) -> list[Database]:
+    def actual(pattern: str | None, catalog: str | None = None) -> list[Database]:
         request = GetDatabaseObjectsRequest(catalogName=catalog, pattern=pattern)
         return [
             database for database in hive_client.get_databases_req(request).databases if database.name.startswith(mark)
         ]
 
     both = [hive_client.get_database(f"{mark}_{end}") for end in "ab"]
-    assert found(None) == found(f"{mark.upper()}*") == found("*", "HIVE") == found(f"@hive#{mark}*") == both
-    assert [database.parameters for database in found(f"{mark}_b")] == [{"end": "b"}]
-    assert found("nothing") == found(None, "no_catalog") == []
-    assert found("") == []
+    assert actual(None) == actual(f"{mark.upper()}*") == actual("*", "HIVE") == actual(f"@hive#{mark}*") == both
+    assert [database.parameters for database in actual(f"{mark}_b")] == [{"end": "b"}]
+    assert actual("nothing") == actual(None, "no_catalog") == []
+    assert actual("") == []
 
 
 def test_alter_keeps_what_is_not_said_and_the_name(hive_client: Any, tmp_path: Path) -> None:

@@ -54,12 +54,12 @@ def demo(data_dir: Path, *, waits: bool) -> Iterator[subprocess.Popen[str]]:
 
 def users_of(folder: Path) -> list[str]:
     """Returns running processes that name the folder: the server, its workers, PostgreSQL."""
-    found = []
+    actual = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = " ".join(process.info["cmdline"] or [])
         if str(folder) in line and process.info["status"] != psutil.STATUS_ZOMBIE and process.pid != os.getpid():
-            found.append(line)
-    return found
+            actual.append(line)
+    return actual
 
 
 def test_the_status_of_the_demonstration_is_passed_on(data_dir: Path) -> None:

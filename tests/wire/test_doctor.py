@@ -230,8 +230,8 @@ def test_a_clock_that_differs(
     monkeypatch.setattr(doctor_database.time, "time", lambda: host() + seconds)
     status, output = doctor(database_url)
     assert status == 0
-    found = re.search(r"^warning +database +its clock is (.+) this host's: run NTP on both$", output, re.MULTILINE)
-    assert (found[1] if found else "") == finding
+    match = re.search(r"^warning +database +its clock is (.+) this host's: run NTP on both$", output, re.MULTILINE)
+    assert (match[1] if match else "") == finding
 
 
 def test_health_of_something_else(capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,10 +97,10 @@ class Doris:
 
     def update_partition(self, table: str, name: str, change: int) -> None:
         """THivePartitionUpdate APPEND, and its rollback: statistics are added up."""
-        (found,) = self.client.get_partitions_by_names(self.prefixed, table, [name])
-        found.parameters = changed(found.parameters, change)
+        (actual,) = self.client.get_partitions_by_names(self.prefixed, table, [name])
+        actual.parameters = changed(actual.parameters, change)
         context = EnvironmentContext({})
-        self.client.alter_partition_with_environment_context(self.prefixed, table, found, context)
+        self.client.alter_partition_with_environment_context(self.prefixed, table, actual, context)
 
     def update_table(self, name: str, change: int) -> None:
         table = self.table(name)
@@ -148,9 +148,9 @@ def counts(parameters: dict[str, str], *names: str) -> list[str]:
 def doris(hive_client: Any, tmp_path: Path) -> Doris:
     """Creates a database with its own location: PROPERTIES ('location' = '…')."""
     name = unique("doris")
-    place = f"file:{tmp_path}/{name}"
-    hive_client.create_database(Database(name, "", place, {"location": place}, catalogName="hive"))
-    assert hive_client.get_database(f"@hive#{name}").locationUri == place
+    location = f"file:{tmp_path}/{name}"
+    hive_client.create_database(Database(name, "", location, {"location": location}, catalogName="hive"))
+    assert hive_client.get_database(f"@hive#{name}").locationUri == location
     return Doris(hive_client, name)
 
 
@@ -175,10 +175,10 @@ def test_new_partitions_come_with_their_statistics(doris: Doris) -> None:
     table = doris.create("t", [("pt1", "string")])
     rows = {f"{number:02d}": number for number in range(1, 46)}
     doris.add(table, rows)
-    found = doris.client.get_partitions(doris.prefixed, "t", -1)
-    assert {each.values[0]: int(each.parameters["numRows"]) for each in found} == rows
-    assert {each.sd.location for each in found} == {f"{table.sd.location}/{name}" for name in names(rows)}
-    assert counts(found[44].parameters) == ["45", "1", "100"]
+    partitions = doris.client.get_partitions(doris.prefixed, "t", -1)
+    assert {each.values[0]: int(each.parameters["numRows"]) for each in partitions} == rows
+    assert {each.sd.location for each in partitions} == {f"{table.sd.location}/{name}" for name in names(rows)}
+    assert counts(partitions[44].parameters) == ["45", "1", "100"]
     # Doris sends the maximum number of partitions as i16.
     assert doris.client.get_partition_names(doris.prefixed, "t", 32767) == names(rows)
 
@@ -208,8 +208,8 @@ def test_an_overwrite_renames_away_and_in(doris: Doris) -> None:
     doris.update_partition("t", "pt1=a", 9)
     (away / FILE).unlink()
     away.rmdir()
-    (found,) = doris.client.get_partitions(doris.prefixed, "t", -1)
-    assert (found.sd.location, found.parameters["numRows"]) == (f"file:{target}", "9")
+    (actual,) = doris.client.get_partitions(doris.prefixed, "t", -1)
+    assert (actual.sd.location, actual.parameters["numRows"]) == (f"file:{target}", "9")
     assert files(table.sd.location) == ["pt1=a/new.orc"]
 
 

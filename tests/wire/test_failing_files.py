@@ -45,8 +45,8 @@ def failing(house: House, monkeypatch: pytest.MonkeyPatch, error: Exception) -> 
 
 
 def problems(house: House, *, repair: bool = False) -> list[FileProblem]:
-    found: list[FileProblem] = house.call("check_files", CheckFilesRequest(repair=repair)).problems
-    return found
+    actual_problems: list[FileProblem] = house.call("check_files", CheckFilesRequest(repair=repair)).problems
+    return actual_problems
 
 
 def waits(house: House) -> list[tuple[float, bool]]:
@@ -92,8 +92,8 @@ def test_what_cannot_succeed_is_parked_and_says_the_mend(
         failed_for(house, 3600)
         house.application.journal.recover()
     (line,) = [record.getMessage() for record in caplog.records]
-    place = f"file:{house.warehouse}/db.db/plain"
-    why = f"remove of {place} (dropped) failed: it leads out of the warehouse. Correct that, then run  metastore"
+    location = f"file:{house.warehouse}/db.db/plain"
+    why = f"remove of {location} (dropped) failed: it leads out of the warehouse. Correct that, then run  metastore"
     assert line == f"{why} check --repair"
     assert [parked for _, parked in waits(house)] == [True]
     assert [problem.mendable for problem in problems(house)] == [False]

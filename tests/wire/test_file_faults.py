@@ -69,12 +69,12 @@ class House:
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Answers a call as the server would."""
-        found = called(self.application, name, *arguments)
-        return found.decode() if isinstance(found, EncodedStruct | EncodedList) else found
+        actual = called(self.application, name, *arguments)
+        return actual.decode() if isinstance(actual, EncodedStruct | EncodedList) else actual
 
-    def put(self, place: str, text: str) -> None:
+    def put(self, location: str, text: str) -> None:
         """Writes a file of rows, as an engine does."""
-        folder = self.warehouse / place
+        folder = self.warehouse / location
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "rows").write_text(text)
 
@@ -86,8 +86,8 @@ class House:
             self.call("create_table", table(*name.split("."), KEYS if name in ("db.days", "db.more") else ()))
         for day in ("1", "2"):
             self.call("add_partition", partition("db", "days", [day]))
-        for place in ("db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"):
-            self.put(place, place)
+        for location in ("db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"):
+            self.put(location, location)
 
     def step(self, name: str) -> None:
         self.steps.append(name)
@@ -102,32 +102,32 @@ class House:
 
     def objects(self) -> dict[str, set[str]]:
         """Returns the locations in the catalog, and the rows that are read there."""
-        found = {}
+        actual = {}
         for each in self.call("get_catalogs").names:
             if each != "hive":
-                found[self.call("get_catalog", GetCatalogRequest(each)).catalog.locationUri] = set()
+                actual[self.call("get_catalog", GetCatalogRequest(each)).catalog.locationUri] = set()
         for database in self.call("get_all_databases"):
-            found[self.call("get_database", database).locationUri] = set()
+            actual[self.call("get_database", database).locationUri] = set()
             for name in self.call("get_all_tables", database):
                 one = self.call("get_table", database, name)
-                found[one.sd.location] = set() if one.partitionKeys else self.rows(one)
+                actual[one.sd.location] = set() if one.partitionKeys else self.rows(one)
                 for each in self.call("get_partitions", database, name, -1) if one.partitionKeys else ():
-                    found[each.sd.location] = self.rows(each)
-        return found
+                    actual[each.sd.location] = self.rows(each)
+        return actual
 
     def rows(self, of: Table | Partition) -> set[str]:
-        place = Path(of.sd.location.removeprefix("file:"))
-        assert place.is_dir(), f"{place} is missing"
-        return {path.read_text() for path in place.iterdir() if path.is_file()}
+        directory = Path(of.sd.location.removeprefix("file:"))
+        assert directory.is_dir(), f"{directory} is missing"
+        return {path.read_text() for path in directory.iterdir() if path.is_file()}
 
     def agrees(self) -> None:
         """Checks that every object has its directory, every directory its object, and that the journal is empty."""
         places = {value.removeprefix("file:") for value in self.objects()}
-        assert {place for place in places if not Path(place).is_dir()} == set()
+        assert {location for location in places if not Path(location).is_dir()} == set()
         there = {
             str(path) for path in self.warehouse.rglob("*") if path.is_dir() and ".metastore_trash" not in str(path)
         }
-        above = {str(parent) for place in places for parent in Path(place).parents}
+        above = {str(parent) for location in places for parent in Path(location).parents}
         assert there - places - above == set()
         trash = self.warehouse.parent / ".metastore_trash"
         assert [*trash.glob("*"), *(self.warehouse / ".metastore_trash").glob("*")] == []
@@ -156,9 +156,9 @@ def published(house: House) -> None:
     """Overwrites day 1, as our client does. The old data are retired."""
     if house.write is None:
         house.write = house.call("begin_write", BeginWriteRequest("db", "days")).queryId
-    place = f"db.db/days/_versions/{house.write}/ds=1"
-    house.put(place, "new")
-    entry = PublishPartition(["1"], PublishMode.OVERWRITE, f"{house.uri}/{place}", [])
+    location = f"db.db/days/_versions/{house.write}/ds=1"
+    house.put(location, "new")
+    entry = PublishPartition(["1"], PublishMode.OVERWRITE, f"{house.uri}/{location}", [])
     house.call("publish", PublishRequest("db", "days", house.write, [entry]))
     house.is_published = True
 
@@ -221,7 +221,7 @@ ALL = {"db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"}
 
 
 def rows(house: House) -> set[str]:
-    return {row for found in house.objects().values() for row in found}
+    return {row for each in house.objects().values() for row in each}
 
 
 @pytest.mark.parametrize(("name", "step"), [(name, step) for name, steps in STEPS.items() for step in steps])
@@ -297,7 +297,7 @@ def test_what_was_truncated_does_not_take_what_came_later(house: House) -> None:
 
 @pytest.mark.parametrize("step", REMOVING)
 def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step: str) -> None:
-    for drop, create, place in (
+    for drop, create, location in (
         (("drop_table", "db", "plain", True), ("create_table", table("db", "plain")), "db.db/plain"),
         (
             ("drop_partition", "db", "days", ["1"], True),
@@ -311,7 +311,7 @@ def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step
             house.call(*drop)
         house.die_at = None
         house.call(*create)
-        assert list((house.warehouse / place).iterdir()) == []
+        assert list((house.warehouse / location).iterdir()) == []
     house.recover()
     house.agrees()
     assert rows(house) == {"db.db/days/ds=2"}
@@ -325,8 +325,8 @@ def test_who_read_a_partition_before_a_rename_alters_it_where_it_is(house: House
         each.tableName, each.parameters = "weeks", {**each.parameters, "numRows": "7"}
         house.call("alter_partition", "db", "weeks", each)
     house.agrees()
-    found = house.call("get_partitions", "db", "weeks", -1)
-    assert [(each.sd.location, each.parameters["numRows"]) for each in found] == [
+    actual = house.call("get_partitions", "db", "weeks", -1)
+    assert [(each.sd.location, each.parameters["numRows"]) for each in actual] == [
         (f"file:{house.warehouse}/db.db/weeks/ds={n}", "7") for n in "12"
     ]
 

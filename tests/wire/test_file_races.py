@@ -82,68 +82,68 @@ def there(call: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-def check(pair: Pair, place: Path, found: Any) -> None:
-    assert place.is_dir() == (found is not None)
-    if found is not None:
-        assert list(place.iterdir()) == []
+def check(pair: Pair, directory: Path, actual: Any) -> None:
+    assert directory.is_dir() == (actual is not None)
+    if actual is not None:
+        assert list(directory.iterdir()) == []
     assert pair.unfinished() == 0
     assert pair.keeps or pair.trash() == []
 
 
 def test_tables(pair: Pair) -> None:
-    place = pair.warehouse / "db.db" / "t"
+    directory = pair.warehouse / "db.db" / "t"
     client = pair.clients[0]
     for _ in range(ROUNDS):
         if there(client.get_table, "db", "t") is None:
             client.create_table(table("db", "t"))
-        (place / "old").write_text("rows")
+        (directory / "old").write_text("rows")
         pair.race(
             lambda one: one.drop_table("db", "t", True),
             lambda other: other.create_table(table("db", "t")),
         )
-        check(pair, place, there(client.get_table, "db", "t"))
+        check(pair, directory, there(client.get_table, "db", "t"))
 
 
 def test_partitions(pair: Pair) -> None:
-    client, place = pair.clients[0], pair.warehouse / "db.db" / "p" / "ds=1"
+    client, location = pair.clients[0], pair.warehouse / "db.db" / "p" / "ds=1"
     client.create_table(table("db", "p", KEYS))
     for _ in range(ROUNDS):
         if there(client.get_partition, "db", "p", ["1"]) is None:
             client.add_partition(partition("db", "p", ["1"]))
-        (place / "old").write_text("rows")
+        (location / "old").write_text("rows")
         pair.race(
             lambda one: one.drop_partition("db", "p", ["1"], True),
             lambda other: other.add_partition(partition("db", "p", ["1"])),
         )
-        check(pair, place, there(client.get_partition, "db", "p", ["1"]))
+        check(pair, location, there(client.get_partition, "db", "p", ["1"]))
 
 
 def test_a_database_and_a_table_in_it(pair: Pair) -> None:
-    client, place = pair.clients[0], pair.warehouse / "d.db"
+    client, location = pair.clients[0], pair.warehouse / "d.db"
     for _ in range(ROUNDS):
         if there(client.get_database, "d") is None:
             client.create_database(Database("d"))
-        (place / "old").write_text("rows")
+        (location / "old").write_text("rows")
         pair.race(
             lambda one: one.drop_database("d", True, True),
             lambda other: other.create_table(table("d", "t")),
         )
-        assert place.is_dir() == (there(client.get_database, "d") is not None)
-        assert (place / "t").is_dir() == (there(client.get_table, "d", "t") is not None)
+        assert location.is_dir() == (there(client.get_database, "d") is not None)
+        assert (location / "t").is_dir() == (there(client.get_table, "d", "t") is not None)
         assert pair.unfinished() == 0
 
 
 def test_a_database_and_itself(pair: Pair) -> None:
-    client, place = pair.clients[0], pair.warehouse / "d.db"
+    client, location = pair.clients[0], pair.warehouse / "d.db"
     for _ in range(ROUNDS):
         if there(client.get_database, "d") is None:
             client.create_database(Database("d"))
-        (place / "old").write_text("rows")
+        (location / "old").write_text("rows")
         pair.race(
             lambda one: one.drop_database("d", True, True),
             lambda other: other.create_database(Database("d")),
         )
-        check(pair, place, there(client.get_database, "d"))
+        check(pair, location, there(client.get_database, "d"))
 
 
 def test_a_rename_and_partitions_that_are_added(pair: Pair) -> None:
@@ -157,11 +157,11 @@ def test_a_rename_and_partitions_that_are_added(pair: Pair) -> None:
             lambda one, old=old, renamed=renamed: one.alter_table("db", old, renamed),
             lambda other, old=old, day=str(number): other.add_partition(partition("db", old, [day])),
         )[1]
-        found = client.get_partitions("db", new, -1)
-        assert (str(number) in {each.values[0] for each in found}) == (added is None)
-        for each in found:
+        partitions = client.get_partitions("db", new, -1)
+        assert (str(number) in {each.values[0] for each in partitions}) == (added is None)
+        for each in partitions:
             assert each.sd.location == f"file:{pair.warehouse}/db.db/{new}/ds={each.values[0]}"
             assert Path(each.sd.location.removeprefix("file:")).is_dir()
         assert not (pair.warehouse / "db.db" / old).exists()
-        assert len(list((pair.warehouse / "db.db" / new).iterdir())) == len(found)
+        assert len(list((pair.warehouse / "db.db" / new).iterdir())) == len(partitions)
         assert pair.unfinished() == 0

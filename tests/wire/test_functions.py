@@ -35,11 +35,11 @@ def test_what_goes_in_comes_out(hive_client: Any) -> None:
     database = new_database(hive_client)
     jars = [ResourceUri(ResourceType.JAR, "s3a://b/é.jar"), ResourceUri(ResourceType.FILE, "x" * 10_000)]
     hive_client.create_function(function(f"@hive#{database.upper()}", "MyFunc", resourceUris=jars, createTime=1))
-    found = hive_client.get_function(database, "MYFUNC")
-    assert (found.functionName, found.dbName, found.catName) == ("myfunc", database, "hive")
-    assert (found.className, found.ownerName, found.resourceUris) == ("org.example.F", "me", jars)
-    assert found.createTime > 1_000_000
-    assert hive_client.get_function(f"@hive#{database}", "myfunc") == found
+    actual = hive_client.get_function(database, "MYFUNC")
+    assert (actual.functionName, actual.dbName, actual.catName) == ("myfunc", database, "hive")
+    assert (actual.className, actual.ownerName, actual.resourceUris) == ("org.example.F", "me", jars)
+    assert actual.createTime > 1_000_000
+    assert hive_client.get_function(f"@hive#{database}", "myfunc") == actual
 
 
 @pytest.mark.parametrize("missing", ["functionName", "dbName", "ownerType", "functionType"])
@@ -109,8 +109,8 @@ def test_alter_renames_and_moves(hive_client: Any) -> None:
     created = hive_client.get_function(database, "f").createTime
     jars = [ResourceUri(ResourceType.JAR, "file:/new.jar")]
     hive_client.alter_function(database, "F", function(other, "G", className="New", resourceUris=jars, createTime=1))
-    found = hive_client.get_function(other, "g")
-    assert (found.className, found.resourceUris, found.createTime) == ("New", jars, created)
+    actual = hive_client.get_function(other, "g")
+    assert (actual.className, actual.resourceUris, actual.createTime) == ("New", jars, created)
     assert hive_client.get_functions(database, "*") == []
     hive_client.create_function(function(other, "f"))
     with pytest.raises(MetaException, match="already exists"):

@@ -126,8 +126,8 @@ def test_the_text_of_a_skewed_place_is_kept_and_nothing_is_done_there(hive_clien
 
 def projected(client: Any, database: str, *fields: str, **patterns: str) -> Any:
     spec = GetProjectionsSpec(list(fields), **patterns)
-    (found,) = client.get_table_objects_by_name_req(GetTablesRequest(database, ["t"], projectionSpec=spec)).tables
-    return found
+    (actual,) = client.get_table_objects_by_name_req(GetTablesRequest(database, ["t"], projectionSpec=spec)).tables
+    return actual
 
 
 def test_tables_are_projected(hive_client: Any) -> None:
@@ -236,9 +236,9 @@ def test_a_spec_says_whose_partitions_it_has_and_where(hive_client: Any) -> None
         hive_client.add_partitions_pspec(
             [PartitionSpec(database, name, None, None, PartitionListComposingSpec([unnamed]))]
         )
-    for place in (None, ""):
+    for location in (None, ""):
         own = PartitionWithoutSD(["a"], relativePath="/ds=a")
-        shared = PartitionSpecWithSharedSD([own], descriptor(place))
+        shared = PartitionSpecWithSharedSD([own], descriptor(location))
         with pytest.raises(MetaException, match=r"without sd\.location"):
             hive_client.add_partitions_pspec([PartitionSpec(database, name, None, shared)])
     shared = PartitionSpecWithSharedSD([PartitionWithoutSD(["a"])], None)
@@ -327,12 +327,12 @@ def test_names_of_partitions_of_no_table_are_refused(hive_client: Any, names: tu
 def test_truncation_passes_over_partitions_that_are_not_there(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     there = hive_client.add_partition(partition(database, name, ["a"]))
-    place = Path(there.sd.location.removeprefix("file:"))
-    (place / "file").write_text("x")
+    directory = Path(there.sd.location.removeprefix("file:"))
+    (directory / "file").write_text("x")
     hive_client.truncate_table(database, name, ["ds=nope"])
-    assert (place / "file").exists()
+    assert (directory / "file").exists()
     hive_client.truncate_table(database, name, ["ds=nope", "ds=a"])
-    assert not list(place.iterdir())
+    assert not list(directory.iterdir())
 
 
 def test_partitions_are_grouped_where_hcatalog_says_so(hive_client: Any) -> None:

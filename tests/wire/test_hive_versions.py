@@ -41,8 +41,8 @@ def test_partitions_are_found_by_a_key_with_any_name(hive_client: Any) -> None:
     database, name = new_table(hive_client, [("a-b", "string"), ("c d", "string")])
     for values in (["x", "1"], ["y", "2"]):
         hive_client.add_partition(partition(database, name, values))
-    found = hive_client.get_partitions_by_filter(database, name, 'a-b = "y" and c d = "2"', -1)
-    assert [each.values for each in found] == [["y", "2"]]
+    partitions = hive_client.get_partitions_by_filter(database, name, 'a-b = "y" and c d = "2"', -1)
+    assert [each.values for each in partitions] == [["y", "2"]]
 
 
 @pytest.mark.parametrize("database", ["nowhere", "@nowhere#default"])

@@ -50,11 +50,11 @@ def test_lists_are_empty(hive_client: Any) -> None:
     assert c.get_all_packages(ListPackageRequest("hive")) == []
     assert c.get_dataconnectors() == []
     assert c.get_schemas_by_cols(FindSchemasByColsRqst(colName="a")).schemaVersions == []
-    for found in (
+    for each in (
         c.get_file_metadata(GetFileMetadataRequest([1])),
         c.get_file_metadata_by_expr(GetFileMetadataByExprRequest([1], b"")),
     ):
-        assert (found.metadata, found.isSupported) == ({}, False)
+        assert (each.metadata, each.isSupported) == ({}, False)
 
 
 @pytest.mark.parametrize(

@@ -82,20 +82,20 @@ def partitioned(client: Any, database: str, *keys: str) -> Table:
 
 
 def told(client: Any, database: str) -> Table:
-    found: Table = client.get_table_req(GetTableRequest(dbName=database, tblName="bench_table")).table
-    return found
+    frame: Table = client.get_table_req(GetTableRequest(dbName=database, tblName="bench_table")).table
+    return frame
 
 
 def partitions(table: Table, *prefixes: str, parameters: dict[str, str] | None = None) -> list[Partition]:
     """Returns partitions with the table's descriptor, at the default locations, without parameters."""
-    found = []
+    actual = []
     for number in range(COUNT):
         values = [f"{prefix}{number}" for prefix in prefixes or ("d",)]
         names = [f"{key.name}={value}" for key, value in zip(table.partitionKeys, values, strict=True)]
         sd = deepcopy(table.sd)
         sd.location = "/".join([table.sd.location, *names])
-        found.append(Partition(values, table.dbName, table.tableName, sd=sd, parameters=parameters))
-    return found
+        actual.append(Partition(values, table.dbName, table.tableName, sd=sd, parameters=parameters))
+    return actual
 
 
 def test_tables_without_columns_come_and_go(hive_client: Any, bench: str) -> None:
@@ -134,8 +134,8 @@ def test_partitions_are_added_told_and_dropped(hive_client: Any, bench: str) -> 
 def test_partitions_are_filtered(hive_client: Any, bench: str) -> None:
     hive_client.add_partitions(partitions(partitioned(hive_client, bench, "p_a", "p_b", "p_c"), "a", "b", "c"))
     several = " or ".join(f"`p_{key}`='{key}{number}'" for number in (0, 1) for key in "abc")
-    for text, found in (("`p_a`='a0'", 1), (several, 2)):
-        assert len(hive_client.get_partitions_by_filter(bench, "bench_table", text, -1)) == found
+    for text, each in (("`p_a`='a0'", 1), (several, 2)):
+        assert len(hive_client.get_partitions_by_filter(bench, "bench_table", text, -1)) == each
     for values in (["a0"], ["a0", "b0", "c0"]):
         assert len(hive_client.get_partitions_ps_with_auth(bench, "bench_table", values, -1, None, None)) == 1
 

@@ -88,9 +88,9 @@ class House:
 
     def __init__(self, database_url: str, folder: Path) -> None:
         self.warehouse, self.outside = folder / "warehouse", folder / "outside"
-        for place in ("t/ds=1", "more", "gone", "plain"):
-            (self.outside / place).mkdir(parents=True)
-            (self.outside / place / "rows").write_text("12345")
+        for location in ("t/ds=1", "more", "gone", "plain"):
+            (self.outside / location).mkdir(parents=True)
+            (self.outside / location / "rows").write_text("12345")
         settings = Settings(
             warehouse=str(self.warehouse), allowed_locations="", database_url=database_url, drop_retention=3600
         )
@@ -106,8 +106,8 @@ class House:
         for name in ("plain", "p", "source"):
             self("create_table", table("db", name, KEYS if name != "plain" else ()))
         self("add_partition", partition("db", "p", ["0"]))
-        for place in ("db.db/plain", "db.db/p/ds=0"):
-            (self.warehouse / place / "rows").write_text("rows")
+        for location in ("db.db/plain", "db.db/p/ds=0"):
+            (self.warehouse / location / "rows").write_text("rows")
         for link, target in {"link": self.outside, "loop": "loop", "broken": "nowhere", "db.db/p/link": "/etc"}.items():
             (self.warehouse / link).symlink_to(target)
         self.query_id = self("begin_write", BeginWriteRequest("db", "p", None, 1)).queryId
@@ -198,13 +198,13 @@ SPELLINGS = (
 def spellings(warehouse: Path, outside: Path) -> list[str]:
     known = {"deep": f"{warehouse}/db.db/p", "up": os.path.relpath(outside, warehouse)}
     known |= {"warehouse": str(warehouse), "outside": str(outside)}
-    return [re.sub("<(deep|up|warehouse|outside)>", lambda found: known[found[1]], text) for text in SPELLINGS]
+    return [re.sub("<(deep|up|warehouse|outside)>", lambda actual: known[actual[1]], text) for text in SPELLINGS]
 
 
-def taking(house: House, place: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def taking(house: House, location: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Passes a location to all calls that take one."""
 
-    def sd(places: str | None = place, value: str | None = None) -> StorageDescriptor:
+    def sd(places: str | None = location, value: str | None = None) -> StorageDescriptor:
         maps = skewed(["a"], [["1"]])
         if value is not None:
             maps.skewedColValueLocationMaps = {("1",): value}
@@ -213,35 +213,35 @@ def taking(house: House, place: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
     def part(name: str, value: str, own: StorageDescriptor) -> Partition:
         return partition("db", name, [value], sd=own)
 
-    yield "create_catalog", (CreateCatalogRequest(Catalog("c", None, place)),)
-    yield "create_database", (Database("d", None, place),)
-    yield "alter_database", ("gone", Database("gone", None, place))
+    yield "create_catalog", (CreateCatalogRequest(Catalog("c", None, location)),)
+    yield "create_database", (Database("d", None, location),)
+    yield "alter_database", ("gone", Database("gone", None, location))
     yield "create_table", (table("db", "t", sd=sd()),)
-    yield "create_table", (table("db", "skew", sd=sd(None, place)),)
+    yield "create_table", (table("db", "skew", sd=sd(None, location)),)
     yield "create_table", (table("db", "e", KEYS, parameters=dict(PURGED), sd=sd()),)
-    yield "create_table", (table("db", "flat", parameters=dict(PURGED), sd=sd(place, f"{place}/a=1")),)
+    yield "create_table", (table("db", "flat", parameters=dict(PURGED), sd=sd(location, f"{location}/a=1")),)
     yield "add_partition", (part("p", "1", sd()),)
-    yield "add_partitions", ([part("p", "2", sd(None, place)), part("p", "3", sd(None, f"{place}/x"))],)
+    yield "add_partitions", ([part("p", "2", sd(None, location)), part("p", "3", sd(None, f"{location}/x"))],)
     yield "add_partition", (part("e", "1", sd()),)
     yield "alter_table", ("db", "plain", table("db", "plain", sd=sd()))
-    yield "alter_table", ("db", "plain", table("db", "plain", sd=sd(f"{house.warehouse}/db.db/plain", place)))
+    yield "alter_table", ("db", "plain", table("db", "plain", sd=sd(f"{house.warehouse}/db.db/plain", location)))
     yield "alter_partition", ("db", "p", part("p", "0", sd()))
-    yield "alter_partition", ("db", "p", part("p", "0", sd(f"{house.warehouse}/db.db/p/ds=0", place)))
+    yield "alter_partition", ("db", "p", part("p", "0", sd(f"{house.warehouse}/db.db/p/ds=0", location)))
     mine = f"{house.warehouse}/db.db/p/_versions/q"
-    renames = [Rename(place, mine), Rename(mine, place)]
-    yield "renew_write", (RenewWriteRequest(house.query_id, [place]),)
-    yield "renew_write", (RenewWriteRequest(house.query_id, None, [place]),)
+    renames = [Rename(location, mine), Rename(mine, location)]
+    yield "renew_write", (RenewWriteRequest(house.query_id, [location]),)
+    yield "renew_write", (RenewWriteRequest(house.query_id, None, [location]),)
     yield "renew_write", (RenewWriteRequest(house.query_id, None, None, renames),)
     for mode in (PublishMode.CREATE, PublishMode.OVERWRITE, PublishMode.APPEND):
         for entry in (
-            PublishPartition(["0"], mode, place, []),
-            PublishPartition(["4"], mode, mine, [SkewedLocation(["1"], place)], None, None, ["a"], [["1"]]),
+            PublishPartition(["0"], mode, location, []),
+            PublishPartition(["4"], mode, mine, [SkewedLocation(["1"], location)], None, None, ["a"], [["1"]]),
         ):
             yield "publish", (PublishRequest("db", "p", house.query_id, [entry]),)
-    yield "publish", (PublishRequest("db", "p", house.query_id, [], None, [place]),)
-    yield "undrop", (UndropRequest("db", "plain", None, None, place),)
-    yield "undrop", (UndropRequest("db", "p", None, place),)
-    yield "undrop", (UndropRequest(place),)
+    yield "publish", (PublishRequest("db", "p", house.query_id, [], None, [location]),)
+    yield "undrop", (UndropRequest("db", "plain", None, None, location),)
+    yield "undrop", (UndropRequest("db", "p", None, location),)
+    yield "undrop", (UndropRequest(location),)
 
 
 ACTING: tuple[tuple[str, tuple[Any, ...]], ...] = (
@@ -271,18 +271,18 @@ def test_nobody_is_led_outside(house: House) -> None:
     with TRIPWIRE.around(house.warehouse):
         list(house.outside.iterdir())
     assert len(TRIPWIRE.crossed) == 1, "it tells what is only listed"
-    for place in spellings(house.warehouse, house.outside):
+    for location in spellings(house.warehouse, house.outside):
         taken = False
         with TRIPWIRE.around(house.warehouse):
-            for name, arguments in taking(house, place):
+            for name, arguments in taking(house, location):
                 with suppress(TException, TExceptionBase, MetastoreError):
                     house(name, *arguments)
                     taken = True
             for name, arguments in ACTING if taken else ():
                 with suppress(TException, TExceptionBase, MetastoreError):
                     house(name, *arguments)
-        assert TRIPWIRE.crossed == [], place
-        assert outside(house) == before, place
+        assert TRIPWIRE.crossed == [], location
+        assert outside(house) == before, location
         if taken:
             house.clear()
             house.fill()

@@ -51,15 +51,15 @@ def test_a_dropped_index_comes_back_with_its_table(metastore_client: Any, hive_c
 
 
 def test_a_database_goes_and_comes_back_with_its_indexes(metastore_client: Any, hive_client: Any, db: str) -> None:
-    place = Path(hive_client.get_table(db, holder(db)).sd.location.removeprefix("file:"))
-    assert place.is_dir()
+    directory = Path(hive_client.get_table(db, holder(db)).sd.location.removeprefix("file:"))
+    assert directory.is_dir()
     hive_client.drop_database(db, True, True)
     with pytest.raises(NoSuchObjectException, match=f"{db}.t index=i not found"):
         hive_client.get_index_by_name(db, "t", "i")
-    assert not place.exists()
+    assert not directory.exists()
     metastore_client.undrop(UndropRequest(dbName=db))
     assert hive_client.get_index_names(db, "t", -1) == ["i"]
-    assert place.is_dir()
+    assert directory.is_dir()
 
 
 def test_an_index_follows_its_tables_into_other_databases(hive_client: Any, db: str) -> None:
@@ -68,8 +68,8 @@ def test_an_index_follows_its_tables_into_other_databases(hive_client: Any, db: 
         changed = hive_client.get_table(db, name)
         changed.dbName, changed.tableName = other, new
         hive_client.alter_table(db, name, changed)
-    (found,) = hive_client.get_indexes(other, "moved", -1)
-    assert (found.dbName, found.origTableName, found.indexTableName) == (other, "moved", "held")
+    (actual,) = hive_client.get_indexes(other, "moved", -1)
+    assert (actual.dbName, actual.origTableName, actual.indexTableName) == (other, "moved", "held")
     assert hive_client.drop_index_by_name(other, "moved", "i", True)
     assert hive_client.get_all_tables(other) == ["moved"]
 

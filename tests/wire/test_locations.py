@@ -142,25 +142,28 @@ def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: P
         sorted(each.name for each in path.iterdir() if not each.name.startswith(".metastore_")),
     )
     plain, part = client.get_table("db", "plain"), client.get_partition("db", "p", ["0"])
-    for place in hostile(confined.warehouse, outside, listener.port):
-        moved, elsewhere = table("db", "plain", sd=descriptor(place)), partition("db", "p", ["0"], sd=descriptor(place))
-        entry = PublishPartition(["0"], PublishMode.OVERWRITE, place, [])
+    for location in hostile(confined.warehouse, outside, listener.port):
+        moved, elsewhere = (
+            table("db", "plain", sd=descriptor(location)),
+            partition("db", "p", ["0"], sd=descriptor(location)),
+        )
+        entry = PublishPartition(["0"], PublishMode.OVERWRITE, location, [])
         for call, arguments in {
-            client.create_table: (table("db", "t", sd=descriptor(place)),),
-            client.create_database: (Database("d", None, place),),
-            client.create_catalog: (CreateCatalogRequest(Catalog("c", None, place)),),
-            client.alter_database: ("db", Database("db", None, place)),
-            client.add_partition: (partition("db", "p", ["1"], sd=descriptor(place)),),
-            client.add_partitions: ([partition("db", "p", ["1"], sd=descriptor(place))],),
+            client.create_table: (table("db", "t", sd=descriptor(location)),),
+            client.create_database: (Database("d", None, location),),
+            client.create_catalog: (CreateCatalogRequest(Catalog("c", None, location)),),
+            client.alter_database: ("db", Database("db", None, location)),
+            client.add_partition: (partition("db", "p", ["1"], sd=descriptor(location)),),
+            client.add_partitions: ([partition("db", "p", ["1"], sd=descriptor(location))],),
             client.alter_table: ("db", "plain", moved),
             client.alter_partition: ("db", "p", elsewhere),
             client.publish: (PublishRequest("db", "p", "q", [entry]),),
         }.items():
-            if place == "no uri at all" and call == client.alter_partition:
+            if location == "no uri at all" and call == client.alter_partition:
                 continue  # a name below the table's directory, as in Hive
             with pytest.raises(Exception, match=r"locat|authority|scheme") as raised:
                 call(*arguments)
-            assert "\n" not in str(raised.value.message), (place, call)
+            assert "\n" not in str(raised.value.message), (location, call)
     assert below(outside) == before
     names = sorted(each.name for each in path.iterdir() if not each.name.startswith(".metastore_"))
     assert names == made
@@ -177,17 +180,17 @@ def test_whatever_is_accepted_lies_inside(confined: Server, client: Any, tmp_pat
     (path / "db.db" / "other" / "rows").write_text("rows")
     before = below(outside), below(path), sorted(str(each) for each in outside.rglob("*"))
     told: list[str] = []
-    for place in [*odd(confined.warehouse, outside), *elsewhere(confined.warehouse, outside, listener.port)]:
-        purged = table("db", "e", KEYS, parameters=dict(PURGED), sd=descriptor(place))
-        added = partition("db", "p", ["1"], sd=descriptor(place))
+    for location in [*odd(confined.warehouse, outside), *elsewhere(confined.warehouse, outside, listener.port)]:
+        purged = table("db", "e", KEYS, parameters=dict(PURGED), sd=descriptor(location))
+        added = partition("db", "p", ["1"], sd=descriptor(location))
         for call, arguments in (
-            (client.create_table, (table("db", "t", sd=descriptor(place)),)),
+            (client.create_table, (table("db", "t", sd=descriptor(location)),)),
             (client.create_table, (purged,)),
-            (client.create_database, (Database("d", None, place),)),
+            (client.create_database, (Database("d", None, location),)),
             (client.add_partition, (added,)),
-            (client.add_partition, (partition("db", "e", ["1"], sd=descriptor(place)),)),
+            (client.add_partition, (partition("db", "e", ["1"], sd=descriptor(location)),)),
             (client.alter_partition, ("db", "p", added)),
-            (client.alter_table, ("db", "t", table("db", "t", sd=descriptor(place)))),
+            (client.alter_table, ("db", "t", table("db", "t", sd=descriptor(location)))),
             (client.exchange_partition, ({"ds": "1"}, "db", "p", "db", "other")),
             (client.exchange_partition, ({"ds": "1"}, "db", "other", "db", "p")),
             (client.truncate_table, ("db", "t", None)),
@@ -269,18 +272,18 @@ def test_a_root_with_an_unknown_scheme_does_not_stop_the_server(
 @pytest.mark.parametrize("parameters", [PURGED, {"EXTERNAL": "TRUE"}])
 def test_what_is_external_elsewhere_is_never_touched(client: Any, tmp_path: Path, parameters: dict[str, str]) -> None:
     outside = tmp_path / "outside"
-    place = outside / "data" / "ds=1"
-    place.mkdir(parents=True)
-    (place / "rows").write_text("rows")
+    directory = outside / "data" / "ds=1"
+    directory.mkdir(parents=True)
+    (directory / "rows").write_text("rows")
     before = below(outside)
-    sd = descriptor(f"file:{place.parent}", skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
+    sd = descriptor(f"file:{directory.parent}", skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
     client.create_table(table("db", "e", KEYS, parameters=dict(parameters), sd=sd))
-    client.create_table(table("db", "flat", parameters=dict(parameters), sd=descriptor(f"file:{place}")))
+    client.create_table(table("db", "flat", parameters=dict(parameters), sd=descriptor(f"file:{directory}")))
     client.create_table(table("db", "new", parameters=dict(parameters), sd=descriptor(f"file:{outside}/new")))
     client.create_table(table("db", "s3", parameters=dict(parameters), sd=descriptor("s3a://elsewhere/x")))
     client.add_partitions([partition("db", "e", [text]) for text in ("1", "2")])
-    found = [client.get_table("db", "flat"), client.get_partition("db", "e", ["1"])]
-    assert not any("numFiles" in each.parameters for each in found)
+    actual = [client.get_table("db", "flat"), client.get_partition("db", "e", ["1"])]
+    assert not any("numFiles" in each.parameters for each in actual)
     for name in ("flat", "e"):
         with pytest.raises(MetaException):
             client.truncate_table("db", name, None)
@@ -330,26 +333,26 @@ def test_what_others_lie_in_is_not_deleted(confined: Server, client: Any) -> Non
 def test_places_of_databases_are_roots_where_none_are_named(
     database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
 ) -> None:
-    place = tmp_path / "place"
-    with connected(start_metastore(database_url, "--allowed-locations", str(place))) as client:
-        client.create_database(Database("d", None, str(place)))
+    directory = tmp_path / "place"
+    with connected(start_metastore(database_url, "--allowed-locations", str(directory))) as client:
+        client.create_database(Database("d", None, str(directory)))
     warehouse = tmp_path / "warehouse"
     options = ("--allowed-locations", "", "--warehouse", str(warehouse))
     with connected(start_metastore(database_url, *options)) as client:
         client.create_table(table("d", "t"))
-        assert (place / "t").is_dir()
+        assert (directory / "t").is_dir()
         client.drop_table("d", "t", True)
-        assert not (place / "t").exists()
+        assert not (directory / "t").exists()
         client.create_database(Database("inside"))
     with connected(start_metastore(database_url, *options)) as client:  # which knows both locations
         for name in ("d", "inside"):
             client.create_table(table(name, "t"))
             client.drop_database(name, True, True)
-        assert place.is_dir()
-        assert not (place / "t").exists()
+        assert directory.is_dir()
+        assert not (directory / "t").exists()
         assert not (warehouse / "inside.db").exists()
         client.create_database(Database("inside"))
-        client.create_database(Database("d", None, str(place)))
+        client.create_database(Database("d", None, str(directory)))
     elsewhere = start_metastore(database_url, "--allowed-locations", str(tmp_path / "other"))
     with connected(elsewhere) as client, pytest.raises(MetaException, match="METASTORE_ALLOWED_LOCATIONS"):
         client.create_table(table("d", "t"))

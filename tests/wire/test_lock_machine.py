@@ -218,14 +218,14 @@ class LockMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_shown_is_what_is_there(self) -> None:
-        found = {each.lockid: each.state == ACQUIRED for name in self.databases for each in shown(self.client, name)}
-        assert found == {held.number: held.granted for held in self.model.locks}
+        actual = {each.lockid: each.state == ACQUIRED for name in self.databases for each in shown(self.client, name)}
+        assert actual == {held.number: held.granted for held in self.model.locks}
 
     @invariant()
     def what_is_granted_does_not_conflict(self) -> None:
         granted = [held for held in self.model.locks if held.granted]
-        for place, later in enumerate(granted):
-            for earlier in granted[:place]:
+        for location, later in enumerate(granted):
+            for earlier in granted[:location]:
                 assert not (self.model.in_the_way(later, earlier) and self.model.in_the_way(earlier, later))
 
     def find(self, number: int) -> Held | None:

@@ -146,8 +146,8 @@ def published(server: Application, name: str, values: list[str]) -> None:
     write = called(server, "begin_write", BeginWriteRequest("db", name)).queryId
     where = called(server, "get_table", "db", name).decode().sd.location
     mode = PublishMode.OVERWRITE if values else PublishMode.APPEND
-    place = f"{where}/_versions/{write}/ds=1" if values else where
-    called(server, "publish", PublishRequest("db", name, write, [PublishPartition(values, mode, place, [])]))
+    path = f"{where}/_versions/{write}/ds=1" if values else where
+    called(server, "publish", PublishRequest("db", name, write, [PublishPartition(values, mode, path, [])]))
 
 
 def day(number: str, **given: Any) -> Any:

@@ -72,8 +72,8 @@ def test_odd_names_are_names(hive_client: Any, db: str) -> None:
     for name in ("sla/sh", "quo'te\"", "é", "new\nline", "%s", "x" * 1_000):
         taken = lock(hive_client, component(EX, db, name, f"P={name}"), agent=name)
         assert taken.state == ACQUIRED
-        (found,) = shown(hive_client, db, name)
-        assert (found.tablename, found.partname, found.agentInfo) == (name.lower(), f"p={name}", name)
+        (actual,) = shown(hive_client, db, name)
+        assert (actual.tablename, actual.partname, actual.agentInfo) == (name.lower(), f"p={name}", name)
 
 
 def test_what_is_not_there_is_told_as_declared(hive_client: Any) -> None:

@@ -77,15 +77,15 @@ def test_pyiceberg_commits(hive_client: Any, other: Any, db: str) -> None:
 def test_iceberg_finds_its_lock_by_its_agent(hive_client: Any, other: Any, db: str) -> None:
     taken = lock(hive_client, component(EX, db.upper(), "T"), agent="Iceberg-1")
     lock(hive_client, component(EX, db, "u"), agent="Iceberg-2")
-    (found,) = [each for each in shown(other, db, "t") if each.agentInfo == "Iceberg-1"]
-    assert (found.lockid, found.state, found.type) == (taken.lockid, ACQUIRED, EX)
-    assert (found.dbname, found.tablename, found.partname) == (db, "t", None)
-    assert (found.user, found.hostname, found.txnid) == ("me", "here", 0)
-    assert found.lastheartbeat <= found.acquiredat
-    assert found.acquiredat - found.lastheartbeat < 60_000
+    (actual,) = [each for each in shown(other, db, "t") if each.agentInfo == "Iceberg-1"]
+    assert (actual.lockid, actual.state, actual.type) == (taken.lockid, ACQUIRED, EX)
+    assert (actual.dbname, actual.tablename, actual.partname) == (db, "t", None)
+    assert (actual.user, actual.hostname, actual.txnid) == ("me", "here", 0)
+    assert actual.lastheartbeat <= actual.acquiredat
+    assert actual.acquiredat - actual.lastheartbeat < 60_000
     other.heartbeat(HeartbeatRequest(taken.lockid, 0))
     (renewed,) = shown(other, db, "T")
-    assert renewed.lastheartbeat > found.lastheartbeat
+    assert renewed.lastheartbeat > actual.lastheartbeat
     assert renewed.heartbeatCount == 1
 
 
@@ -93,12 +93,12 @@ def test_a_waiting_lock_says_what_it_waits_for(hive_client: Any, db: str) -> Non
     held = lock(hive_client, component(SR, db, "u"), component(EX, db, "t"))
     waits = lock(hive_client, component(SR, db, "t", "P=Q"))
     assert waits.state == WAITING
-    (found,) = shown(hive_client, db, "t", partname="p=Q")
-    assert (found.blockedByExtId, found.blockedByIntId) == (held.lockid, 2)
+    (actual,) = shown(hive_client, db, "t", partname="p=Q")
+    assert (actual.blockedByExtId, actual.blockedByIntId) == (held.lockid, 2)
     unlock(hive_client, held.lockid)
     assert check(hive_client, waits.lockid) == ACQUIRED
-    (found,) = shown(hive_client, db)
-    assert (found.blockedByExtId, found.blockedByIntId) == (None, None)
+    (actual,) = shown(hive_client, db)
+    assert (actual.blockedByExtId, actual.blockedByIntId) == (None, None)
 
 
 def test_locks_are_granted_in_order(hive_client: Any, db: str) -> None:
@@ -232,8 +232,8 @@ def test_a_transaction_keeps_its_locks_until_it_ends(hive_client: Any, db: str) 
     held = lock(hive_client, updating(db, "t", kind=EW), transaction=transaction)
     with pytest.raises(TxnOpenException, match="Unlocking locks associated with transaction not permitted"):
         unlock(hive_client, held.lockid)
-    (found,) = shown(hive_client, txnid=transaction)
-    assert (found.lockid, found.txnid) == (held.lockid, transaction)
+    (actual,) = shown(hive_client, txnid=transaction)
+    assert (actual.lockid, actual.txnid) == (held.lockid, transaction)
     waits = lock(hive_client, updating(db, "t", kind=EW), transaction=open_transaction(hive_client))
     assert waits.state == WAITING
     abort(hive_client, transaction)

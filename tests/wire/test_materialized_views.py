@@ -40,9 +40,9 @@ def view(database: str, name: str, used: set[str] | None, **fields: Any) -> Any:
 
 
 def test_a_view_comes_back_as_it_was_made(hive_client: Any, database: str) -> None:
-    found = hive_client.get_table(database, "v")
-    assert (found.tableType, found.rewriteEnabled) == ("MATERIALIZED_VIEW", True)
-    assert found.creationMetadata == CreationMetadata("hive", database, "v", {f"hive.{database}.a"}, "txns", 7)
+    stored_table = hive_client.get_table(database, "v")
+    assert (stored_table.tableType, stored_table.rewriteEnabled) == ("MATERIALIZED_VIEW", True)
+    assert stored_table.creationMetadata == CreationMetadata("hive", database, "v", {f"hive.{database}.a"}, "txns", 7)
 
 
 def test_views_for_rewriting_are_listed(hive_client: Any, database: str) -> None:
@@ -80,8 +80,8 @@ def test_what_a_view_is_made_of_is_said_anew(hive_client: Any, database: str) ->
     source = SourceTable(hive_client.get_table(database, "b"), 1, 2, 3)
     new = CreationMetadata("x", "y", "z", set(), "later", 9, [source])
     hive_client.update_creation_metadata("hive", database, "v", new)
-    found = hive_client.get_table(database, "v").creationMetadata
-    assert found == CreationMetadata("hive", database, "v", set(), "later", 9, [source])
+    creation_metadata = hive_client.get_table(database, "v").creationMetadata
+    assert creation_metadata == CreationMetadata("hive", database, "v", set(), "later", 9, [source])
     hive_client.drop_table(database, "a", True)
     with pytest.raises(MetaException, match="used in the following materialized views"):
         hive_client.drop_table(database, "b", True)
@@ -106,8 +106,8 @@ def test_only_views_are_made_of_something(hive_client: Any, database: str) -> No
 
 
 def test_anything_may_have_happened_to_the_sources(hive_client: Any) -> None:
-    found = hive_client.get_materialization_invalidation_info(CreationMetadata(), "")
-    assert (found.sourceTablesUpdateDeleteModified, found.sourceTablesCompacted) == (True, True)
+    actual = hive_client.get_materialization_invalidation_info(CreationMetadata(), "")
+    assert (actual.sourceTablesUpdateDeleteModified, actual.sourceTablesCompacted) == (True, True)
 
 
 def test_a_creation_may_be_tried_without_making_anything(hive_client: Any, database: str) -> None:

@@ -36,8 +36,8 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 def names(server: Server) -> list[str]:
     with connected(server) as client:
-        found: list[str] = client.get_all_databases()
-    return found
+        databases: list[str] = client.get_all_databases()
+    return databases
 
 
 def answers(server: Server) -> bool:

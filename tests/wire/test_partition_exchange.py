@@ -64,11 +64,11 @@ def test_one_partition_moves_back_and_forth(hive_client: Any, database: str) -> 
 
 
 def test_what_lies_elsewhere_stays_where_it_is(hive_client: Any, database: str) -> None:
-    place = f"{hive_client.get_table(database, 'source').sd.location}/elsewhere"
-    hive_client.add_partition(partition(database, "source", ["c", "3"], sd=descriptor(place)))
+    path = f"{hive_client.get_table(database, 'source').sd.location}/elsewhere"
+    hive_client.add_partition(partition(database, "source", ["c", "3"], sd=descriptor(path)))
     with pytest.raises(MetaException, match="not at its default location"):
         hive_client.exchange_partitions({"ds": "c"}, database, "source", database, "target")
-    assert hive_client.get_partition(database, "source", ["c", "3"]).sd.location == place
+    assert hive_client.get_partition(database, "source", ["c", "3"]).sd.location == path
     assert hive_client.get_partition_names(database, "target", -1) == []
 
 
@@ -160,5 +160,5 @@ def test_one_of_many_moves_it(metastore_server: Server, hive_client: Any, databa
 
     with ThreadPoolExecutor(3) as threads:
         assert sorted(threads.map(move, range(3))) == [False, False, True]
-    found = [rows(hive_client, database, f"target{number}") for number in range(3)]
-    assert sorted(found, key=len) == [{}, {}, {"a/1": "a-1", "a/2": "a-2"}]
+    actual = [rows(hive_client, database, f"target{number}") for number in range(3)]
+    assert sorted(actual, key=len) == [{}, {}, {"a/1": "a-1", "a/2": "a-2"}]

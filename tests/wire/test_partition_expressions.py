@@ -153,17 +153,17 @@ def test_values_of_some_keys(
     if "partitionOrder" in fields:
         fields = fields | {"partitionOrder": columns((fields["partitionOrder"], "int"))}
     asked = columns(*((key, "string") for key in keys.split()))
-    found = hive_client.get_partition_values(PartitionValuesRequest(*filled, asked, **fields))
-    assert [partition_value.row for partition_value in found.partitionValues] == expected
+    partition_values = hive_client.get_partition_values(PartitionValuesRequest(*filled, asked, **fields))
+    assert [partition_value.row for partition_value in partition_values.partitionValues] == expected
 
 
 def test_the_default_partition_has_its_name(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     hive_client.add_partitions([partition(database, name, ["", "1"]), partition(database, name, ["x", ""])])
     asked = columns(("ds", "string"), ("n", "int"))
-    found = hive_client.get_partition_values(PartitionValuesRequest(database, name, asked)).partitionValues
+    partition_values = hive_client.get_partition_values(PartitionValuesRequest(database, name, asked)).partitionValues
     default = "__HIVE_DEFAULT_PARTITION__"
-    assert sorted(each.row for each in found) == [[default, "1"], ["x", default]]
+    assert sorted(each.row for each in partition_values) == [[default, "1"], ["x", default]]
 
 
 def test_values_that_are_none_are_refused(hive_client: Any, filled: tuple[str, str]) -> None:

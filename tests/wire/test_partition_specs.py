@@ -48,10 +48,10 @@ def fill(client: Any, elsewhere: Path, **fields: Any) -> tuple[str, str]:
 def restored(spec: PartitionSpec) -> dict[tuple[str, ...], tuple[str, Any]]:
     """Returns location and columns by values, as Hive's PartitionSpecProxy combines them."""
     shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
-    found = {tuple(each.values): (each.sd.location, each.sd.cols) for each in composed.partitions} if composed else {}
+    actual = {tuple(each.values): (each.sd.location, each.sd.cols) for each in composed.partitions} if composed else {}
     for without_sd in shared.partitions if shared else []:
-        found[tuple(without_sd.values)] = (spec.rootPath + without_sd.relativePath, shared.sd.cols)
-    return found
+        actual[tuple(without_sd.values)] = (spec.rootPath + without_sd.relativePath, shared.sd.cols)
+    return actual
 
 
 def whole(client: Any, database: str, name: str) -> dict[tuple[str, ...], tuple[str, Any]]:
@@ -163,8 +163,8 @@ def test_only_the_fields_that_are_asked_for(hive_client: Any, tmp_path: Path) ->
     assert {
         (without_sd.parameters, without_sd.lastAccessTime, without_sd.relativePath) for without_sd in shared.partitions
     } == {(None,) * 3}
-    found = parts(hive_client, database, name, ["values", "sd.location", "sd.serdeInfo.serializationLib"])
-    sd = found[0].sharedSDPartitionSpec.sd
+    actual_parts = parts(hive_client, database, name, ["values", "sd.location", "sd.serdeInfo.serializationLib"])
+    sd = actual_parts[0].sharedSDPartitionSpec.sd
     assert (sd.cols, sd.serdeInfo.parameters) == (None, None)
     assert sd.serdeInfo.serializationLib == descriptor().serdeInfo.serializationLib
     names = parts(hive_client, database, name, ["sd.cols.name"])[0].sharedSDPartitionSpec.sd.cols
@@ -181,8 +181,8 @@ def test_only_some_parameters(hive_client: Any, tmp_path: Path) -> None:
         ({"excludeParamKeyPattern": "transient%"}, {"k1", "other"}),
         ({"includeParamKeyPattern": "%o%", "excludeParamKeyPattern": "o%"}, set()),
     ):
-        found = parts(hive_client, database, name, ["values", "parameters"], **given)
-        assert found[0].sharedSDPartitionSpec.partitions[0].parameters.keys() == expected
+        actual_parts = parts(hive_client, database, name, ["values", "parameters"], **given)
+        assert actual_parts[0].sharedSDPartitionSpec.partitions[0].parameters.keys() == expected
 
 
 @pytest.mark.parametrize(

@@ -49,27 +49,27 @@ def test_what_goes_in_comes_out(hive_client: Any) -> None:
     sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True, cols=columns(("a", "int")))
     sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x/a=1"}
     added = hive_client.add_partition(partition(database, name, ["A b/é=%", "7"], sd=sd, parameters={"k": "v"}))
-    found = hive_client.get_partition(database, name, ["A b/é=%", "7"])
-    assert found == added
+    stored_partition = hive_client.get_partition(database, name, ["A b/é=%", "7"])
+    assert stored_partition == added
     table = hive_client.get_table(database, name)
-    assert found.sd.location == f"{table.sd.location}/ds=A b%2Fé%3D%25/n=7"
-    assert folder(found.sd.location).is_dir()
-    assert found.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "file:/x/a=1"}
-    assert (found.dbName, found.tableName, found.catName) == (database, name, "hive")
-    assert found.parameters["k"] == "v"
-    assert int(found.parameters["transient_lastDdlTime"]) >= found.createTime > 0
+    assert stored_partition.sd.location == f"{table.sd.location}/ds=A b%2Fé%3D%25/n=7"
+    assert folder(stored_partition.sd.location).is_dir()
+    assert stored_partition.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "file:/x/a=1"}
+    assert (stored_partition.dbName, stored_partition.tableName, stored_partition.catName) == (database, name, "hive")
+    assert stored_partition.parameters["k"] == "v"
+    assert int(stored_partition.parameters["transient_lastDdlTime"]) >= stored_partition.createTime > 0
     assert hive_client.get_partition_names(database, name, -1) == ["ds=A b%2Fé%3D%25/n=7"]
-    assert hive_client.get_partition_by_name(database, name, "n=7/ds=A b%2Fé%3D%25/x=1") == found
-    assert hive_client.get_partition_with_auth(database, name, ["A b/é=%", "7"], "u", []) == found
+    assert hive_client.get_partition_by_name(database, name, "n=7/ds=A b%2Fé%3D%25/x=1") == stored_partition
+    assert hive_client.get_partition_with_auth(database, name, ["A b/é=%", "7"], "u", []) == stored_partition
 
 
 def test_a_partition_takes_from_its_table_what_it_does_not_say(hive_client: Any) -> None:
     sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
     database, name = new_table(hive_client, KEYS, sd=sd)
-    found = hive_client.append_partition(database, name, ["x", "1"])
-    assert found.sd.inputFormat == sd.inputFormat
-    assert found.sd.skewedInfo.skewedColValues == [["1"]]
-    assert found.sd.storedAsSubDirectories
+    actual = hive_client.append_partition(database, name, ["x", "1"])
+    assert actual.sd.inputFormat == sd.inputFormat
+    assert actual.sd.skewedInfo.skewedColValues == [["1"]]
+    assert actual.sd.storedAsSubDirectories
     assert hive_client.append_partition_by_name(database, name, "ds=y/n=1").values == ["y", "1"]
     with pytest.raises(InvalidObjectException, match="incomplete partition name - missing n"):
         hive_client.append_partition_by_name(database, name, "ds=y")
@@ -167,8 +167,8 @@ def test_empty_and_default_values(hive_client: Any) -> None:
         "ds=a/n=__HIVE_DEFAULT_PARTITION__",
     ]
     assert hive_client.get_partition(database, name, ["", "1"]).values == ["", "1"]
-    found = hive_client.get_partitions_by_filter(database, name, "n > 0", -1)
-    assert [each.values for each in found] == [["", "1"]]
+    partitions = hive_client.get_partitions_by_filter(database, name, "n > 0", -1)
+    assert [each.values for each in partitions] == [["", "1"]]
 
 
 def test_drop(hive_client: Any, filled: tuple[str, str]) -> None:
@@ -201,10 +201,10 @@ def test_alter(hive_client: Any, filled: tuple[str, str], tmp_path: Path) -> Non
     changed.sd.location = f"{tmp_path}/new"
     changed.createTime = 1
     hive_client.alter_partition(*filled, changed)
-    found = hive_client.get_partition(*filled, ["a", "1"])
-    assert found.sd.location == f"file:{tmp_path}/new"
-    assert found.createTime == 1  # as Hive
-    assert int(found.parameters["transient_lastDdlTime"]) > 0
+    stored_partition = hive_client.get_partition(*filled, ["a", "1"])
+    assert stored_partition.sd.location == f"file:{tmp_path}/new"
+    assert stored_partition.createTime == 1  # as Hive
+    assert int(stored_partition.parameters["transient_lastDdlTime"]) > 0
     several = hive_client.get_partitions_ps(*filled, ["b"], -1)
     for each in several:
         each.parameters["all"] = "yes"
@@ -218,8 +218,8 @@ def test_alter(hive_client: Any, filled: tuple[str, str], tmp_path: Path) -> Non
     without = Partition(values=["b", "1"], sd=None, parameters={})
     with pytest.raises(MetaException, match="without sd"):
         hive_client.alter_partition(*filled, without)
-    found.sd.location = "somewhere"
-    hive_client.alter_partition(*filled, found)
+    stored_partition.sd.location = "somewhere"
+    hive_client.alter_partition(*filled, stored_partition)
     home = hive_client.get_table(*filled).sd.location
     assert hive_client.get_partition(*filled, ["a", "1"]).sd.location == f"{home}/somewhere"
 
@@ -253,19 +253,19 @@ def test_rename(hive_client: Any, filled: tuple[str, str]) -> None:
 
 def test_statistics_of_a_folder_that_was_there(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
-    place = folder(hive_client.get_table(database, name).sd.location) / "ds=a" / "n=1"
-    place.mkdir(parents=True)
-    (place / "f").write_text("12345")
-    (place / "_hidden").write_text("1")
-    found = hive_client.add_partition(partition(database, name, ["a", "1"]))
-    assert (found.parameters["numFiles"], found.parameters["totalSize"]) == ("1", "5")
-    assert hive_client.get_partition(database, name, ["a", "1"]) == found
+    directory = folder(hive_client.get_table(database, name).sd.location) / "ds=a" / "n=1"
+    directory.mkdir(parents=True)
+    (directory / "f").write_text("12345")
+    (directory / "_hidden").write_text("1")
+    actual = hive_client.add_partition(partition(database, name, ["a", "1"]))
+    assert (actual.parameters["numFiles"], actual.parameters["totalSize"]) == ("1", "5")
+    assert hive_client.get_partition(database, name, ["a", "1"]) == actual
 
 
 def test_locations_that_are_longer_than_an_entry_of_an_index(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS, parameters={"EXTERNAL": "TRUE"})
     places = ["s3a://elsewhere/" + "/".join(token_hex(50) for _ in range(38)) + f"/{n}" for n in (1, 2)]
-    new = [partition(database, name, ["a", str(n)], sd=descriptor(place)) for n, place in enumerate(places)]
+    new = [partition(database, name, ["a", str(n)], sd=descriptor(path)) for n, path in enumerate(places)]
     assert hive_client.add_partitions(new) == 2
     assert [each.sd.location for each in hive_client.get_partitions(database, name, -1)] == places
 
@@ -311,17 +311,17 @@ def test_a_killed_worker_loses_nothing_that_was_acknowledged(fresh_metastore_ser
         worker.kill()
     psutil.wait_procs(workers, timeout=30)  # until then one of them might take the next connection with it
     with connected(fresh_metastore_server) as client:
-        found = client.get_partitions(database, name, -1)
-    assert sorted(each.values for each in found) == sorted(acknowledged)
+        partitions = client.get_partitions(database, name, -1)
+    assert sorted(each.values for each in partitions) == sorted(acknowledged)
 
 
 def skewed_partition(client: Any) -> tuple[str, str]:
     """Returns a list-bucketed partition with a directory for one value."""
     sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
     database, name = new_table(client, [("ds", "string")], sd=sd)
-    place = f"{client.get_table(database, name).sd.location}/ds=a"
+    path = f"{client.get_table(database, name).sd.location}/ds=a"
     with_place = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
-    with_place.skewedInfo.skewedColValueLocationMaps = {("1",): f"{place}/a=1"}
+    with_place.skewedInfo.skewedColValueLocationMaps = {("1",): f"{path}/a=1"}
     client.add_partition(partition(database, name, ["a"], sd=with_place))
     return database, name
 

@@ -20,9 +20,9 @@ def folder(location: str) -> Path:
 def test_a_renamed_partition_moves_to_its_default_place_from_wherever_it_lay(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     home = hive_client.get_table(database, name).sd.location
-    for value, place in (("a", f"{home}/own"), ("b", f"{home}/shared"), ("c", f"{home}/shared/inside")):
-        hive_client.add_partition(partition(database, name, [value], sd=descriptor(place)))
-        (folder(place) / "data").write_text(value)
+    for value, path in (("a", f"{home}/own"), ("b", f"{home}/shared"), ("c", f"{home}/shared/inside")):
+        hive_client.add_partition(partition(database, name, [value], sd=descriptor(path)))
+        (folder(path) / "data").write_text(value)
     for value, stays in (("a", False), ("b", True), ("c", False)):
         renamed = hive_client.get_partition(database, name, [value])
         before, renamed.values = renamed.sd.location, [f"new_{value}"]
@@ -61,9 +61,9 @@ def test_a_place_without_a_scheme_is_one_below_the_table(hive_client: Any) -> No
     changed = hive_client.get_partition(database, name, ["a"])
     changed.sd.location = "some/where"
     hive_client.alter_partition(database, name, changed)
-    place = f"{hive_client.get_table(database, name).sd.location}/some/where"
-    assert hive_client.get_partition(database, name, ["a"]).sd.location == place
+    path = f"{hive_client.get_table(database, name).sd.location}/some/where"
+    assert hive_client.get_partition(database, name, ["a"]).sd.location == path
     changed.sd.location = "../" * 50
     with pytest.raises(MetaException):
         hive_client.alter_partition(database, name, changed)
-    assert hive_client.get_partition(database, name, ["a"]).sd.location == place
+    assert hive_client.get_partition(database, name, ["a"]).sd.location == path

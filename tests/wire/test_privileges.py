@@ -71,12 +71,12 @@ def test_a_privilege_is_kept_on_every_kind_of_object(
 ) -> None:
     ref = refs[kind]
     assert grant(hive_client, privilege(ref, "SELECT", grantOption=True)) is True
-    (found,) = hive_client.list_privileges("bob", USER, ref)
-    assert found.grantInfo.createTime > 0
-    assert found.hiveObject.catName == "hive"
-    found.hiveObject.catName, found.grantInfo.createTime = None, 0
+    (actual,) = hive_client.list_privileges("bob", USER, ref)
+    assert actual.grantInfo.createTime > 0
+    assert actual.hiveObject.catName == "hive"
+    actual.hiveObject.catName, actual.grantInfo.createTime = None, 0
     ref.partValues = ref.partValues or None
-    assert found == privilege(ref, "SELECT", grantOption=True)
+    assert actual == privilege(ref, "SELECT", grantOption=True)
     for other, reference in refs.items():
         assert listed(hive_client, reference) == (["SELECT"] if other == kind else [])
     assert revoke(hive_client, privilege(ref, "SELECT")) is True
@@ -89,9 +89,9 @@ def test_a_privilege_on_the_whole_metastore(hive_client: Any) -> None:
     assert listed(hive_client, HiveObjectRef(GLOBAL), user, USER) == ["CREATE"]
     (admin,) = hive_client.list_privileges("admin", ROLE, HiveObjectRef(GLOBAL))
     assert (admin.grantInfo.privilege, admin.grantInfo.grantOption, admin.authorizer) == ("All", True, "SQL")
-    found = hive_client.get_privilege_set(HiveObjectRef(GLOBAL), user, ["g"])
-    assert [user_privilege.privilege for user_privilege in found.userPrivileges[user]] == ["CREATE"]
-    assert found.rolePrivileges is None
+    privileges = hive_client.get_privilege_set(HiveObjectRef(GLOBAL), user, ["g"])
+    assert [user_privilege.privilege for user_privilege in privileges.userPrivileges[user]] == ["CREATE"]
+    assert privileges.rolePrivileges is None
 
 
 def test_several_at_once_in_any_case_and_with_a_catalog(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
@@ -200,10 +200,10 @@ def test_a_set_holds_everybody_who_was_asked_for(hive_client: Any, refs: dict[st
     hive_client.grant_role(role, user, USER, None, None, False)
     hive_client.grant_role(above, role, ROLE, None, None, False)
     grant(hive_client, privilege(refs["table"], "SELECT", user), privilege(refs["table"], "INSERT", above, ROLE))
-    found = hive_client.get_privilege_set(refs["table"], user, ["g"])
-    assert [user_privilege.privilege for user_privilege in found.userPrivileges[user]] == ["SELECT"]
-    assert found.groupPrivileges == {"g": []}
-    assert {name: [info.privilege for info in infos] for name, infos in found.rolePrivileges.items()} == {
+    privileges = hive_client.get_privilege_set(refs["table"], user, ["g"])
+    assert [user_privilege.privilege for user_privilege in privileges.userPrivileges[user]] == ["SELECT"]
+    assert privileges.groupPrivileges == {"g": []}
+    assert {name: [info.privilege for info in infos] for name, infos in privileges.rolePrivileges.items()} == {
         role: [],
         above: ["INSERT"],
         "public": [],
@@ -245,11 +245,11 @@ def test_a_table_brings_its_privileges(hive_client: Any) -> None:
     given = PrincipalPrivilegeSet({"bob": [info, info]}, {"g": [PrivilegeGrantInfo("INSERT")]}, None)
     hive_client.create_table(table(database, "t", privileges=given))
     ref = HiveObjectRef(TABLE, database, "t")
-    found = {
+    actual = {
         (each.principalName, each.principalType, each.grantInfo.privilege)
         for each in hive_client.list_privileges(None, None, ref)
     }
-    assert found == {("bob", USER, "SELECT"), ("g", GROUP, "INSERT")}
+    assert actual == {("bob", USER, "SELECT"), ("g", GROUP, "INSERT")}
     assert hive_client.get_table(database, "t").privileges is None
 
 
@@ -259,8 +259,8 @@ def test_privileges_go_with_their_object_and_follow_its_name(hive_client: Any, r
     renamed = hive_client.get_table(database, name)
     renamed.tableName = "renamed"
     hive_client.alter_table(database, name, renamed)
-    found = hive_client.list_privileges(user, USER, HiveObjectRef())
-    assert [each.hiveObject.objectName for each in found] == [None] + ["renamed"] * 4
+    privileges = hive_client.list_privileges(user, USER, HiveObjectRef())
+    assert [each.hiveObject.objectName for each in privileges] == [None] + ["renamed"] * 4
     hive_client.drop_partition(database, "renamed", ["a", "1"], True)
     assert len(hive_client.list_privileges(user, USER, HiveObjectRef())) == 3
     hive_client.drop_table(database, "renamed", True)
@@ -317,5 +317,5 @@ def test_grants_and_revocations_are_those_of_a_set(
         else:
             assert revoke(hive_client, one)
             model.remove(next((row for row in same if row[2] == grantor), same[0]))
-    found = hive_client.list_privileges(None, None, ref)
-    assert [(each.principalName, each.grantInfo.privilege, each.grantInfo.grantor) for each in found] == model
+    privileges = hive_client.list_privileges(None, None, ref)
+    assert [(each.principalName, each.grantInfo.privilege, each.grantInfo.grantor) for each in privileges] == model

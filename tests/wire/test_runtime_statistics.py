@@ -20,14 +20,14 @@ def test_the_newest_come_first_until_their_weight_is_enough(application: Applica
             f"UPDATE runtime_statistics SET created_at = now() - interval '{age}' WHERE weight = {10**number}",
         )
 
-    def found(most: int, moment: int = -1) -> list[RuntimeStat]:
+    def actual(most: int, moment: int = -1) -> list[RuntimeStat]:
         answer: list[RuntimeStat] = call("get_runtime_stats", GetRuntimeStatsRequest(most, moment))
         return answer
 
-    assert [(each.weight, each.payload) for each in found(-1)] == [(100, b"d"), (10, b"\n"), (1, b"\x01")]
-    weights = {most: [each.weight for each in found(most)] for most in (0, 100, 101, 110, 111)}
+    assert [(each.weight, each.payload) for each in actual(-1)] == [(100, b"d"), (10, b"\n"), (1, b"\x01")]
+    weights = {most: [each.weight for each in actual(most)] for most in (0, 100, 101, 110, 111)}
     assert weights == {0: [100], 100: [100], 101: [100, 10], 110: [100, 10], 111: [100, 10, 1]}
-    assert [each.weight for each in found(-1, found(-1)[0].createTime)] == [10, 1]
+    assert [each.weight for each in actual(-1, actual(-1)[0].createTime)] == [10, 1]
     execute(database_url, "UPDATE runtime_statistics SET created_at = now() - interval '73 hours' WHERE weight = 10")
     call("add_runtime_stats", RuntimeStat(weight=1000, payload=b""))
-    assert [each.weight for each in found(-1)] == [1000, 100, 1]
+    assert [each.weight for each in actual(-1)] == [1000, 100, 1]

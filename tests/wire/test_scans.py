@@ -198,17 +198,21 @@ def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_t
     (first,) = publish(metastore_client, skewed_table, entry(name, 1, parameters=statistics)).versions
     more = entry(name, 1, PublishMode.APPEND, values_found=("LAX",), parameters=statistics, expectedVersion=first)
     assert publish(metastore_client, skewed_table, more).versions == [first + 1]
-    found = metastore_client.get_partition(*skewed_table, ["1"])
-    assert {key: found.parameters[key] for key in statistics} == {"numRows": "10", "totalSize": "100", "numFiles": "2"}
-    assert set(found.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",), ("LAX",)}
+    stored_partition = metastore_client.get_partition(*skewed_table, ["1"])
+    assert {key: stored_partition.parameters[key] for key in statistics} == {
+        "numRows": "10",
+        "totalSize": "100",
+        "numFiles": "2",
+    }
+    assert set(stored_partition.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",), ("LAX",)}
     swap = entry(name, 1, location=f"file:/w/{name}/_versions/q/month=1", parameters={"numRows": "1"})
     result = publish(metastore_client, skewed_table, swap)
     assert (result.versions, result.replaced) == ([first + 2], [f"file:/w/{name}/month=1"])
-    found = metastore_client.get_partition(*skewed_table, ["1"])
-    assert found.sd.location == f"file:/w/{name}/_versions/q/month=1"
-    assert set(found.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",)}
-    assert found.parameters["numRows"] == "1"
-    assert "numFiles" not in found.parameters
+    stored_partition = metastore_client.get_partition(*skewed_table, ["1"])
+    assert stored_partition.sd.location == f"file:/w/{name}/_versions/q/month=1"
+    assert set(stored_partition.sd.skewedInfo.skewedColValueLocationMaps) == {("ATL",)}
+    assert stored_partition.parameters["numRows"] == "1"
+    assert "numFiles" not in stored_partition.parameters
     with pytest.raises(ConflictException):
         publish(metastore_client, skewed_table, entry(name, 1, PublishMode.APPEND))  # its old location
     other = {"skewedColNames": ["dest"], "skewedColValues": [["BOS"]]}
@@ -264,8 +268,8 @@ def test_dropping_takes_along_what_overwrites_and_appends_have_spread(metastore_
     root = f"file:{tmp_path}/t"
     for month in (1, 2):
         places = (f"{root}/_versions/q1/month={month}", f"{root}/month={month}/x=1")
-        for place in places:
-            Path(place.removeprefix("file:")).mkdir(parents=True)
+        for location in places:
+            Path(location.removeprefix("file:")).mkdir(parents=True)
         skew = [SkewedLocation(["1"], places[1])]
         publish(metastore_client, table, PublishPartition([str(month)], PublishMode.OVERWRITE, places[0], skew))
     metastore_client.drop_partition(*table, ["1"], True)

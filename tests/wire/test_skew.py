@@ -46,11 +46,11 @@ def test_values_of_a_partitioned_table_are_those_of_their_types(
     sd = list_bucketed(names, sent, cols=columns(*zip(names, types, strict=True)))
     sd.skewedInfo.skewedColValueLocationMaps = {tuple(sent[0]): "file:/x"}
     database, name = new_table(hive_client, [("ds", "string")], sd=sd)
-    found = hive_client.get_table(database, name)
-    assert found.sd.skewedInfo.skewedColValues == stored
-    assert found.sd.skewedInfo.skewedColValueLocationMaps == {tuple(stored[0]): "file:/x"}
-    found.sd.skewedInfo = skewed(names, sent)
-    hive_client.alter_table_with_environment_context(database, name, found, EnvironmentContext({}))
+    stored_table = hive_client.get_table(database, name)
+    assert stored_table.sd.skewedInfo.skewedColValues == stored
+    assert stored_table.sd.skewedInfo.skewedColValueLocationMaps == {tuple(stored[0]): "file:/x"}
+    stored_table.sd.skewedInfo = skewed(names, sent)
+    hive_client.alter_table_with_environment_context(database, name, stored_table, EnvironmentContext({}))
     assert hive_client.get_table(database, name).sd.skewedInfo.skewedColValues == stored
 
 
@@ -69,7 +69,7 @@ def test_directories_that_are_there_before_are_found(metastore_client: Any, keys
     """As after DROP, CREATE and MSCK: a value without a location has no rows."""
     database = new_database(metastore_client)
     home = Path(metastore_client.get_database(database).locationUri.removeprefix("file:")) / "there"
-    place = home / "ds=x" if keys else home
+    directory = home / "ds=x" if keys else home
     for name in (
         "a=1/x=b%2Fc",
         "a=7/x=b",
@@ -81,23 +81,23 @@ def test_directories_that_are_there_before_are_found(metastore_client: Any, keys
         "a=/x=b",
         "a=2/x=%00",
     ):
-        (place / name).mkdir(parents=True)
-    (place / "a=8").write_text("no directory")
+        (directory / name).mkdir(parents=True)
+    (directory / "a=8").write_text("no directory")
     sd = list_bucketed(["a", "x"], [["1", "b/c"], ["2", "b"]], location=str(home))
     external = {"EXTERNAL": "TRUE"}
     metastore_client.create_table(
         table(database, "t", list(keys), sd=sd, parameters=external, tableType="EXTERNAL_TABLE")
     )
-    found = metastore_client.get_table(database, "t")
+    stored_table = metastore_client.get_table(database, "t")
     if keys:
-        assert found.sd.skewedInfo.skewedColValueLocationMaps == {}
-        own = list_bucketed(["a", "x"], [["1", "b/c"], ["2", "b"]], location=str(place))
+        assert stored_table.sd.skewedInfo.skewedColValueLocationMaps == {}
+        own = list_bucketed(["a", "x"], [["1", "b/c"], ["2", "b"]], location=str(directory))
         metastore_client.add_partition(partition(database, "t", ["x"], sd=own))
-        found = metastore_client.get_partition(database, "t", ["x"])
-    places = {("1", "b/c"): f"file:{place}/a=1/x=b%2Fc", ("7", "b"): f"file:{place}/a=7/x=b"}
-    assert found.sd.skewedInfo.skewedColValueLocationMaps == places
+        stored_table = metastore_client.get_partition(database, "t", ["x"])
+    places = {("1", "b/c"): f"file:{directory}/a=1/x=b%2Fc", ("7", "b"): f"file:{directory}/a=7/x=b"}
+    assert stored_table.sd.skewedInfo.skewedColValueLocationMaps == places
     scanned = metastore_client.plan_scan(ScanRequest(database, "t")).partitions[0].directories
-    assert {each.location for each in scanned} == {*places.values(), f"file:{place}/{DEFAULT}/{DEFAULT}"}
+    assert {each.location for each in scanned} == {*places.values(), f"file:{directory}/{DEFAULT}/{DEFAULT}"}
 
 
 def test_list_bucketing_excludes_buckets(hive_client: Any) -> None:
@@ -114,8 +114,8 @@ def test_list_bucketing_excludes_buckets(hive_client: Any) -> None:
         hive_client.alter_table(database, "t", changed)
     changed.sd.storedAsSubDirectories = False  # information only: it serves joins
     hive_client.alter_table(database, "t", changed)
-    found = hive_client.get_table(database, "t").sd
-    assert (found.bucketCols, found.numBuckets, found.skewedInfo.skewedColNames) == (["x"], 4, ["a"])
+    actual = hive_client.get_table(database, "t").sd
+    assert (actual.bucketCols, actual.numBuckets, actual.skewedInfo.skewedColNames) == (["x"], 4, ["a"])
 
 
 def test_no_partition_is_named_as_the_default_directory(hive_client: Any) -> None:

@@ -54,17 +54,20 @@ def test_what_goes_in_comes_out(hive_client: Any) -> None:
     )
     sent.sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x/a=1"}
     hive_client.create_table(sent)
-    found = hive_client.get_table(database, "MIXED")
-    assert (found.tableName, found.dbName, found.owner, found.retention) == ("mixed", database, "o", 2**31 - 1)
-    assert [(c.name, c.type) for c in found.sd.cols] == [("a", "int"), ("s", "struct<x:array<string>,Y:decimal(10,2)>")]
-    assert found.parameters["k"] == "v" * 33_000
-    assert found.parameters["é"] == "日本"
-    assert found.sd.skewedInfo.skewedColValues == [["1"], ["2"]]
-    assert found.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "file:/x/a=1"}
-    assert found.sd.storedAsSubDirectories
-    assert [key.name for key in found.partitionKeys] == ["ds"]
-    assert folder(found.sd.location).is_dir()
-    assert int(found.parameters["transient_lastDdlTime"]) >= found.createTime > 0
+    stored = hive_client.get_table(database, "MIXED")
+    assert (stored.tableName, stored.dbName, stored.owner, stored.retention) == ("mixed", database, "o", 2**31 - 1)
+    assert [(c.name, c.type) for c in stored.sd.cols] == [
+        ("a", "int"),
+        ("s", "struct<x:array<string>,Y:decimal(10,2)>"),
+    ]
+    assert stored.parameters["k"] == "v" * 33_000
+    assert stored.parameters["é"] == "日本"
+    assert stored.sd.skewedInfo.skewedColValues == [["1"], ["2"]]
+    assert stored.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "file:/x/a=1"}
+    assert stored.sd.storedAsSubDirectories
+    assert [key.name for key in stored.partitionKeys] == ["ds"]
+    assert folder(stored.sd.location).is_dir()
+    assert int(stored.parameters["transient_lastDdlTime"]) >= stored.createTime > 0
 
 
 def test_every_form_of_the_call_reads_the_same_table(hive_client: Any) -> None:
@@ -84,10 +87,10 @@ def test_an_almost_empty_table_is_completed(hive_client: Any) -> None:
     database = new_database(hive_client)
     sd = StorageDescriptor(cols=[], serdeInfo=SerDeInfo())
     hive_client.create_table(Table(tableName="t", dbName=database, sd=sd))
-    found = hive_client.get_table(database, "t")
-    assert found.sd.serdeInfo == SerDeInfo(parameters={})
-    assert (found.sd.cols, found.partitionKeys, found.tableType) == ([], [], "MANAGED_TABLE")
-    assert found.sd.skewedInfo.skewedColNames == []
+    stored = hive_client.get_table(database, "t")
+    assert stored.sd.serdeInfo == SerDeInfo(parameters={})
+    assert (stored.sd.cols, stored.partitionKeys, stored.tableType) == ([], [], "MANAGED_TABLE")
+    assert stored.sd.skewedInfo.skewedColNames == []
 
 
 def test_missing_and_present(hive_client: Any) -> None:
@@ -156,17 +159,17 @@ def test_tables_are_sought_in_databases_by_a_pattern(hive_client: Any) -> None:
     for text in "ab":
         hive_client.create_database(Database(name=f"{prefix}_{text}"))
         hive_client.create_table(table(f"{prefix}_{text}", f"t_{text}"))
-    found = hive_client.get_table_objects_by_name_req(GetTablesRequest(f"{prefix}_*", tablesPattern="t_*")).tables
-    assert [(each.dbName, each.tableName) for each in found] == [(f"{prefix}_{text}", f"t_{text}") for text in "ab"]
-    assert found[0] == hive_client.get_table(f"{prefix}_a", "t_a")
+    listed = hive_client.get_table_objects_by_name_req(GetTablesRequest(f"{prefix}_*", tablesPattern="t_*")).tables
+    assert [(each.dbName, each.tableName) for each in listed] == [(f"{prefix}_{text}", f"t_{text}") for text in "ab"]
+    assert listed[0] == hive_client.get_table(f"{prefix}_a", "t_a")
     with pytest.raises(UnknownDBException, match=r"Could not find database hive\.nowhere"):
         hive_client.get_table_objects_by_name_req(GetTablesRequest("nowhere", tablesPattern="*"))
 
 
 def test_listings_say_who_owns(hive_client: Any) -> None:
     database, _ = new_table(hive_client, owner="staff", ownerType=PrincipalType.ROLE)
-    (found,) = hive_client.get_table_meta(database, "*", [])
-    assert (found.ownerName, found.ownerType, found.catName) == ("staff", PrincipalType.ROLE, "hive")
+    (actual,) = hive_client.get_table_meta(database, "*", [])
+    assert (actual.ownerName, actual.ownerType, actual.catName) == ("staff", PrincipalType.ROLE, "hive")
 
 
 def test_the_root_of_a_file_system_is_no_table(hive_client: Any) -> None:
@@ -188,9 +191,9 @@ def test_external_tables_keep_their_files(hive_client: Any, tmp_path: Path) -> N
             tableType="EXTERNAL_TABLE",
         )
         hive_client.create_table(external)
-        found = hive_client.get_table(database, name)
-        assert found.tableType == "EXTERNAL_TABLE"
-        assert (found.parameters["numFiles"], found.parameters["totalSize"]) == ("1", "5")
+        stored = hive_client.get_table(database, name)
+        assert stored.tableType == "EXTERNAL_TABLE"
+        assert (stored.parameters["numFiles"], stored.parameters["totalSize"]) == ("1", "5")
         hive_client.drop_table(database, name, True)
     assert (tmp_path / "kept" / "file").exists()
     assert not (tmp_path / "purged").exists()
@@ -229,8 +232,8 @@ def test_listings(hive_client: Any) -> None:
     assert hive_client.get_table_meta(database, "a*", ["VIRTUAL_VIEW"]) == []
 
     def by_filter(text: str, limit: int = -1) -> list[str]:
-        found: list[str] = hive_client.get_table_names_by_filter(database, text, limit)
-        return found
+        names: list[str] = hive_client.get_table_names_by_filter(database, text, limit)
+        return names
 
     assert by_filter('hive_filter_field_params__p = "ab"') == ["ab"]
     assert by_filter('hive_filter_field_params__p LIKE "a%" and hive_filter_field_owner__ = "me"') == ["a", "ab"]

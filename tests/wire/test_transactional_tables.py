@@ -22,9 +22,9 @@ def acid(database: str, name: str = "t", *, sd: dict[str, Any] | None = None, **
 def made(client: Any, new: Table) -> dict[str, str]:
     """Returns the parameters of a created table, without its time."""
     client.create_table(new)
-    found = dict(client.get_table(new.dbName, new.tableName).parameters)
-    del found["transient_lastDdlTime"]
-    return found
+    actual_parameters = dict(client.get_table(new.dbName, new.tableName).parameters)
+    del actual_parameters["transient_lastDdlTime"]
+    return actual_parameters
 
 
 def test_what_is_transactional_says_how(hive_client: Any) -> None:
@@ -68,8 +68,8 @@ def test_a_table_becomes_transactional_and_stays_it(hive_client: Any) -> None:
 
     with pytest.raises(MetaException, match="cannot be unset"):
         altered(transactional="foobar")
-    found = altered(transactional="true")
-    assert (found["transactional"], found["transactional_properties"]) == ("true", "default")
+    actual = altered(transactional="true")
+    assert (actual["transactional"], actual["transactional_properties"]) == ("true", "default")
     for bad in ({"k": "v"}, {"transactional": "false"}):
         with pytest.raises(MetaException, match="cannot be unset"):
             altered(**bad)

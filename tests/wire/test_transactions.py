@@ -67,9 +67,13 @@ def test_a_snapshot_tells_open_and_aborted_transactions(fresh: Any) -> None:
     reading = open_transaction(fresh, txn_type=TxnType.READ_ONLY)
     commit(fresh, 1)
     abort(fresh, 2)
-    found = fresh.get_open_txns()
-    assert (found.txn_high_water_mark, found.open_txns, found.min_open_txn) == (reading, [2, 3], 3)
-    assert found.abortedBits == bit_set([0])
+    actual_open_txns = fresh.get_open_txns()
+    assert (actual_open_txns.txn_high_water_mark, actual_open_txns.open_txns, actual_open_txns.min_open_txn) == (
+        reading,
+        [2, 3],
+        3,
+    )
+    assert actual_open_txns.abortedBits == bit_set([0])
     assert fresh.get_open_txns_req(GetOpenTxnsRequest()).open_txns == [2, 3, reading]
     assert fresh.get_open_txns_req(GetOpenTxnsRequest([TxnType.DEFAULT])).open_txns == [reading]
     commit(fresh, 3)
@@ -79,10 +83,10 @@ def test_a_snapshot_tells_open_and_aborted_transactions(fresh: Any) -> None:
 def test_who_opened_a_transaction_is_told(hive_client: Any) -> None:
     transaction = open_transaction(hive_client, agentInfo="Trino")
     hive_client.heartbeat(HeartbeatRequest(None, transaction))
-    (found,) = [txn for txn in hive_client.get_open_txns_info().open_txns if txn.id == transaction]
-    assert (found.state, found.user, found.hostname) == (TxnState.OPEN, "me", "here")
-    assert (found.agentInfo, found.heartbeatCount) == ("Trino", 1)
-    assert found.startedTime <= found.lastHeartbeatTime
+    (actual,) = [txn for txn in hive_client.get_open_txns_info().open_txns if txn.id == transaction]
+    assert (actual.state, actual.user, actual.hostname) == (TxnState.OPEN, "me", "here")
+    assert (actual.agentInfo, actual.heartbeatCount) == ("Trino", 1)
+    assert actual.startedTime <= actual.lastHeartbeatTime
 
 
 def test_committing_twice_is_once(hive_client: Any) -> None:
@@ -137,10 +141,13 @@ def test_a_range_is_renewed(hive_client: Any, metastore_server: Server) -> None:
     silence_transaction(metastore_server.database_url, silent)
     abort(hive_client, aborted)
     commit(hive_client, committed)
-    found = hive_client.heartbeat_txn_range(HeartbeatTxnRangeRequest(alive, committed + 1))
-    assert (found.aborted, found.nosuch) == ({silent, aborted}, {committed, committed + 1})
-    found = hive_client.heartbeat_txn_range(HeartbeatTxnRangeRequest(alive, alive))
-    assert (found.aborted, found.nosuch) == (set(), set())
+    actual_heartbeat_txn_range = hive_client.heartbeat_txn_range(HeartbeatTxnRangeRequest(alive, committed + 1))
+    assert (actual_heartbeat_txn_range.aborted, actual_heartbeat_txn_range.nosuch) == (
+        {silent, aborted},
+        {committed, committed + 1},
+    )
+    actual_heartbeat_txn_range = hive_client.heartbeat_txn_range(HeartbeatTxnRangeRequest(alive, alive))
+    assert (actual_heartbeat_txn_range.aborted, actual_heartbeat_txn_range.nosuch) == (set(), set())
     for first, last in ((1, 2**62), (None, 1), (1, None)):
         with pytest.raises(TApplicationException, match="at most 100000"):
             hive_client.heartbeat_txn_range(HeartbeatTxnRangeRequest(first, last))

@@ -147,8 +147,13 @@ def test_names_are_folded_and_values_are_not(hive_client: Any) -> None:
     sd = descriptor(cols=columns(("Upper", "int")))
     hive_client.create_table(table(database.upper(), "TheTable", [("Ds", "string")], sd=sd))
     hive_client.add_partition(partition(database, "THETABLE", ["VaLue"], sd=sd))
-    found = hive_client.get_table(database, "thetable")
-    names = found.dbName, found.tableName, found.sd.cols[0].name, found.partitionKeys[0].name
+    stored_table = hive_client.get_table(database, "thetable")
+    names = (
+        stored_table.dbName,
+        stored_table.tableName,
+        stored_table.sd.cols[0].name,
+        stored_table.partitionKeys[0].name,
+    )
     assert names == (database.lower(), "thetable", "upper", "ds")
     assert hive_client.get_partition_names(database, "TheTable", -1) == ["ds=VaLue"]
     for name in ("b", "C", "a"):
@@ -165,16 +170,16 @@ def test_fields_that_are_never_missing(hive_client: Any, metastore_server: Serve
     hive_client.create_table(table(database, "t", KEYS, parameters=None))
     hive_client.create_table(table(database, "v", tableType="VIRTUAL_VIEW", parameters=None, **text))
     hive_client.add_partition(partition(database, "t", ["1"], parameters=None))
-    for found in (hive_client.get_table(database, "t"), hive_client.get_table(database, "v")):
-        assert None not in (found.sd, found.sd.serdeInfo, found.sd.cols, found.partitionKeys, found.parameters)
-        assert found.tableType
-        assert None not in (found.sd.serdeInfo.parameters, found.sd.parameters, found.sd.skewedInfo)
+    for each in (hive_client.get_table(database, "t"), hive_client.get_table(database, "v")):
+        assert None not in (each.sd, each.sd.serdeInfo, each.sd.cols, each.partitionKeys, each.parameters)
+        assert each.tableType
+        assert None not in (each.sd.serdeInfo.parameters, each.sd.parameters, each.sd.skewedInfo)
     (part,) = hive_client.get_partitions(database, "t", -1)
     assert None not in (part.values, part.parameters, part.sd, part.sd.serdeInfo, part.catName, part.createTime)
-    place = f"{metastore_server.warehouse}/{database}.db"
-    assert part.sd.location == f"{place}/t/ds=1"
+    path = f"{metastore_server.warehouse}/{database}.db"
+    assert part.sd.location == f"{path}/t/ds=1"
     stored = hive_client.get_database(database)
-    assert (stored.parameters, stored.ownerType, stored.locationUri) == ({}, PrincipalType.USER, place)
+    assert (stored.parameters, stored.ownerType, stored.locationUri) == ({}, PrincipalType.USER, path)
 
 
 def test_times_of_tables_and_partitions(hive_client: Any) -> None:
@@ -183,12 +188,12 @@ def test_times_of_tables_and_partitions(hive_client: Any) -> None:
     given = {"transient_lastDdlTime": "5"}
     hive_client.create_table(table(database, "t", KEYS, createTime=1, parameters=dict(given)))
     hive_client.add_partition(partition(database, "t", ["1"], createTime=1, parameters=dict(given)))
-    found, part = hive_client.get_table(database, "t"), hive_client.get_partition(database, "t", ["1"])
-    assert found.createTime > 1_000_000_000 < part.createTime
-    assert found.parameters["transient_lastDdlTime"] == part.parameters["transient_lastDdlTime"] == "5"
-    del found.parameters["transient_lastDdlTime"]
+    actual, part = hive_client.get_table(database, "t"), hive_client.get_partition(database, "t", ["1"])
+    assert actual.createTime > 1_000_000_000 < part.createTime
+    assert actual.parameters["transient_lastDdlTime"] == part.parameters["transient_lastDdlTime"] == "5"
+    del actual.parameters["transient_lastDdlTime"]
     part.parameters["transient_lastDdlTime"] = "0"
-    hive_client.alter_table(database, "t", found)
+    hive_client.alter_table(database, "t", actual)
     hive_client.alter_partition(database, "t", part)
     assert int(hive_client.get_table(database, "t").parameters["transient_lastDdlTime"]) > 5
     assert int(hive_client.get_partition(database, "t", ["1"]).parameters["transient_lastDdlTime"]) > 5

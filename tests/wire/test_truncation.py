@@ -74,10 +74,10 @@ def test_a_partition_that_is_not_there_is_passed_over(hive_client: Any, filled: 
     hive_client.truncate_table(database, name, ["ds=z/n=1"])
     assert [len(list(path.iterdir())) for path in paths] == [3, 3, 3]
     plain = new_table(hive_client)
-    place = Path(hive_client.get_table(*plain).sd.location.removeprefix("file:"))
-    (place / "file").write_text("x")
+    directory = Path(hive_client.get_table(*plain).sd.location.removeprefix("file:"))
+    (directory / "file").write_text("x")
     hive_client.truncate_table(*plain, ["ds=a"])
-    assert (place / "file").exists()
+    assert (directory / "file").exists()
 
 
 def test_files_may_be_left_to_the_client(hive_client: Any, filled: tuple[str, str, list[Path]]) -> None:

@@ -20,11 +20,11 @@ def test_made_read_listed_dropped(hive_client: Any) -> None:
     name = unique("Type")
     sent = Type(name, type1="int", type2="array<string>", fields=columns(("A", "int"), ("b", "string")))
     assert hive_client.create_type(sent) is True
-    found = hive_client.get_type(name)
-    assert (found.name, found.type1, found.type2) == (name, "int", "array<string>")
-    assert [(field.name, field.type) for field in found.fields] == [("A", "int"), ("b", "string")]
-    assert hive_client.get_type_all(f"{name}|nothing") == {name: found}
-    assert hive_client.get_type_all("*")[name] == found
+    actual_type = hive_client.get_type(name)
+    assert (actual_type.name, actual_type.type1, actual_type.type2) == (name, "int", "array<string>")
+    assert [(field.name, field.type) for field in actual_type.fields] == [("A", "int"), ("b", "string")]
+    assert hive_client.get_type_all(f"{name}|nothing") == {name: actual_type}
+    assert hive_client.get_type_all("*")[name] == actual_type
     with pytest.raises(AlreadyExistsException, match=f"Type {name} already exists"):
         hive_client.create_type(sent)
     for _ in range(2):

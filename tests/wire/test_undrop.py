@@ -72,7 +72,7 @@ def comparable(state: dict[str, Any]) -> dict[str, Any]:
     for row in state.values():
         for one in row if isinstance(row, list) else [row]:
             getattr(one, "parameters", None) and one.parameters.pop("transient_lastDdlTime", None)
-    state["disk"] = {place: text for place, text in state["disk"].items() if "_versions" not in place}
+    state["disk"] = {location: text for location, text in state["disk"].items() if "_versions" not in location}
     return state
 
 
@@ -101,7 +101,7 @@ def test_all_comes_back(name: str, house: House) -> None:
     assert house.left() == {}
     house.agrees()
     house.call("clean", CleanRequest(graceMillis=0))
-    assert [place for place in house.disk() if "_versions" in place] == [], "what had replaced it goes"
+    assert [location for location in house.disk() if "_versions" in location] == [], "what had replaced it goes"
     with pytest.raises(NotFoundError, match=r"can be undropped: it was not dropped within METASTORE_DROP_RETENTION"):
         house.undrop(*wanted)
 
@@ -135,11 +135,11 @@ def test_its_name_is_free(house: House) -> None:
     assert house.undrop("db.days", new_name="old").tableName == "old"
     old: Table = house.call("get_table", "db", "old").decode()
     assert old.sd.location == f"file:{house.warehouse}/db.db/old"
-    found = house.call("get_partitions", "db", "old", -1).decode()
-    assert [each.sd.location for each in found] == [day.sd.location.replace("/days", "/old") for day in days]
-    heavy = [each.sd.skewedInfo.skewedColValueLocationMaps[("heavy",)] for each in found]
-    assert heavy == [f"{each.sd.location}/x=heavy" for each in found]
-    assert sum(place.startswith("db.db/old/") for place in house.disk()) == 8
+    actual = house.call("get_partitions", "db", "old", -1).decode()
+    assert [each.sd.location for each in actual] == [day.sd.location.replace("/days", "/old") for day in days]
+    heavy = [each.sd.skewedInfo.skewedColValueLocationMaps[("heavy",)] for each in actual]
+    assert heavy == [f"{each.sd.location}/x=heavy" for each in actual]
+    assert sum(path.startswith("db.db/old/") for path in house.disk()) == 8
     assert house.undrop("db.signal").tableName == "signal"
     house.agrees()
 
@@ -236,7 +236,10 @@ def test_what_came_after_a_truncation_stays(house: House) -> None:
     changed = house.call("get_table", "db", "plain").decode()
     house.call("alter_table", "db", "plain", changed)
     house.undrop("db.plain")
-    assert {text for place, text in house.disk().items() if place.startswith("db.db/plain/")} == {"plain", "later"}
+    assert {text for location, text in house.disk().items() if location.startswith("db.db/plain/")} == {
+        "plain",
+        "later",
+    }
     house.call("truncate_table", "db", "plain", None)
     (house.warehouse / "db.db/plain/rows").write_text("other rows")
     with pytest.raises(InvalidOperationError, match="that location exists already"):
@@ -271,24 +274,24 @@ def test_the_newest_is_meant_or_the_number(house: House) -> None:
 def test_writes_under_way_do_not_come_back(house: House) -> None:
     """Files of a write to a dropped table stay hidden, and are removed when the table is restored."""
     query_id = house.call("begin_write", BeginWriteRequest("db", "plain")).queryId
-    place = f"{house.warehouse}/db.db/plain"
-    house.call("renew_write", RenewWriteRequest(query_id, [], [place]))
-    (Path(place) / f"part-0-{query_id}.parquet").write_text("half")
+    location = f"{house.warehouse}/db.db/plain"
+    house.call("renew_write", RenewWriteRequest(query_id, [], [location]))
+    (Path(location) / f"part-0-{query_id}.parquet").write_text("half")
     house.call("drop_table", "db", "plain", True)
     house.application.cleaning.run()
     house.undrop("db.plain")
     with pytest.raises(NotFoundError):
         house.call("renew_write", RenewWriteRequest(query_id))
     house.application.cleaning.run()
-    assert {place for place in house.disk() if "plain" in place} == {"db.db/plain/rows"}
+    assert {location for location in house.disk() if "plain" in location} == {"db.db/plain/rows"}
 
 
 def test_a_rename_takes_the_place_of_a_table(house: House) -> None:
     """In one call: the old table with the name can be undropped, and the files of the new one stay where they are."""
     house.call("create_table", table("db", "draft"))
     new: Table = house.call("get_table", "db", "draft").decode()
-    place = Path(new.sd.location.removeprefix("file:"))
-    (place / "rows").write_text("new")
+    directory = Path(new.sd.location.removeprefix("file:"))
+    (directory / "rows").write_text("new")
     replacing = EnvironmentContext({"metastore.replaces": "true"})
     for name in ("days", "plain"):  # a table depends on the first one
         new.tableName = name
@@ -299,7 +302,7 @@ def test_a_rename_takes_the_place_of_a_table(house: House) -> None:
         else:
             house.call(*arguments)
     assert house.call("get_table", "db", "plain").decode().sd.location == new.sd.location
-    assert (place / "rows").read_text() == "new"
+    assert (directory / "rows").read_text() == "new"
     assert not (house.warehouse / "db.db/plain").exists()
     assert house.undrop("db.plain", new_name="old").tableName == "old"
     assert (house.warehouse / "db.db/old/rows").read_text() == "plain"

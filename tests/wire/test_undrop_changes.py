@@ -41,8 +41,8 @@ def test_keys_have_another_type(house: House) -> None:
     house.call("alter_table", "db", "days", days)
     house.call("add_partition", partition("db", "days", ["10"]))
     undrop(house, "db.days")
-    found = house.call("get_partitions_by_filter", "db", "days", "ds > 0 and ds < 10", -1)
-    assert [each.values for each in found] == [["1"], ["2"]]
+    actual = house.call("get_partitions_by_filter", "db", "days", "ds > 0 and ds < 10", -1)
+    assert [each.values for each in actual] == [["1"], ["2"]]
 
 
 def rename_partition(house: House) -> None:
@@ -64,8 +64,8 @@ def test_its_table_has_been_renamed(house: House) -> None:
     house.call("create_table", table("db", "days"))
     undrop(house, "db.weeks")
     assert rows(house) == ALL
-    found = [each.sd.location for each in house.call("get_partitions", "db", "weeks", -1)]
-    assert found == [f"file:{house.warehouse}/db.db/weeks/ds={day}" for day in "12"]
+    actual = [each.sd.location for each in house.call("get_partitions", "db", "weeks", -1)]
+    assert actual == [f"file:{house.warehouse}/db.db/weeks/ds={day}" for day in "12"]
 
 
 def test_its_place_was_anothers(house: House) -> None:

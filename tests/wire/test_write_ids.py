@@ -54,10 +54,10 @@ def allocate(client: Any, database: str, name: str, *transactions: int, **more: 
 
 
 def valid(client: Any, *names: str, **more: Any) -> list[TableValidWriteIds]:
-    found: list[TableValidWriteIds] = client.get_valid_write_ids(
+    tbl_valid_write_ids: list[TableValidWriteIds] = client.get_valid_write_ids(
         GetValidWriteIdsRequest(list(names), **more)
     ).tblValidWriteIds
-    return found
+    return tbl_valid_write_ids
 
 
 def test_write_ids_count_for_each_table(hive_client: Any, db: str) -> None:
@@ -111,27 +111,28 @@ def test_readers_see_what_was_committed(hive_client: Any, db: str) -> None:
     before = snapshot_text(hive_client)
     commit(hive_client, committed)
     abort(hive_client, aborted)
-    (found,) = valid(hive_client, f"{db}.t")
-    assert (found.fullTableName, found.writeIdHighWaterMark, found.invalidWriteIds) == (f"{db}.t", 3, [2, 3])
-    assert (found.minOpenWriteId, found.abortedBits) == (3, bit_set([0]))
-    (found,) = valid(hive_client, f"{db}.t", validTxnList=before)
-    assert (found.invalidWriteIds, found.minOpenWriteId) == ([1, 2, 3], 1)
-    (found,) = valid(hive_client, f"{db}.t", writeId=3)
-    assert (found.writeIdHighWaterMark, found.invalidWriteIds) == (3, [2])
+    (actual,) = valid(hive_client, f"{db}.t")
+    assert (actual.fullTableName, actual.writeIdHighWaterMark, actual.invalidWriteIds) == (f"{db}.t", 3, [2, 3])
+    assert (actual.minOpenWriteId, actual.abortedBits) == (3, bit_set([0]))
+    (actual,) = valid(hive_client, f"{db}.t", validTxnList=before)
+    assert (actual.invalidWriteIds, actual.minOpenWriteId) == ([1, 2, 3], 1)
+    (actual,) = valid(hive_client, f"{db}.t", writeId=3)
+    assert (actual.writeIdHighWaterMark, actual.invalidWriteIds) == (3, [2])
     later = open_transaction(hive_client)
     allocate(hive_client, db, "t", later)
-    (found,) = valid(hive_client, f"{db}.t", validTxnList=before)
-    assert found.writeIdHighWaterMark == 3
+    (actual,) = valid(hive_client, f"{db}.t", validTxnList=before)
+    assert actual.writeIdHighWaterMark == 3
 
 
 def snapshot_text(client: Any) -> str:
     """Returns the text of Hive's ValidReadTxnList."""
-    found = client.get_open_txns_info()
+    open_txns_info = client.get_open_txns_info()
     lists = {
-        state: [txn.id for txn in found.open_txns if txn.state == state] for state in (TxnState.OPEN, TxnState.ABORTED)
+        state: [txn.id for txn in open_txns_info.open_txns if txn.state == state]
+        for state in (TxnState.OPEN, TxnState.ABORTED)
     }
     opened, aborted = (",".join(map(str, row)) for row in lists.values())
-    return f"{found.txn_high_water_mark}:{min(lists[TxnState.OPEN])}:{opened}:{aborted}"
+    return f"{open_txns_info.txn_high_water_mark}:{min(lists[TxnState.OPEN])}:{opened}:{aborted}"
 
 
 def test_many_tables_in_one_call(hive_client: Any, db: str) -> None:
@@ -139,9 +140,9 @@ def test_many_tables_in_one_call(hive_client: Any, db: str) -> None:
     for name in ("a", "b"):
         allocate(hive_client, db, name, transaction)
     names = [f"{db}.{name}" for name in ("b", "nothing", "A", *(f"t{number}" for number in range(2_000)))]
-    found = valid(hive_client, *names, names[0])
-    assert [ids.fullTableName for ids in found] == [*names, names[0]]
-    assert [ids.writeIdHighWaterMark for ids in found[:3]] == [1, 0, 1]
+    actual = valid(hive_client, *names, names[0])
+    assert [ids.fullTableName for ids in actual] == [*names, names[0]]
+    assert [ids.writeIdHighWaterMark for ids in actual[:3]] == [1, 0, 1]
     assert valid(hive_client) == []
 
 
@@ -171,9 +172,9 @@ def test_the_state_of_a_copied_table_is_taken_over(hive_client: Any, db: str) ->
     state = ReplTblWriteIdStateRequest(f"{db}.t:10:11::3,4", "me", "here", db, "t", ["p=1", "p=2"])
     for _ in range(2):
         hive_client.repl_tbl_writeid_state(state)
-    (found,) = valid(hive_client, f"{db}.t")
-    assert (found.writeIdHighWaterMark, found.invalidWriteIds) == (10, [3, 4])
-    assert found.abortedBits == bit_set([0, 1])
+    (actual,) = valid(hive_client, f"{db}.t")
+    assert (actual.writeIdHighWaterMark, actual.invalidWriteIds) == (10, [3, 4])
+    assert actual.abortedBits == bit_set([0, 1])
     queued = hive_client.show_compact(ShowCompactRequest(dbName=db)).compacts
     assert sorted(each.partitionname for each in queued) == ["p=1", "p=2"]
     for text in ("x", f"{db}.u:1:2::3", f"{db}.u:{2**63 - 1}:0::", f"{db}.u:-1:0"):
@@ -194,8 +195,8 @@ def test_write_ids_follow_a_transactional_table(hive_client: Any) -> None:
     stored = hive_client.get_table(database, name)
     stored.tableName = f"{name}_2"
     hive_client.alter_table(database, name, stored)
-    (found, old) = valid(hive_client, f"{database}.{name}_2", f"{database}.{name}")
-    assert (found.writeIdHighWaterMark, found.invalidWriteIds, old.writeIdHighWaterMark) == (1, [1], 0)
+    (actual, old) = valid(hive_client, f"{database}.{name}_2", f"{database}.{name}")
+    assert (actual.writeIdHighWaterMark, actual.invalidWriteIds, old.writeIdHighWaterMark) == (1, [1], 0)
     assert [each.tablename for each in shown(hive_client, database)] == [f"{name}_2"]
     commit(hive_client, transaction)
     assert held.state == ACQUIRED

@@ -73,17 +73,17 @@ class Writes(RuleBasedStateMachine):
         """Writes files of a day, at Hive's location if the server grants it."""
         if writer not in self.open or value in writer.places:
             return
-        place = f"{self.root}/ds={value}"
+        path = f"{self.root}/ds={value}"
         if plain:
-            (granted,) = renew(self.client, writer.query_id, place)
-            others = [each for each in self.open if each is not writer and place in each.places.values()]
-            used = place in self.retired or place in {location for location, _ in self.days.values()}
+            (granted,) = renew(self.client, writer.query_id, path)
+            others = [each for each in self.open if each is not writer and path in each.places.values()]
+            used = path in self.retired or path in {location for location, _ in self.days.values()}
             assert granted == (not others and not used)
             writer.dead = False
         if not plain or not granted:
-            place = f"{self.root}/_versions/{writer.query_id}/ds={value}"
-        write_file(self.file(writer, place))
-        writer.places[value] = place
+            path = f"{self.root}/_versions/{writer.query_id}/ds={value}"
+        write_file(self.file(writer, path))
+        writer.places[value] = path
 
     @rule(writer=consumes(writers))
     def publish(self, writer: Writer) -> None:
@@ -95,8 +95,8 @@ class Writes(RuleBasedStateMachine):
         replaced = [self.days[value][0] for value in writer.places if value in self.days]
         assert set(publish(self.client, self.name, writer.query_id, *entries).replaced) == set(replaced)
         self.retired |= set(replaced)
-        for value, place in writer.places.items():
-            self.days[value] = place, {self.file(writer, place).removeprefix(f"{self.root}/")}
+        for value, path in writer.places.items():
+            self.days[value] = path, {self.file(writer, path).removeprefix(f"{self.root}/")}
         self.open.remove(writer)
 
     @rule(writer=writers)
@@ -104,14 +104,14 @@ class Writes(RuleBasedStateMachine):
         """Writes a file into an existing day. The append is published, or abandoned while its file is hidden."""
         if writer not in self.open or writer.places or "1" not in self.days:
             return
-        place, files = self.days["1"]
-        renew(self.client, writer.query_id, shared=[place])
-        write_file(self.file(writer, place))
-        wrong = day(self.root, "1", PublishMode.APPEND, location=place, expectedVersion=0)
+        path, files = self.days["1"]
+        renew(self.client, writer.query_id, shared=[path])
+        write_file(self.file(writer, path))
+        wrong = day(self.root, "1", PublishMode.APPEND, location=path, expectedVersion=0)
         with pytest.raises(ConflictException):
             publish(self.client, self.name, writer.query_id, wrong)
-        publish(self.client, self.name, writer.query_id, day(self.root, "1", PublishMode.APPEND, location=place))
-        files.add(self.file(writer, place).removeprefix(f"{self.root}/"))
+        publish(self.client, self.name, writer.query_id, day(self.root, "1", PublishMode.APPEND, location=path))
+        files.add(self.file(writer, path).removeprefix(f"{self.root}/"))
         self.open.remove(writer)
 
     @rule(writer=writers)
@@ -128,7 +128,7 @@ class Writes(RuleBasedStateMachine):
             return
         self.open = [writer for writer in self.open if not writer.dead]
         self.retired.clear()
-        own = {self.file(writer, place) for writer in self.open for place in writer.places.values()}
+        own = {self.file(writer, path) for writer in self.open for path in writer.places.values()}
         published = set().union(*(files for _, files in self.days.values())) if self.days else set()
         assert files_below(self.root) == published | {text.removeprefix(f"{self.root}/") for text in own}
 
@@ -147,8 +147,8 @@ class Writes(RuleBasedStateMachine):
         assert published <= files_below(self.root)
 
     @staticmethod
-    def file(writer: Writer, place: str) -> str:
-        return f"{place}/part-0_{writer.query_id}"
+    def file(writer: Writer, location: str) -> str:
+        return f"{location}/part-0_{writer.query_id}"
 
 
 def test_any_sequence(metastore_server: Server, tmp_path: Path) -> None:

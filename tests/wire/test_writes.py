@@ -90,12 +90,12 @@ def test_what_spark_has_counted_is_forgotten_when_something_is_written(
     counted = metastore_client.get_table(*name)
     counted.parameters |= {"spark.sql.statistics.numRows": "1", "spark.sql.sources.schema": "{}"}
     metastore_client.alter_table(*name, counted)
-    place = root if mode == PublishMode.APPEND else f"{root}/_versions/q"
-    entry = day(place, "1", mode) if keys else PublishPartition([], mode, place, [])
+    location = root if mode == PublishMode.APPEND else f"{root}/_versions/q"
+    entry = day(location, "1", mode) if keys else PublishPartition([], mode, location, [])
     publish(metastore_client, name, begin(metastore_client, name), entry)
-    found = [metastore_client.get_table(*name), *metastore_client.get_partitions(*name, -1)]
-    assert not any(key.startswith("spark.sql.statistics") for each in found for key in each.parameters)
-    assert found[0].parameters["spark.sql.sources.schema"] == "{}"
+    actual = [metastore_client.get_table(*name), *metastore_client.get_partitions(*name, -1)]
+    assert not any(key.startswith("spark.sql.statistics") for each in actual for key in each.parameters)
+    assert actual[0].parameters["spark.sql.sources.schema"] == "{}"
 
 
 def test_a_refused_publication_leaves_the_write_open(metastore_client: Any, written: Name, root: str) -> None:
@@ -193,7 +193,7 @@ def test_locations_are_granted_once(metastore_client: Any, written: Name, root: 
     one, other = begin(metastore_client, written), begin(metastore_client, written)
 
     def claim(write: str, *places: str) -> list[bool]:
-        wanted = [f"{root}/{place}" for place in places]
+        wanted = [f"{root}/{location}" for location in places]
         return list(metastore_client.renew_write(RenewWriteRequest(write, wanted)).granted)
 
     assert claim(one, "ds=3", "ds=1", "ds=1/below", "far", "far/off", "far/of", "ds=4") == [

@@ -78,18 +78,18 @@ class House:
         for day in "12":
             for hour in "12":
                 one = partition("db", "days", [day, hour], sd=descriptor(skewedInfo=skewed(["x"], [["heavy"]])))
-                place = f"{self.warehouse}/db.db/days/ds={day}/hr={hour}"
-                one.sd.location, one.sd.storedAsSubDirectories = place, True
-                one.sd.skewedInfo.skewedColValueLocationMaps = {("heavy",): f"{place}/x=heavy"}
+                path = f"{self.warehouse}/db.db/days/ds={day}/hr={hour}"
+                one.sd.location, one.sd.storedAsSubDirectories = path, True
+                one.sd.skewedInfo.skewedColValueLocationMaps = {("heavy",): f"{path}/x=heavy"}
                 self.call("add_partition", one)
-                (Path(place) / "x=heavy").mkdir()
-                (Path(place) / "x=heavy" / "rows").write_text(place)
-                (Path(place) / "rows").write_text(place)
+                (Path(path) / "x=heavy").mkdir()
+                (Path(path) / "x=heavy" / "rows").write_text(path)
+                (Path(path) / "rows").write_text(path)
         (self.warehouse / "db.db/plain/rows").write_text("plain")
-        for name, found in (("days", "ds=1/hr=1"), ("plain", "")):
+        for name, each in (("days", "ds=1/hr=1"), ("plain", "")):
             statistics = of_table("db", name, longs("a", 1, 2))
-            statistics.statsDesc.isTblLevel, statistics.statsDesc.partName = not found, found or None
-            self.call("update_partition_column_statistics" if found else "update_table_column_statistics", statistics)
+            statistics.statsDesc.isTblLevel, statistics.statsDesc.partName = not each, each or None
+            self.call("update_partition_column_statistics" if each else "update_table_column_statistics", statistics)
         self.call("grant_privileges", PrivilegeBag([self.grant("days", None), self.grant("days", ["1", "1"])]))
         self.call(
             "create_dependent_table", CreateDependentTableRequest("db", "signal", columns(("ds", "")), "db", "days")
@@ -103,25 +103,25 @@ class House:
 
     def state(self) -> dict[str, Any]:
         """Returns everything that clients can read, and the files."""
-        found: dict[str, Any] = {"database": self.call("get_database", "db").decode()}
-        found["functions"] = self.call("get_functions", "db", "*")
+        actual: dict[str, Any] = {"database": self.call("get_database", "db").decode()}
+        actual["functions"] = self.call("get_functions", "db", "*")
         for name in self.call("get_all_tables", "db"):
-            found[name] = self.call("get_table", "db", name).decode()
-            if found[name].partitionKeys:
-                found[f"{name} partitions"] = self.call("get_partitions", "db", name, -1).decode()
-        found["grants"] = self.call("list_privileges", "ann", PrincipalType.USER, ANYTHING)
-        found["statistics"] = [
+            actual[name] = self.call("get_table", "db", name).decode()
+            if actual[name].partitionKeys:
+                actual[f"{name} partitions"] = self.call("get_partitions", "db", name, -1).decode()
+        actual["grants"] = self.call("list_privileges", "ann", PrincipalType.USER, ANYTHING)
+        actual["statistics"] = [
             self.call("get_table_statistics_req", TableStatsRequest("db", "plain", ["a"])),
             self.call("get_partitions_statistics_req", PartitionsStatsRequest("db", "days", ["a"], ["ds=1/hr=1"])),
         ]
         keys = self.call("get_primary_keys", PrimaryKeysRequest("db", "days")).primaryKeys
-        found["keys"] = keys.decode() if hasattr(keys, "decode") else keys
+        actual["keys"] = keys.decode() if hasattr(keys, "decode") else keys
         keys = self.call("get_foreign_keys", ForeignKeysRequest(None, None, "db", "plain")).foreignKeys
-        found["foreign keys"] = keys.decode() if hasattr(keys, "decode") else keys
+        actual["foreign keys"] = keys.decode() if hasattr(keys, "decode") else keys
         request = DependenciesRequest("db", "signal", DependencyDirection.UP)
-        found["dependencies"] = self.call("get_dependencies", request)
-        found["disk"] = self.disk()
-        return found
+        actual["dependencies"] = self.call("get_dependencies", request)
+        actual["disk"] = self.disk()
+        return actual
 
     def disk(self) -> dict[str, str]:
         files = (path for path in self.warehouse.rglob("*") if path.is_file() and ".metastore_trash" not in str(path))
@@ -140,8 +140,8 @@ class House:
     def undrop(self, name: str, partition: str | None = None, new_name: str | None = None, **more: Any) -> UndropResult:
         database, _, table_name = name.partition(".")
         request = UndropRequest(database, table_name or None, None, partition, new_name, **more)
-        found: UndropResult = self.call("undrop", request)
-        return found
+        undrop_result: UndropResult = self.call("undrop", request)
+        return undrop_result
 
     def expire(self) -> None:
         """Lets the retention end."""
@@ -165,8 +165,8 @@ def overwrite(house: House, name: str, values: list[str]) -> None:
     """Overwrites as our client does."""
     query_id = house.call("begin_write", BeginWriteRequest("db", name)).queryId
     inside = "/".join(f"{key}={value}" for (key, _), value in zip(KEYS, values, strict=False))
-    place = house.warehouse / "db.db" / name / "_versions" / query_id / inside
-    place.mkdir(parents=True)
-    (place / "rows").write_text("new")
-    entry = PublishPartition(values, PublishMode.OVERWRITE, str(place), [])
+    directory = house.warehouse / "db.db" / name / "_versions" / query_id / inside
+    directory.mkdir(parents=True)
+    (directory / "rows").write_text("new")
+    entry = PublishPartition(values, PublishMode.OVERWRITE, str(directory), [])
     house.call("publish", PublishRequest("db", name, query_id, [entry]))

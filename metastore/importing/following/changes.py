@@ -132,10 +132,10 @@ def changes_of(events: Iterable[NotificationEvent]) -> Changes:
     return changes
 
 
-def partition_names(keys: Sequence[str], found: Iterable[Key]) -> list[str]:
+def partition_names(keys: Sequence[str], partitions: Iterable[Key]) -> list[str]:
     """Returns the names of partitions. `keys`: of the table. Partitions with other keys are left out."""
     names = []
-    for one in found:
+    for one in partitions:
         values: list[str | None] = []
         if one and isinstance(one[0], tuple):
             by_name = {str(name).lower(): str(value) for name, value in one}
@@ -164,19 +164,19 @@ def _message(event: NotificationEvent) -> Mapping[str, Any] | None:
     try:
         if event.messageFormat == _GZIP:
             text = gzip.decompress(base64.b64decode(text)).decode()
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, OSError, EOFError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _struct(message: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
     """Returns a struct of a message: a text in Thrift's JSON protocol, with the numbers of fields as keys."""
     try:
-        found = json.loads((message or {})[name])
+        document = json.loads((message or {})[name])
     except (KeyError, TypeError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _name_of(table: Mapping[str, Any], other: TableName) -> TableName | None:
@@ -193,11 +193,13 @@ def _keys(message: Mapping[str, Any] | None) -> list[Key]:
     """Returns the partitions of a message."""
     if message is None:
         return []
-    found: list[Key] = []
+    partition_keys: list[Key] = []
     maps: list[Any] = list(message.get("partitions") or [])
     maps += [message.get(name) for name in ("keyValues", "partKeyVals")]
-    found += [tuple((str(key), str(value)) for key, value in one.items()) for one in maps if isinstance(one, dict)]
+    partition_keys += [
+        tuple((str(key), str(value)) for key, value in one.items()) for one in maps if isinstance(one, dict)
+    ]
     for name in ("partitionObjBeforeJson", "partitionObjAfterJson", "ptnObjJson"):
         struct = _struct(message, name) or {}
-        found.append(tuple(map(str, struct.get("1", {}).get("lst", ())[2:])))
-    return [one for one in found if one]
+        partition_keys.append(tuple(map(str, struct.get("1", {}).get("lst", ())[2:])))
+    return [one for one in partition_keys if one]

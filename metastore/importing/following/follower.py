@@ -139,15 +139,15 @@ class Follower:
             return Step(0, None)  # without a log, everything is compared in rounds
         events = self._source.events(state.position, _EVENTS)
         if not events:
-            found = self._source.log()
-            if found is None:
+            end_of_log = self._source.log()
+            if end_of_log is None:
                 return self._compare(state, "the source has no notification log any more")
-            if found.last == state.position:
+            if end_of_log.last == state.position:
                 self._missing = 0
                 return Step(0, state.position)
-            if found.last < state.position:
-                return self._compare(state, f"the log begins anew: it is at {found.last}, before {state.position}")
-            return self._wait(state, found.last)
+            if end_of_log.last < state.position:
+                return self._compare(state, f"the log begins anew: it is at {end_of_log.last}, before {state.position}")
+            return self._wait(state, end_of_log.last)
         numbers = [event.eventId for event in events]
         if any(after > before + 1 for before, after in zip([state.position, *numbers], numbers, strict=False)):
             whole = next(
@@ -160,12 +160,12 @@ class Follower:
         self._apply(state, events)
         return Step(len(events), events[-1].eventId)
 
-    def _wait(self, state: ImportState, found: int) -> Step:
+    def _wait(self, state: ImportState, last: int) -> Step:
         """Waits some readings for missing events, and then compares everything."""
         self._missing += 1
         if self._missing < _PATIENCE:
             return Step(0, state.position)
-        return self._compare(state, f"events between {state.position} and {found} are missing in the log")
+        return self._compare(state, f"events between {state.position} and {last} are missing in the log")
 
     def _apply(self, state: ImportState, events: list[NotificationEvent]) -> None:
         changes = changes_of(events)
@@ -206,14 +206,14 @@ class Follower:
         if reason:
             self._on_event(f"comparing everything: {reason}")
         begun = time.monotonic()
-        found = self._source.log()
+        end_of_log = self._source.log()
         for changes in everything(self._source, self._store, self._followed(state)):
             try:
                 with self._applying(state, state.position) as (work, target):
                     self._replay(work, target, state, changes)
             except InvalidObjectError:
                 self._apply_one_by_one(state, changes)
-        position = found.last if found else None
+        position = end_of_log.last if end_of_log else None
         with self._applying(state, position) as (work, _):
             if state.options["events"] and work.bulk_objects.last_event() == state.position and position:
                 work.bulk_objects.raise_last_event(position)

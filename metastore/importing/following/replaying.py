@@ -75,8 +75,8 @@ class Replay:
         self.findings.append(Trouble(kind, str(what), detail))
 
     def _apply_database(self, name: DatabaseName, changes: Changes) -> None:
-        found = self._source.database(name)
-        if found is None:
+        theirs = self._source.database(name)
+        if theirs is None:
             if name in self._followed:
                 drop_database(self._work, name)
             return
@@ -86,15 +86,15 @@ class Replay:
             if existing_of(self._work, [name]):
                 self._report(NAME_TAKEN, name, "this server has a database of the name; it is not imported")
                 return
-            self._store(Stage.DATABASES, [found])
+            self._store(Stage.DATABASES, [theirs])
             self._followed.add(name)
             self._known.add(name)
             changes.cleared.add(name)
         elif name in self._followed:
-            self._work.bulk_load.insert_databases([self._target.rewriting.rewrite(found)])
+            self._work.bulk_load.insert_databases([self._target.rewriting.rewrite(theirs)])
         else:
             return
-        self._target.borrow_databases(self._work, [found])
+        self._target.borrow_databases(self._work, [theirs])
         if name in changes.cleared:
             names = {*self._source.table_names(name), *self._work.tables.names(name)}
             for table in names:
@@ -141,12 +141,12 @@ class Replay:
 
     def _apply_partitions(self, name: TableName, wanted: list[str] | None) -> None:
         table = self._target.tables[name]
-        found: set[str] = set()
+        theirs: set[str] = set()
         for some in self._source.partitions(name, wanted) if wanted != [] else ():
-            found.update(one.name for one in some)
+            theirs.update(one.name for one in some)
             self._store_partitions(name, table, some)
         ours = self._work.bulk_changes.partition_names(table.id) if wanted is None else wanted
-        gone = [one for one in ours if one not in found]
+        gone = [one for one in ours if one not in theirs]
         if gone:
             self._work.bulk_load.delete_partitions([table.id], gone)
 
@@ -160,11 +160,11 @@ class Replay:
         different = self._work.bulk_changes.changed_partitions(table.id, table.kinds, rows)
         changed = [one for one in stored if one.name in different]
         if changed:
-            found = self._work.tables.reference(name)
-            if found is None:
+            reference = self._work.tables.reference(name)
+            if reference is None:
                 return
             self._work.partitions_write.update(
-                found,
+                reference,
                 [
                     NamedPartition(one.name, one.partition, ids[table.id, one.name], one.descriptor)
                     for one in sorted(changed, key=lambda one: one.name)
@@ -178,8 +178,8 @@ class Replay:
     def _apply_statistics(self, name: TableName, wanted: list[str] | None) -> None:
         table = self._target.tables[name]
         self._work.bulk_changes.delete_statistics(table.id, wanted)
-        found = list(self._source.statistics(name, wanted))
-        self._store(Stage.TABLE_STATISTICS, found)
+        theirs = list(self._source.statistics(name, wanted))
+        self._store(Stage.TABLE_STATISTICS, theirs)
 
 
 def drop_database(work: UnitOfWork, name: DatabaseName) -> None:

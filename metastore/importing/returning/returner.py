@@ -68,8 +68,8 @@ class Returner:
         state = self._state()
         position = int(state.options["returned"])
         events = self._ours.events(position, _EVENTS)
-        found = self._ours.log()
-        last = found.last if found else position
+        end_of_log = self._ours.log()
+        last = end_of_log.last if end_of_log else position
         owned = self._owned(state)
         if (events and events[0].eventId > position + 1) or (not events and last > position):
             for changes in everything(self._ours, self._store, owned):
@@ -100,9 +100,9 @@ class Returner:
         with self._store.read() as work:
             self._given_back = [name for name, of in work.imports.databases(state.id).items() if of == BORROWED]
         total = self._drain()
-        found = self._theirs.log()
+        end_of_log = self._theirs.log()
         with self._store.transaction(audited=False) as work:
-            work.imports.set_state(state.id, COPIED, found.last if found else None)
+            work.imports.set_state(state.id, COPIED, end_of_log.last if end_of_log else None)
         return Returned(total, self._state().options["returned"])
 
     def _reject_clients(self, state: ImportState) -> None:
@@ -149,7 +149,7 @@ class Returner:
 
 def _commits(events: Sequence[NotificationEvent]) -> dict[TableName, set[str]]:
     """Returns the metadata locations that Iceberg tables had before these events, and after them."""
-    found: dict[TableName, set[str]] = {}
+    pointers: dict[TableName, set[str]] = {}
     for event in events:
         if event.eventType != "ALTER_TABLE" or METADATA not in (event.message or ""):
             continue
@@ -160,5 +160,5 @@ def _commits(events: Sequence[NotificationEvent]) -> dict[TableName, set[str]]:
                 fold(event.catName) or DEFAULT_CATALOG, fold(event.dbName) or "", fold(event.tableName) or ""
             )
             if location := parameters.get(METADATA):
-                found.setdefault(name, set()).add(location)
-    return found
+                pointers.setdefault(name, set()).add(location)
+    return pointers

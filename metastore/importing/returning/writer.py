@@ -48,8 +48,8 @@ class SourceWriter:
             self._attempt(name, lambda name=name: self._apply_database(name, changes))  # type: ignore[misc]
         for table in sorted(changes.names, key=str):
             if DatabaseName(table.catalog, table.database) in owned:
-                found = commits.get(table, ())
-                self._attempt(table, lambda table=table, found=found: self._apply_table(table, changes, found))  # type: ignore[misc]
+                pointers = commits.get(table, ())
+                self._attempt(table, lambda table=table, pointers=pointers: self._apply_table(table, changes, pointers))  # type: ignore[misc]
         if changes.has_others:
             for name in owned:
                 self._attempt(name, lambda name=name: self._apply_functions(name))  # type: ignore[misc]

@@ -107,11 +107,11 @@ class DatabaseSource:
         return numbered[1] if numbered else None
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
-        found = self._tables.table(name)
-        if found:
-            if found[0] not in self._tables.known:
+        row = self._tables.table(name)
+        if row:
+            if row[0] not in self._tables.known:
                 self._tables.forget()  # it is new
-            yield from self._partitions.of_table(found[0], names)
+            yield from self._partitions.of_table(row[0], names)
 
     def table_names(self, database: DatabaseName) -> list[str]:
         return self._tables.names(database)

@@ -184,8 +184,10 @@ class Authorization:
             if grants.sees_everything:
                 return unique
             if grants.rules:
-                found = self._found(work, grants, unique)
-                return {name for name, table in found.items() if table.table_id is not None and sees(grants, table)}
+                securables = self._found(work, grants, unique)
+                return {
+                    name for name, table in securables.items() if table.table_id is not None and sees(grants, table)
+                }
             return set(work.access.seen_tables(unique, grants))
 
     def creation_times(self, names: Iterable[TableName]) -> dict[TableName, int]:
@@ -201,8 +203,10 @@ class Authorization:
             grants = self.current(work)
             if not unique or not grants.may_miss_columns:
                 return {}
-            found = self._found(work, grants, unique)
-            scopes = {name: column_scope(grants, table) for name, table in found.items() if table.table_id is not None}
+            securables = self._found(work, grants, unique)
+            scopes = {
+                name: column_scope(grants, table) for name, table in securables.items() if table.table_id is not None
+            }
             columns = work.access.columns(sorted(unique))
         return {
             name: scope.of(*columns[name]) for name, scope in scopes.items() if scope is not None and name in columns
@@ -221,8 +225,8 @@ class Authorization:
             if grants.sees_everything:
                 return unique
             if grants.rules:
-                found = self._found(work, grants, unique)
-                return {name for name, database in found.items() if sees(grants, database)}
+                securables = self._found(work, grants, unique)
+                return {name for name, database in securables.items() if sees(grants, database)}
             return work.access.seen_databases(unique, grants)
 
     def visible_catalogs(self, names: Iterable[str]) -> set[str]:
@@ -254,11 +258,11 @@ class Authorization:
         """Returns the caller's grants, and the objects that exist."""
         unique = set(names)
 
-        def found(work: UnitOfWork) -> tuple[CallerGrants, dict[Name, Securable]]:
+        def look_up(work: UnitOfWork) -> tuple[CallerGrants, dict[Name, Securable]]:
             grants = self.current(work)
             return grants, self._found(work, grants, unique)
 
-        return self._read(found)
+        return self._read(look_up)
 
     def _found(self, work: UnitOfWork, grants: CallerGrants, names: Iterable[Name]) -> dict[Name, Securable]:
         """Looks up objects. Those whose database does not exist are left out."""

@@ -93,13 +93,13 @@ class PolicyAuthorization(Authorization):
         self, work: UnitOfWork, grants: CallerGrants, names: Sequence[TableName | DatabaseName]
     ) -> list[Securable | None]:
         """As Authorization; `granted` holds the rights that the engine returns."""
-        found = super().find(work, grants, names)
+        securables = super().find(work, grants, names)
         if grants.is_admin or not names:
-            return found
-        resources = [_resource(name, securable) for name, securable in zip(names, found, strict=True)]
+            return securables
+        resources = [_resource(name, securable) for name, securable in zip(names, securables, strict=True)]
         return [
             securable and securable._replace(granted=tuple(sorted(held)), within=False)
-            for securable, held in zip(found, self._rights(grants, resources), strict=True)
+            for securable, held in zip(securables, self._rights(grants, resources), strict=True)
         ]
 
     def _read(self, question: Callable[[UnitOfWork], Result]) -> Result:
@@ -193,13 +193,13 @@ class PolicyAuthorization(Authorization):
         return [decided for decided in held if decided is not None]
 
 
-def _resource(name: TableName | DatabaseName, found: Securable | None) -> Resource:
+def _resource(name: TableName | DatabaseName, securable: Securable | None) -> Resource:
     """Describes an object to the engine, with its owner if it exists."""
     if isinstance(name, DatabaseName):
-        owner = (found.database_owner, found.database_owner_kind) if found else (None, None)
+        owner = (securable.database_owner, securable.database_owner_kind) if securable else (None, None)
         return Resource(name.catalog, name.name, None, *owner)
-    exists = found is not None and found.table_id is not None
-    owner = (found.owner, found.owner_kind) if found is not None and exists else (None, None)
+    exists = securable is not None and securable.table_id is not None
+    owner = (securable.owner, securable.owner_kind) if securable is not None and exists else (None, None)
     return Resource(name.catalog, name.database, name.name, *owner)
 
 

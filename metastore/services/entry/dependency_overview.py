@@ -27,34 +27,34 @@ class DependencyOverviewService:
         """
         table = examine(self._store, self._rights, name)
         with self._store.read() as work:
-            found = work.dependency_overview.read(table.id, scope_by_conditions(table.grants), _HIDDEN)
+            graph = work.dependency_overview.read(table.id, scope_by_conditions(table.grants), _HIDDEN)
         if self._rights and table.grants and not is_exact(table.grants):
-            found = _filtered(found, self._rights, name.catalog)
+            graph = _filtered(graph, self._rights, name.catalog)
         return {
             "catalog": name.catalog,
             "database": name.database,
             "table": name.name,
-            "edges": found["edges"] or [],
-            "dependents": found["dependents"] or [],
-            "states": found["states"] or {},
-            "not_fresh": found["not_fresh"] or [],
-            "all_evaluated": found["all_evaluated"],
+            "edges": graph["edges"] or [],
+            "dependents": graph["dependents"] or [],
+            "states": graph["states"] or {},
+            "not_fresh": graph["not_fresh"] or [],
+            "all_evaluated": graph["all_evaluated"],
         }
 
 
-def _filtered(found: dict[str, Any], rights: Authorization, catalog: str) -> dict[str, Any]:
+def _filtered(graph: dict[str, Any], rights: Authorization, catalog: str) -> dict[str, Any]:
     """Leaves out what a policy engine or a rule hides, which conditions in SQL do not know."""
-    edges = found["edges"] or []
+    edges = graph["edges"] or []
     names = {name for edge in edges for name in (edge["base"], edge["dependent"])}
     asked = [TableName(catalog, *name.split(".", 1)) for name in sorted(names)]
     visible = set(map(str, rights.visible_tables(asked))) if asked else set()
-    return found | {
+    return graph | {
         "edges": [
             edge if edge["base"] in visible else {**edge, "base": _HIDDEN}
             for edge in edges
             if edge["dependent"] in visible
         ],
-        "dependents": [each for each in found["dependents"] or [] if each in visible],
-        "states": {table: states for table, states in (found["states"] or {}).items() if table in visible},
-        "not_fresh": [each for each in found["not_fresh"] or [] if each["table"] in visible],
+        "dependents": [each for each in graph["dependents"] or [] if each in visible],
+        "states": {table: states for table, states in (graph["states"] or {}).items() if table in visible},
+        "not_fresh": [each for each in graph["not_fresh"] or [] if each["table"] in visible],
     }

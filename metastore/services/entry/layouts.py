@@ -59,7 +59,7 @@ class LayoutService:
         """Returns, for each partition, the bytes and files of its values; those without a directory are the rest."""
         wanted = [location for row in rows for location in (row["location"], *(each[1] for each in row["skewed"]))]
         counted = self._warehouse.statistics([location for location in dict.fromkeys(wanted) if location])
-        found = []
+        shares = []
         for row in rows:
             total = counted.get(row["location"])
             values: list[dict[str, Any]] = [
@@ -69,7 +69,7 @@ class LayoutService:
             ]
             have = {tuple(each["value"]) for each in values}
             rest = (total.bytes if total else 0) - sum(each["bytes"] for each in values)
-            found.append(
+            shares.append(
                 {
                     "partition": row["name"],
                     "bytes": total.bytes if total else None,
@@ -78,7 +78,7 @@ class LayoutService:
                     "without_directory": [list(value) for value in declared if value not in have],
                 }
             )
-        return found
+        return shares
 
     def _buckets(self, row: dict[str, Any], count: int) -> dict[str, Any]:
         """Returns the bytes of each bucket of a partition, and which buckets have no file or several."""

@@ -40,8 +40,8 @@ class PartitionCalendarService:
         axes = _axes(keys, row, column, chosen)
         positions = _position(keys, axes[0]), _position(keys, axes[1])
         with self._store.read() as work:
-            found = work.partition_calendar.read(table.id, positions, ranges, after, _start(keys, ranges))
-        groups = found["groups"]
+            sums = work.partition_calendar.read(table.id, positions, ranges, after, _start(keys, ranges))
+        groups = sums["groups"]
         grid = make_grid(map(_group, groups or []), *axes)
         return {
             **answer,
@@ -55,10 +55,10 @@ class PartitionCalendarService:
             "gaps": grid.gaps,
             "late": grid.late,
             "too_many": groups is None,
-            "measured_at": found["measured"],
-            "total": found["total"],
-            "partitions": found["partitions"],
-            "next": found["next"],
+            "measured_at": sums["measured"],
+            "total": sums["total"],
+            "partitions": sums["partitions"],
+            "next": sums["next"],
         }
 
 

@@ -38,19 +38,19 @@ class TableOverviewService:
         examined = examine(self._store, self._rights, name)
         table = examined.table
         with self._store.read() as work:
-            found = work.table_overview.read(examined.id, *_parts(name), table.createTime or 0)
-        analyzed = found["analyzed"] or [] if examined.may_read else []
+            overview = work.table_overview.read(examined.id, *_parts(name), table.createTime or 0)
+        analyzed = overview["analyzed"] or [] if examined.may_read else []
         return {
             **_definition(name, table),
             "columns": _columns(table, {column["column_name"]: column["analyzed_at"] for column in analyzed}),
             "keys": [_column(key) for key in table.partitionKeys or ()],
-            "size": _size(table, found),
-            "newest": found["newest"],
-            "changed": found["changed"],
-            "privileges": _privileges(examined, found["privileges"] or []),
+            "size": _size(table, overview),
+            "newest": overview["newest"],
+            "changed": overview["changed"],
+            "privileges": _privileges(examined, overview["privileges"] or []),
             "rights": sorted(examined.rights),
-            "dependents": found["dependents"],
-            "bases": found["bases"],
+            "dependents": overview["dependents"],
+            "bases": overview["bases"],
         }
 
 
@@ -114,10 +114,10 @@ def _column(column: FieldSchema) -> dict[str, Any]:
     return {"name": column.name, "type": column.type, "comment": column.comment or ""}
 
 
-def _size(table: Table, found: dict[str, Any]) -> dict[str, Any]:
+def _size(table: Table, overview: dict[str, Any]) -> dict[str, Any]:
     """Returns the sizes of a partitioned table from its partitions, if there are few, else as last measured."""
-    counted, measured = found["counted"], found["measured"]
-    if table.partitionKeys and found["few"]:
+    counted, measured = overview["counted"], overview["measured"]
+    if table.partitionKeys and overview["few"]:
         return {**{name: counted[name] for name in _SIZES}, "changed": counted["changed"], "measured_at": None}
     if table.partitionKeys:
         figures = measured or dict.fromkeys(_SIZES)

@@ -125,12 +125,12 @@ def _add(cursor: Any, name: str, password: str | None) -> str | None:
             f"The database user {user} may not create roles. As a superuser of the database, run:  "
             f'ALTER ROLE "{user}" CREATEROLE'
         )
-    found = _row(cursor, _ROLE, name)
+    existing = _row(cursor, _ROLE, name)
     generated = None
-    if found is None:
+    if existing is None:
         password = password or (generated := secrets.token_urlsafe(_PASSWORD_BYTES))
         _execute(cursor, "CREATE ROLE {role} LOGIN NOINHERIT", name)
-    elif found[0]:
+    elif existing[0]:
         raise InvalidInputError(f"The role {name} exists, and has more rights than a reader. Choose another name")
     if password:
         # The server's log may contain statements: it gets the hash only.

@@ -90,10 +90,10 @@ class ConsoleAuthenticator:
         if authorization:
             identity = await self._authorized(request, authorization)
         else:
-            found = self._sessions.find(request.cookies.get(cookie_name(request), ""))
-            if found is None:
+            session = self._sessions.find(request.cookies.get(cookie_name(request), ""))
+            if session is None:
                 raise LoginRequiredError
-            identity = found
+            identity = session
         return Visitor(peer, identity.user, identity.method)
 
     async def log_in(self, request: Request) -> Response:

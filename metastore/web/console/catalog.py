@@ -32,9 +32,9 @@ class CatalogPages:
         """The results of a search, or the databases."""
         query = parameters.text("q")
         if query:
-            found = self._search.tables(query, _FOUND)
-            tables = [_result(table, query) for table in found]
-            return {"q": query, "tables": tables, "total": found[0]["total"] if found else 0}
+            matches = self._search.tables(query, _FOUND)
+            tables = [_result(table, query) for table in matches]
+            return {"q": query, "tables": tables, "total": matches[0]["total"] if matches else 0}
         after = parameters.text("after")
         catalog = parameters.text("catalog", "" if not after else DEFAULT_CATALOG)
         databases = self._search.databases(catalog, after, _LISTED + 1)

@@ -62,11 +62,11 @@ class NowPages:
         }
 
     def _counters(self) -> dict[str, MethodMetrics]:
-        found: dict[str, list[MethodMetrics]] = {}
+        totals: dict[str, list[MethodMetrics]] = {}
         for worker in self._metrics.workers():
             for name, metrics in worker.methods():
-                found.setdefault(name, []).append(metrics)
-        return {name: reduce(MethodMetrics.plus, each) for name, each in found.items()}
+                totals.setdefault(name, []).append(metrics)
+        return {name: reduce(MethodMetrics.plus, each) for name, each in totals.items()}
 
     def _remember(self) -> None:
         self._snapshots.append((time.time(), self._counters()))
@@ -120,15 +120,16 @@ def _quantile(histogram: Sequence[float], share: float) -> float | None:
 
 def _users(workers: Sequence[Any]) -> list[dict[str, Any]]:
     """Returns the calls of each user since the start of the server."""
-    found: dict[str, list[float]] = {}
+    totals: dict[str, list[float]] = {}
     for worker in workers:
         for user, metrics in worker.users().items():
-            row = found.setdefault(user, [0.0, 0.0, 0.0])
+            row = totals.setdefault(user, [0.0, 0.0, 0.0])
             row[0] += sum(metrics.outcomes)
             row[1] += sum(metrics.outcomes[1:])
             row[2] += metrics.seconds
     rows: list[dict[str, Any]] = [
-        {"user": user, "calls": int(n), "failed": int(bad), "seconds": spent} for user, (n, bad, spent) in found.items()
+        {"user": user, "calls": int(n), "failed": int(bad), "seconds": spent}
+        for user, (n, bad, spent) in totals.items()
     ]
     return sorted((row for row in rows if row["calls"]), key=lambda row: -row["seconds"])
 

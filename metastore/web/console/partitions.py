@@ -113,8 +113,8 @@ def _where(data: Data, cell: Cell, row: Axis | None, column: Axis) -> dict[str, 
     """Returns the parameters of the page that shows only the partitions of a cell."""
     chosen = dict(data["chosen"])
     for axis, label, other in ((row, cell.row, ""), (column, cell.column, cell.row)):
-        if found := zoomed(axis, label, other):
-            chosen[found[0]] = found[1]
+        if zoom := zoomed(axis, label, other):
+            chosen[zoom[0]] = zoom[1]
     return {f"where.{key}": value for key, value in chosen.items()}
 
 
@@ -136,8 +136,8 @@ def _legend(cells: list[Cell], figure: str, now: float, shades: dict[tuple[str, 
             values.setdefault(shades[cell.row, cell.column], []).append(value)
     texts = _FORMATS[figure]
     return [
-        {"shade": shade, "text": _range(texts(min(found)), texts(max(found)))}
-        for shade, found in sorted(values.items())
+        {"shade": shade, "text": _range(texts(min(shaded)), texts(max(shaded)))}
+        for shade, shaded in sorted(values.items())
     ]
 
 

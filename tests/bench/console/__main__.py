@@ -92,8 +92,10 @@ def _print_load(server: Server, seconds: float, turns: int) -> None:
             beside += _busy(server, seconds)
         click.echo(f"  {len(shown)} pages shown")
     for name, latencies in (("without pages", alone), (f"with {_OPEN} open pages", beside)):
-        found: Timing = timing(latencies, seconds * turns)
-        click.echo(f"  {name:20} {found.per_second:,.0f} calls/s, p50 {found.p50:.2f} ms, p99 {found.p99:.2f} ms")
+        measured: Timing = timing(latencies, seconds * turns)
+        click.echo(
+            f"  {name:20} {measured.per_second:,.0f} calls/s, p50 {measured.p50:.2f} ms, p99 {measured.p99:.2f} ms"
+        )
 
 
 def _busy(server: Server, seconds: float) -> list[float]:
@@ -156,10 +158,10 @@ def _get(host: str, address: str) -> float:
 
 
 def _host(server: Server) -> str:
-    found = HTTP.search(server.ready)
-    if not found:
+    match = HTTP.search(server.ready)
+    if not match:
         raise RuntimeError(f"the server has no HTTP port: {server.ready}")
-    return found[1].removeprefix("http://")
+    return match[1].removeprefix("http://")
 
 
 if __name__ == "__main__":

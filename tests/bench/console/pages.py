@@ -109,9 +109,9 @@ def _recorded(store: Store) -> Iterator[list[tuple[float, str]]]:
     lend = pool._idle_or_new
 
     def lent() -> Any:
-        found = lend()
-        found.connection.connection.dbapi_connection.cursor_factory = Recording
-        return found
+        actual_lend = lend()
+        actual_lend.connection.connection.dbapi_connection.cursor_factory = Recording
+        return actual_lend
 
     with patch.object(pool, "_idle_or_new", lent):
         yield statements

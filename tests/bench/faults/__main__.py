@@ -73,10 +73,10 @@ CASES = {
 
 def chosen(only: Sequence[str]) -> dict[str, list[Case]]:
     """Returns the calls whose names start with this text; all without one."""
-    found = {
+    actual = {
         undrop: [case for case in those if case.name.startswith(tuple(only) or "")] for undrop, those in CASES.items()
     }
-    return {undrop: those for undrop, those in found.items() if those}
+    return {undrop: those for undrop, those in actual.items() if those}
 
 
 @contextmanager

@@ -37,9 +37,9 @@ class LocalDisk:
     def files(self) -> dict[str, str]:
         """Returns the content of each file by its path in the warehouse, without the trash."""
         root = Path(self.uri)
-        found = (path for path in root.rglob("*") if path.is_file())
+        actual = (path for path in root.rglob("*") if path.is_file())
         return {
-            str(path.relative_to(root)): path.read_text() for path in found if "/.metastore_trash/" not in str(path)
+            str(path.relative_to(root)): path.read_text() for path in actual if "/.metastore_trash/" not in str(path)
         }
 
     def folders(self) -> set[str]:
@@ -48,13 +48,13 @@ class LocalDisk:
             str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir() and ".metastore" not in str(path)
         }
 
-    def put(self, place: str, content: str) -> None:
-        folder = Path(self.uri) / place
+    def put(self, location: str, content: str) -> None:
+        folder = Path(self.uri) / location
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "rows").write_text(content)
 
-    def remove(self, place: str) -> None:
-        shutil.rmtree(Path(self.uri) / place, ignore_errors=True)
+    def remove(self, location: str) -> None:
+        shutil.rmtree(Path(self.uri) / location, ignore_errors=True)
 
 
 @dataclass
@@ -76,11 +76,11 @@ class Bucket:
     def folders(self) -> set[str]:
         return set()
 
-    def remove(self, place: str) -> None:
+    def remove(self, location: str) -> None:
         """Does nothing: object stores have no empty directories."""
 
-    def put(self, place: str, content: str) -> None:
-        self.client.put_object(Bucket="bucket", Key=f"w/{place}/rows", Body=content.encode())
+    def put(self, location: str, content: str) -> None:
+        self.client.put_object(Bucket="bucket", Key=f"w/{location}/rows", Body=content.encode())
 
 
 class RunningHouse(House):
@@ -116,8 +116,8 @@ class RunningHouse(House):
                     raise
                 time.sleep(0.05)
 
-    def put(self, place: str, text: str) -> None:
-        self.disk.put(place, text)
+    def put(self, location: str, text: str) -> None:
+        self.disk.put(location, text)
 
     def clear(self) -> None:
         """Drops everything permanently."""
@@ -146,8 +146,8 @@ class RunningHouse(House):
                 time.sleep(0.05)
 
     def rows(self, of: Table | Partition) -> set[str]:
-        place = self._place(of.sd.location)
-        return {row for name, row in self._files.items() if name.rpartition("/")[0] == place}
+        path = self._place(of.sd.location)
+        return {row for name, row in self._files.items() if name.rpartition("/")[0] == path}
 
     def _place(self, location: str) -> str:
         return location.removeprefix("file:").removeprefix(str(self.disk.uri)).strip("/")
@@ -162,15 +162,15 @@ class RunningHouse(House):
         findings of `check`.
         """
         objects, folders, files = self.objects(), self.disk.folders(), self._files
-        above = {str(parent) for place in objects for parent in Path(place).parents}
-        owned = {place for place in objects if place}
-        found = [f"missing: {place}" for place in owned - folders if isinstance(self.disk, LocalDisk)]
-        kept = {f"{place}/{VERSIONS}" for place in owned}  # the directory that an empty table keeps
-        found += [f"orphan: {place}" for place in folders - owned - above - kept]
-        found += [f"orphan: {name}" for name in files if name.rpartition("/")[0] not in owned]
+        above = {str(parent) for location in objects for parent in Path(location).parents}
+        owned = {location for location in objects if location}
+        actual = [f"missing: {location}" for location in owned - folders if isinstance(self.disk, LocalDisk)]
+        kept = {f"{location}/{VERSIONS}" for location in owned}  # the directory that an empty table keeps
+        actual += [f"orphan: {location}" for location in folders - owned - above - kept]
+        actual += [f"orphan: {name}" for name in files if name.rpartition("/")[0] not in owned]
         read = {row for rows in objects.values() for row in rows}
         if expected is not None:
-            found += [f"lost: {row}" for row in expected - read] + [f"came back: {row}" for row in read - expected]
+            actual += [f"lost: {row}" for row in expected - read] + [f"came back: {row}" for row in read - expected]
         with suppress(TTransportException):
-            found += [f"check: {problem}" for problem in self.call("check_files", CheckFilesRequest()).problems]
-        return found
+            actual += [f"check: {problem}" for problem in self.call("check_files", CheckFilesRequest()).problems]
+        return actual

@@ -100,7 +100,7 @@ def copied(source: str, url: str) -> None:
 
 def chaos(run: Run, kills: int, seed: int, pause: float, stopped: Event, writers: list[Writer]) -> Counter[str]:
     """Kills at random while the writers work. Returns the kills by kind."""
-    found: Counter[str] = Counter()
+    actual: Counter[str] = Counter()
     choice = random.Random(seed)
     for writer in writers:
         writer.start()
@@ -108,11 +108,11 @@ def chaos(run: Run, kills: int, seed: int, pause: float, stopped: Event, writers
         time.sleep(choice.random() * pause)
         (what,) = choice.choices(["follower", "worker", "server", "source"], [5, 2, 2, 1])
         run.kill(what)
-        found[what] += 1
+        actual[what] += 1
     stopped.set()
     for writer in writers:
         writer.join()
-    return found
+    return actual
 
 
 @click.command()
@@ -130,21 +130,21 @@ def main(kills: int, number: int, pause: float, seed: int) -> None:
             runner.upgrade(url)
         run = Run(folder, stack, urls)
         with connected(run.source) as client:
-            for place in range(DATABASES):
-                client.create_database(Database(f"db{place}"))
+            for location in range(DATABASES):
+                client.create_database(Database(f"db{location}"))
         copied(run.source.uri, urls["target"])
         run.start_target()
         stopped = Event()
-        writers = [Writer(run.source, seed * 100 + place, stopped) for place in range(number)]
+        writers = [Writer(run.source, seed * 100 + location, stopped) for location in range(number)]
         begun = time.monotonic()
-        found = chaos(run, kills, seed, pause, stopped, writers)
+        actual_chaos = chaos(run, kills, seed, pause, stopped, writers)
         seconds = time.monotonic() - begun
         awaited(lambda: position(urls["target"]) >= last_event(run.source))
         behind = time.monotonic() - begun - seconds
         differences = compare(run.source.uri, run.target.uri)
         changes = sum((writer.counts for writer in writers), Counter[str]())
         click.echo(
-            f"kills: {sum(found.values())} {dict(found)}; changes: {changes.total()} in {seconds:.0f} s; "
+            f"kills: {sum(actual_chaos.values())} {dict(actual_chaos)}; changes: {changes.total()} in {seconds:.0f} s; "
             f"calls without a reply: {sum(writer.lost for writer in writers)}; "
             f"behind at the end: {behind:.1f} s; differences: {len(differences)}"
         )

@@ -53,10 +53,10 @@ class Client:
 
     def _call(self, client: Any) -> None:
         name = f"t{self.number}"
-        found = client.get_table("db", name)
+        stored_table = client.get_table("db", name)
         turns: list[Callable[[], Any]] = [
             lambda: client.get_table("db", name),
-            lambda: client.alter_table("db", name, found),
+            lambda: client.alter_table("db", name, stored_table),
         ]
         while not self.ended.is_set():
             for turn in turns:

@@ -105,8 +105,8 @@ class Writer(threading.Thread):
         """Returns unreferenced and missing directories."""
         home = warehouse / f"{self.database}.db"
         wanted = {*self.tables, *(f"t/ds={day}" for day in self.parts)}
-        found = {str(path.relative_to(home)) for path in [*home.glob("[!.]*"), *home.glob("t/[!.]*")]}
-        return [f"{self.name}: {path}" for path in sorted(wanted ^ found)]
+        actual = {str(path.relative_to(home)) for path in [*home.glob("[!.]*"), *home.glob("t/[!.]*")]}
+        return [f"{self.name}: {path}" for path in sorted(wanted ^ actual)]
 
     def _call(self, method: str, *arguments: Any) -> Any:
         """Repeats a call at the other address, as clients do. An error that says the change exists already counts as

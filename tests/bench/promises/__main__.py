@@ -24,15 +24,15 @@ def main(only: str) -> None:
     chosen = {text: check for text, check in PROMISES.items() if only.lower() in text.lower()}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # PostgreSQL may run as another user
-        with house(Path(folder)) as found:
-            broken = [text for text in chosen if not _holds(found, text)]
+        with house(Path(folder)) as actual_house:
+            broken = [text for text in chosen if not _holds(actual_house, text)]
     click.echo(f"{len(chosen) - len(broken)} of {len(chosen)} promises hold, in {len(AREAS)} areas")
     sys.exit(1 if broken else 0)
 
 
-def _holds(found: House, text: str) -> bool:
+def _holds(actual: House, text: str) -> bool:
     try:
-        PROMISES[text](found)
+        PROMISES[text](actual)
     except Exception as error:  # noqa: BLE001 - the others are checked, too
         click.echo(f"BROKEN  {text}\n        {type(error).__name__}: {error}"[:2000])
         return False

@@ -136,9 +136,9 @@ def _post(house: House, token: str) -> tuple[int, bytes]:
     headers = {"Content-Type": "application/x-thrift", "Authorization": f"Bearer {token}"}
     connection.request("POST", "/metastore", CALL, headers)
     reply = connection.getresponse()
-    found = reply.status, reply.read()
+    actual = reply.status, reply.read()
     connection.close()
-    return found
+    return actual
 
 
 def _accepted(house: House, data: bytes) -> int:

@@ -153,10 +153,10 @@ def house(folder: Path) -> Iterator[House]:
         reader = start("reader", *passwords, "--read-only", "true")
         address = HTTP.search(server.ready)
         assert address, server.ready
-        found = House(server, doors, reader, authority, strangers, issuer, realm, users, address[1], token)
-        stack.callback(found.close)
-        _fill(found)
-        yield found
+        actual_house = House(server, doors, reader, authority, strangers, issuer, realm, users, address[1], token)
+        stack.callback(actual_house.close)
+        _fill(actual_house)
+        yield actual_house
 
 
 @contextmanager
@@ -176,8 +176,8 @@ def _other_methods(authority: Authority, issuer: Issuer, realm: Any) -> list[str
     return [*methods, *jwt, *certificates]
 
 
-def _fill(found: House) -> None:
-    root, alice = found.methods("root"), found.methods("alice")
+def _fill(actual: House) -> None:
+    root, alice = actual.methods("root"), actual.methods("alice")
     root.create_database(Database(name="sales", ownerName="alice"))
     root.create_database(Database(name="secret", ownerName="alice"))
     root.create_database(Database(name="mine", ownerName="bob"))
@@ -191,4 +191,4 @@ def _fill(found: House) -> None:
     for right in ("SELECT", "INSERT"):
         grant(alice, on_table("sales", "shown"), right, "carol")
     grant(root, on_database("mine"), "CREATE", "carol")
-    found.methods("bob").create_table(table("mine", "t", [("ds", "string")]))
+    actual.methods("bob").create_table(table("mine", "t", [("ds", "string")]))

@@ -127,8 +127,10 @@ def _(house: House) -> None:
 def _(house: House) -> None:
     shown = [house.methods(user).get_table("sales", "shown").parameters for user in ("bob", "alice")]
     assert [parameters["fs.s3a.secret.key"] for parameters in shown] == ["***", "sesame"]
-    found = house.methods("bob").get_table_names_by_filter("sales", 'hive_filter_field_params__x = "sesame"', -1)
-    assert found == []
+    table_names_by_filter = house.methods("bob").get_table_names_by_filter(
+        "sales", 'hive_filter_field_params__x = "sesame"', -1
+    )
+    assert table_names_by_filter == []
 
 
 @promise("A location outside the own table needs LOCATION, in every field and property")

@@ -67,8 +67,8 @@ def _(house: House) -> None:
         assert [column.name for column in reader.get_table("sales", "shown").sd.cols] == ["a"]
         assert [column.name for column in reader.get_schema("sales", "shown")] == ["a", "ds"]
         assert {column.name for one in reader.get_partitions("sales", "shown", -1) for column in one.sd.cols} == {"a"}
-        found = reader.get_table_statistics_req(TableStatsRequest("sales", "shown", ["a", "x"])).tableStats
-        assert [one.colName for one in found] == ["a"]
+        table_stats = reader.get_table_statistics_req(TableStatsRequest("sales", "shown", ["a", "x"])).tableStats
+        assert [one.colName for one in table_stats] == ["a"]
     assert [column.name for column in alice.get_fields("sales", "shown")] == ["a", "x"]
     revoke(sam, everywhere("sales.shown.x"), "DENY SELECT", "carol")
     revoke(alice, on_column("sales", "shown", "a"), "SELECT", "eve")
@@ -79,6 +79,6 @@ def _(house: House) -> None:
     theirs = house.methods("alice").open_txns(OpenTxnRequest(1, "alice", "h")).txn_ids[0]
     eve = house.methods("eve")
     asked = HeartbeatTxnRangeRequest(theirs, theirs + 1)
-    found = eve.heartbeat_txn_range(asked)
-    assert (found.aborted, found.nosuch) == (set(), {theirs, theirs + 1})
+    actual_heartbeat_txn_range = eve.heartbeat_txn_range(asked)
+    assert (actual_heartbeat_txn_range.aborted, actual_heartbeat_txn_range.nosuch) == (set(), {theirs, theirs + 1})
     assert house.methods("alice").heartbeat_txn_range(asked).nosuch == {theirs + 1}

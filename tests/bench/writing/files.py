@@ -18,7 +18,7 @@ def unreferenced(spark: SparkSession, metastore: MetastoreClient, database: str,
     root = Path(table_root(metastore.get_table(database, table).location or "").removeprefix("file:"))
     read = {Path(unquote(urlsplit(url).path)) for url in spark.table(f"{database}.{table}").inputFiles()}
     places = (Path(partition.location.removeprefix("file:")) for partition in metastore.get_partitions(database, table))
-    read |= {mark for place in places for mark in place.glob(f"{MARK}*")}
+    read |= {mark for directory in places for mark in directory.glob(f"{MARK}*")}
     read |= set(root.glob(f"{NEWER_ROWS_MARKER}*"))
     read |= {path.with_name(f".{path.name}.crc") for path in read}
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path not in read)

@@ -52,12 +52,12 @@ class History:
 
 def state_of(counts: Sequence[tuple[int, int, int]], partitions: Sequence[int] = PARTITIONS) -> State | str:
     """The state, from (partition, write, rows); or what is half of a write."""
-    found: dict[int, dict[int, int]] = {}
+    actual: dict[int, dict[int, int]] = {}
     for partition, number, rows in counts:
-        found.setdefault(number, {})[partition] = rows
+        actual.setdefault(number, {})[partition] = rows
     whole: Mapping[int, int] = dict.fromkeys(partitions, ROWS)
-    halves = {number: there for number, there in found.items() if there != whole}
-    return f"half of a write: {halves}" if halves else frozenset(found)
+    halves = {number: there for number, there in actual.items() if there != whole}
+    return f"half of a write: {halves}" if halves else frozenset(actual)
 
 
 @dataclass

@@ -77,8 +77,8 @@ def outage(spark: SparkSession, database_url: str, folder: Path, kind: str, roun
         _write(Context(spark, client), table, -1)
     for number in range(rounds):
         with running(database_url, folder) as server, MetastoreClient(server.uri) as client:
-            place = PLACES[number % len(PLACES)]
-            told = _struck(Context(spark, client), table, number, engine, place, lambda: strike(server))
+            location = PLACES[number % len(PLACES)]
+            told = _struck(Context(spark, client), table, number, engine, location, lambda: strike(server))
         with running(database_url, folder) as server, MetastoreClient(server.uri) as client:
             seen = stored_rows(Context(spark, client), table)
         allowed = {PUBLISHED: [[(number, "0")]], UNCERTAIN: [state, [(number, "0")]], FAILED: [state]}[told]
@@ -90,15 +90,15 @@ def outage(spark: SparkSession, database_url: str, folder: Path, kind: str, roun
 
 
 def _struck(
-    context: Context, table: Table, number: int, engine: Engine, place: str | None, strike: Callable[[], None]
+    context: Context, table: Table, number: int, engine: Engine, location: str | None, strike: Callable[[], None]
 ) -> str:
     reached, told, holding = threading.Event(), [], ExitStack()
 
     def on_step(step: str) -> None:
         if step == "placed":
-            if place:
+            if location:
                 connection = holding.enter_context(engine.connect())
-                connection.execute(text(f"LOCK TABLE {place} IN EXCLUSIVE MODE"))
+                connection.execute(text(f"LOCK TABLE {location} IN EXCLUSIVE MODE"))
             reached.set()
 
     def run() -> None:
@@ -115,7 +115,7 @@ def _struck(
     thread = threading.Thread(target=run)
     thread.start()
     reached.wait()
-    if place:
+    if location:
         _wait_for_a_lock(engine)
     strike()
     with suppress(DBAPIError):  # Where PostgreSQL was restarted, nobody holds it any more.

@@ -146,9 +146,9 @@ def _add_column(spark: SparkSession, case: Case, _: random.Random) -> object:
         return "left"
     spark.sql(f"ALTER TABLE {case.name} ADD COLUMNS ({EXTRA} INT)")
     case.extra = True
-    ((found,),) = spark.sql(f"SELECT count({EXTRA}) FROM {case.name}").collect()
-    if found:
-        raise AssertionError(f"{found} rows have a value in a column that was added later")
+    ((actual,),) = spark.sql(f"SELECT count({EXTRA}) FROM {case.name}").collect()
+    if actual:
+        raise AssertionError(f"{actual} rows have a value in a column that was added later")
     return EXTRA
 
 

@@ -106,8 +106,8 @@ def _one_table(
         figures.steps[what] += 1
         try:
             told.append(f"{what}: {_done(spark, case, chance, what)}")
-            found = read(spark, SELECT.format(table=case.name))
-            problem = difference(found, case.rows) or _generated(spark, case)
+            actual = read(spark, SELECT.format(table=case.name))
+            problem = difference(actual, case.rows) or _generated(spark, case)
             if not problem and case.by_path and chance.random() < 0.3:
                 figures.by_path += 1
                 problem = _by_path(spark, metastore, case)
@@ -145,8 +145,8 @@ def _generated(spark: SparkSession, case: Case) -> str:
 
 def _by_predicate(spark: SparkSession, case: Case, chance: random.Random) -> str:
     condition, is_true = random_condition(case, chance)
-    found = read(spark, f"{SELECT.format(table=case.name)} WHERE {in_sql(spark, condition)}")
-    problem = difference(found, [row for row in case.rows if is_true(row)])
+    actual = read(spark, f"{SELECT.format(table=case.name)} WHERE {in_sql(spark, condition)}")
+    problem = difference(actual, [row for row in case.rows if is_true(row)])
     return problem and f"WHERE {condition}: {problem}"
 
 
@@ -161,12 +161,12 @@ def _by_path(spark: SparkSession, metastore: MetastoreClient, case: Case) -> str
     schema = re.sub(r"(?:VAR)?CHAR\(\d\)", "STRING", schema)
     try:
         spark.read.schema(schema).format(format_).load(location).createOrReplaceTempView("by_path")
-        found = read(spark, f"SELECT {', '.join(name.split()[0] for name in schema.split(', '))} FROM by_path")
+        actual = read(spark, f"SELECT {', '.join(name.split()[0] for name in schema.split(', '))} FROM by_path")
     except Exception as error:
         if case.has_versions and MARK in str(error):
             return ""
         raise
-    problem = difference(found, case.rows)
+    problem = difference(actual, case.rows)
     return problem and f"by path: {problem}"
 
 

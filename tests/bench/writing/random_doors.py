@@ -140,10 +140,10 @@ class RandomDoors:
                 ("count(*), max(p), 0", f"p % 100 = 99 AND a < {partitions}", [partitions // 100, partitions - 1, 0]),
             ):
                 query = f"SELECT {columns} FROM {table} WHERE {condition}"
-                found = self.ways[door](query)
+                actual_ways = self.ways[door](query)
                 self.figures.reads[door] += 1
-                if [[int(value) for value in row] for row in found.get("rows", [])] != [expected]:
-                    self._wrong(f"{door}: {query} = {found}, expected {expected}")
+                if [[int(value) for value in row] for row in actual_ways.get("rows", [])] != [expected]:
+                    self._wrong(f"{door}: {query} = {actual_ways}, expected {expected}")
 
     def _door(self) -> str:
         return self.chance.choice(list(self.ways))
@@ -232,22 +232,22 @@ class RandomDoors:
             time.sleep(self.chance.random() * 1.5)
             kill()
             answer = running.result()
-        found = self._rows_by(CLASSIC, layout)
-        if found == sorted(after, key=repr):
+        rows_by = self._rows_by(CLASSIC, layout)
+        if rows_by == sorted(after, key=repr):
             self.rows = after
-        elif found != sorted(self.rows, key=repr):
-            self._wrong(f"{name} killed during {sql} ({answer}): {_difference(found, self.rows)}")
-            self.rows = list(found) if isinstance(found, list) else self.rows
+        elif rows_by != sorted(self.rows, key=repr):
+            self._wrong(f"{name} killed during {sql} ({answer}): {_difference(rows_by, self.rows)}")
+            self.rows = list(rows_by) if isinstance(rows_by, list) else self.rows
         elif "rows" in answer:
             self._wrong(f"{name} killed during {sql}, which answered, and is lost")
 
     def _read(self, layout: str) -> None:
         door = self._door()
         self.figures.reads[door] += 1
-        found = self._rows_by(door, layout)
-        if found != sorted(self.rows, key=repr):
-            self._wrong(f"{layout} {self.table} read by {door}: {_difference(found, self.rows)}")
-            self.rows = list(found) if isinstance(found, list) else self.rows
+        rows_by = self._rows_by(door, layout)
+        if rows_by != sorted(self.rows, key=repr):
+            self._wrong(f"{layout} {self.table} read by {door}: {_difference(rows_by, self.rows)}")
+            self.rows = list(rows_by) if isinstance(rows_by, list) else self.rows
         p, query = self.chance.randrange(5), f"SELECT count(*), coalesce(sum(a), 0), 0 FROM {self.table} WHERE p = "
         key, here = _literal(layout, str(p)), [row[0] for row in self.rows if row[3] == str(p)]
         counted = self.ways[door](f"{query}{key}")
@@ -260,17 +260,17 @@ class RandomDoors:
             self._wrong(f"{layout} {query} by {door}: {counted}, expected {expected}")
 
     def _rows_by(self, door: str, layout: str) -> Any:
-        found = self.ways[door](f"SELECT a, s, CAST(d AS STRING), CAST(p AS STRING) FROM {self.table}")
-        if "error" in found:
-            self._wrong(f"{layout} {self.table} cannot be read by {door}: {found['error']}")
-            return found["error"]
-        return sorted(((int(a), s, d, p) for a, s, d, p in found["rows"]), key=repr)
+        actual_ways = self.ways[door](f"SELECT a, s, CAST(d AS STRING), CAST(p AS STRING) FROM {self.table}")
+        if "error" in actual_ways:
+            self._wrong(f"{layout} {self.table} cannot be read by {door}: {actual_ways['error']}")
+            return actual_ways["error"]
+        return sorted(((int(a), s, d, p) for a, s, d, p in actual_ways["rows"]), key=repr)
 
     def _must(self, door: str, sql: str, layout: str) -> bool:
-        found = self.ways[door](sql)
-        if "error" in found:
-            self._wrong(f"{layout}: {door}: {sql}: {found['error']}")
-        return "error" not in found
+        actual_ways = self.ways[door](sql)
+        if "error" in actual_ways:
+            self._wrong(f"{layout}: {door}: {sql}: {actual_ways['error']}")
+        return "error" not in actual_ways
 
     def _wrong(self, text: str) -> None:
         self.figures.wrong.append(text)
@@ -294,8 +294,8 @@ def _values(rows: list[Row], layout: str = "") -> str:
     return ", ".join(f"({a}, {_text(s)}, {d}, {_literal(layout, p)})" for a, s, d, p in rows)
 
 
-def _difference(found: Any, expected: list[Row]) -> str:
-    if not isinstance(found, list):
-        return str(found)
-    missing, added = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+def _difference(actual: Any, expected: list[Row]) -> str:
+    if not isinstance(actual, list):
+        return str(actual)
+    missing, added = Counter(expected) - Counter(actual), Counter(actual) - Counter(expected)
     return f"missing {list(missing.elements())[:4]}, added {list(added.elements())[:4]}"

@@ -127,15 +127,15 @@ def make(spark: SparkSession, chance: random.Random) -> Case:
         own, others = columns[: len(columns) - keys], columns[len(columns) - keys :]
         own += [f"{EXTRA} INT GENERATED ALWAYS AS (a + 1)"] if case.generated else []
         partitioned = f" PARTITIONED BY ({', '.join(others)})" if keys else ""
-        external, place = "EXTERNAL " if "EXTERNAL" in kind else "", ""
+        external, location = "EXTERNAL " if "EXTERNAL" in kind else "", ""
         if external:
-            place = f" LOCATION '{spark.conf.get('spark.sql.warehouse.dir')}/external_{name}'"
+            location = f" LOCATION '{spark.conf.get('spark.sql.warehouse.dir')}/external_{name}'"
         properties = " TBLPROPERTIES ('skew.layout' = 'flat')" if flat else ""
         if case.has_versions:
             properties = " TBLPROPERTIES ('write.mode' = 'versions')"
         text = (
             f"CREATE {external}TABLE {name} ({', '.join(own)}){partitioned} {order}{skew} "
-            f"STORED AS {kind.split()[-1]}{place}{properties}"
+            f"STORED AS {kind.split()[-1]}{location}{properties}"
         )
     case.made = text
     spark.sql(text)
@@ -218,6 +218,6 @@ def _texts(row: Row) -> Row:
     return tuple(None if value is None else str(value) for value in row)
 
 
-def difference(found: Sequence[Row], wanted: Sequence[Row]) -> str:
-    one, other = Counter(found), Counter(_texts(row) for row in wanted)
+def difference(rows: Sequence[Row], wanted: Sequence[Row]) -> str:
+    one, other = Counter(rows), Counter(_texts(row) for row in wanted)
     return "" if one == other else f"too many: {dict(one - other)}, missing: {dict(other - one)}"

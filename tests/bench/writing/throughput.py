@@ -138,8 +138,8 @@ def _measured(spark: SparkSession, side: str, layout: str, rows: int, number: in
     data.createOrReplaceTempView("source")
     write = _seconds(lambda: spark.sql(f"INSERT INTO {table} SELECT * FROM source"))
     read = [_seconds(lambda: spark.sql(QUERY.format(table=table)).collect()) for _ in range(READS + 1)]
-    ((found,),) = spark.sql(f"SELECT count(*) FROM {table}").collect()
-    assert found == int(rows * chosen.rows), (layout, side, found)
+    ((actual,),) = spark.sql(f"SELECT count(*) FROM {table}").collect()
+    assert actual == int(rows * chosen.rows), (layout, side, actual)
     spark.sql(f"DROP TABLE {table}")
     return {"write": write, "read": read}
 

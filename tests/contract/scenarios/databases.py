@@ -54,9 +54,9 @@ def databases_are_listed(hive: Recorder, db: str) -> None:
     for name in ("list_b", "list_a", "list_ab", "LIST_C"):
         hive.at(name).create_database(Database(name=name))
 
-    def here(found: list[str]) -> list[str]:
+    def here(actual: list[str]) -> list[str]:
         """Databases of other scenarios are left out."""
-        return [text for text in found if text == "default" or text.startswith("list_")]
+        return [text for text in actual if text == "default" or text.startswith("list_")]
 
     hive.at(show=here).get_all_databases()
     for pattern in ("list_*", "LIST_A*", "list_a|list_b", "list_.", "list_a.", "list_[ab]", "", "nothing", "*list_a*"):

@@ -10,9 +10,9 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition
 EXAMPLE = "p11 p21 31 p41, p11 p22 32 p42, p12 p21 31 p43, p12 p23 32 p43, p13 p24 31 p44, p13 p25 -33 p45"
 
 
-def kept(found: list[Partition]) -> list[str]:
+def kept(partitions: list[Partition]) -> list[str]:
     """Returns the values of the partitions that match a filter."""
-    return sorted("/".join(each.values) for each in found)
+    return sorted("/".join(each.values) for each in partitions)
 
 
 def ask(hive: Recorder, db: str, name: str, *texts: str) -> None:

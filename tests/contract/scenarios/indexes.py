@@ -49,7 +49,7 @@ def indexes_are_made_and_read(hive: Recorder, db: str) -> None:
     hive.add_index(index(db, "b"), holding(db, "b"))
     for maximum in (-1, 0, 1):
         hive.at(str(maximum)).get_index_names(db, "T", maximum)
-    hive.at("all", show=lambda found: sorted(each.indexName for each in found)).get_indexes(db, "t", 1)
+    hive.at("all", show=lambda actual: sorted(each.indexName for each in actual)).get_indexes(db, "t", 1)
     hive.at("tables").get_all_tables(db)
     hive.at("missing table").get_indexes(db, "nope", -1)
     hive.at("missing table").get_index_names("nowhere", "nope", -1)

@@ -17,9 +17,9 @@ KEYS = [("ds", "string"), ("n", "int")]
 EXISTS = "Partition already exists"
 
 
-def by_values(found: list[Partition]) -> list[Partition]:
+def by_values(partitions: list[Partition]) -> list[Partition]:
     """Returns partitions in a fixed order, because their order is not defined."""
-    return sorted(found, key=lambda each: each.values)
+    return sorted(partitions, key=lambda each: each.values)
 
 
 def filled(hive: Recorder, db: str, *rows: tuple[str, str]) -> None:

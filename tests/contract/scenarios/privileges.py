@@ -36,8 +36,8 @@ def on_table(db: str, name: str = "t", **fields: Any) -> HiveObjectRef:
     return HiveObjectRef(**{"objectType": HiveObjectType.TABLE, "dbName": db, "objectName": name} | fields)
 
 
-def by_privilege(found: list[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
-    return sorted(found, key=lambda each: (repr(each.hiveObject), each.principalName, each.grantInfo.privilege))
+def by_privilege(actual: list[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
+    return sorted(actual, key=lambda each: (repr(each.hiveObject), each.principalName, each.grantInfo.privilege))
 
 
 def by_role(answer: GetRoleGrantsForPrincipalResponse) -> list[RolePrincipalGrant]:
@@ -65,10 +65,10 @@ def roles_are_made_and_granted(hive: Recorder, db: str) -> None:
     hive.at("missing role").grant_role("nope", "anna", USER, "root", USER, False)
     hive.at("to a missing role").grant_role("clerk", "nope", ROLE, "root", USER, False)
     for name, kind in (("anna", USER), ("chief", ROLE), ("nobody", USER)):
-        hive.at(name, show=lambda found: sorted(each.roleName for each in found)).list_roles(name, kind)
+        hive.at(name, show=lambda actual: sorted(each.roleName for each in actual)).list_roles(name, kind)
         hive.at(name, show=by_role).get_role_grants_for_principal(GetRoleGrantsForPrincipalRequest(name, kind))
     for name in ("clerk", "nope"):
-        hive.at(name, show=lambda found: sorted(found.principalGrants, key=repr)).get_principals_in_role(
+        hive.at(name, show=lambda actual: sorted(actual.principalGrants, key=repr)).get_principals_in_role(
             GetPrincipalsInRoleRequest(name)
         )
     request = GrantRevokeRoleRequest(GrantRevokeType.GRANT, "chief", "ben", USER, "root", USER, True)
@@ -78,7 +78,7 @@ def roles_are_made_and_granted(hive: Recorder, db: str) -> None:
     hive.at("revoke again").grant_revoke_role(request)
     hive.at("missing role").revoke_role("nope", "anna", USER)
     hive.revoke_role("clerk", "anna", USER)
-    hive.at("after", show=lambda found: sorted(each.roleName for each in found)).list_roles("anna", USER)
+    hive.at("after", show=lambda actual: sorted(each.roleName for each in actual)).list_roles("anna", USER)
     for name in ("clerk", "clerk", "nope", "public", "admin"):
         hive.at(name).drop_role(name)
 

@@ -79,7 +79,7 @@ def statistics_of_tables(hive: Recorder, db: str) -> None:
         hive.at(column).get_table_column_statistics(db, "t", column)
     request = TableStatsRequest(db, "t", ["l", "s", "nope"])
     hive.at(
-        "some", show=lambda found: sorted(found.tableStats, key=lambda each: each.colName)
+        "some", show=lambda actual: sorted(actual.tableStats, key=lambda each: each.colName)
     ).get_table_statistics_req(request)
     hive.get_table(db, "t")
     hive.at("again").update_table_column_statistics(statistics(db, [numbers(-5, 50)]))

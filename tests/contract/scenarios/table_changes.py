@@ -17,8 +17,8 @@ KEYS = [("ds", "string")]
 def made(hive: Recorder, db: str, name: str = "t", keys: Any = KEYS, **fields: Any) -> Table:
     """Creates a table and reads it."""
     hive.create_table(table(db, name, keys, **fields))
-    found: Table = hive.get_table(db, name)
-    return found
+    stored_table: Table = hive.get_table(db, name)
+    return stored_table
 
 
 @scenario

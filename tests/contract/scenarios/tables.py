@@ -137,13 +137,13 @@ def tables_that_are_malformed(hive: Recorder, db: str) -> None:
 @scenario
 def tables_and_what_is_external(hive: Recorder, db: str) -> None:
     """Trap 15: the parameter decides, not the type."""
-    place = f"file:{hive.folder}/outside"
+    location = f"file:{hive.folder}/outside"
     hive.put("outside/file")
     external = {"EXTERNAL": "TRUE"}
     hive.at("true").create_table(table(db, "lower_case", parameters={"EXTERNAL": "true"}))
     hive.at("true").get_table(db, "lower_case")
     hive.at("both").create_table(
-        table(db, "both", tableType="EXTERNAL_TABLE", parameters=external, sd=descriptor(place))
+        table(db, "both", tableType="EXTERNAL_TABLE", parameters=external, sd=descriptor(location))
     )
     hive.at("both").get_table(db, "both")
     hive.at("type only").create_table(table(db, "type_only", tableType="EXTERNAL_TABLE"))
@@ -155,7 +155,7 @@ def tables_and_what_is_external(hive: Recorder, db: str) -> None:
     hive.at("to managed").get_table(db, "parameter_only")
     hive.at("both").drop_table(db, "both", True)
     hive.files("outside")
-    purged = table(db, "purged", parameters={**external, "external.table.purge": "TRUE"}, sd=descriptor(place))
+    purged = table(db, "purged", parameters={**external, "external.table.purge": "TRUE"}, sd=descriptor(location))
     hive.at("purged").create_table(purged)
     hive.at("purged").drop_table(db, "purged", True)
     hive.files("outside")
@@ -181,9 +181,9 @@ def tables_get_statistics_from_their_files(hive: Recorder, db: str) -> None:
     hive.at("own time and counts").get_table(db, "own")
 
 
-def by_name(found: list[TableMeta]) -> list[TableMeta]:
+def by_name(actual: list[TableMeta]) -> list[TableMeta]:
     """Returns tables in a fixed order, because their order is not defined."""
-    return sorted(found, key=lambda each: (each.dbName, each.tableName))
+    return sorted(actual, key=lambda each: (each.dbName, each.tableName))
 
 
 @scenario

@@ -75,9 +75,9 @@ def _outcomes(suite: Suite, classes: Sequence[str]) -> Iterator[Outcome]:
             runner.upgrade(postgres.url)
             for value, whole in suite.classes.items():
                 if not classes or value.partition("#")[0] in classes:
-                    place = folder / value.replace("#", "_")
-                    with _server(postgres.url, place) as server:
-                        ran = _run(jars, whole, server, place)
+                    directory = folder / value.replace("#", "_")
+                    with _server(postgres.url, directory) as server:
+                        ran = _run(jars, whole, server, directory)
                     sys.stderr.write(f"{value}: {ran.count(chr(10))} tests\n")
                     yield from (_outcome(line) for line in ran.splitlines())
 
@@ -158,8 +158,8 @@ def _table(counts: dict[str, Counter[str]]) -> list[str]:
     columns = ("pass", "fails", "fail", "not applicable", "skip")
     titles = ("pass", "fail, known", "fail, not listed", "not applicable", "skipped by Hive")
     lines = [f"{'class':40}" + "".join(f"{title:>17}" for title in titles)]
-    for name, found in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
-        lines.append(f"{name:40}" + "".join(f"{found[column]:>17}" for column in columns))
+    for name, each in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
+        lines.append(f"{name:40}" + "".join(f"{each[column]:>17}" for column in columns))
     return lines
 
 

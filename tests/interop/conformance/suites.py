@@ -59,9 +59,9 @@ class Suite:
         """Returns the test classes' full names by their last part."""
         with zipfile.ZipFile(self.tests) as archive:
             names = [name.removesuffix(".class") for name in archive.namelist() if name.startswith(f"{CLIENT}Test")]
-        found = sorted(name.replace("/", ".") for name in names if "$" not in name)
+        actual = sorted(name.replace("/", ".") for name in names if "$" not in name)
         others = (f"{PACKAGE}{name}" for name in self.others)
-        return {name.rpartition(".")[2]: name for name in (*others, *found)}
+        return {name.rpartition(".")[2]: name for name in (*others, *actual)}
 
     @property
     def jars(self) -> list[str]:

@@ -65,15 +65,15 @@ def _recorded(version: str, folder: Path) -> list[dict[str, Any]]:
 
 
 def _java(version: str, folder: Path) -> tuple[str, tuple[str, ...]]:
-    found = [jar for jar in class_path(*ARTIFACTS[version]).split(os.pathsep) if UNWANTED not in jar]
+    actual = [jar for jar in class_path(*ARTIFACTS[version]).split(os.pathsep) if UNWANTED not in jar]
     if version != "3.1.3":
-        return os.pathsep.join(found), ()
+        return os.pathsep.join(actual), ()
     javac = shutil.which("javac") or "javac"
     sources = [str(path) for path in SOURCES.rglob("*.java")]
-    subprocess.run([javac, "-cp", os.pathsep.join(found), "-d", str(folder / "java"), *sources], check=True)
+    subprocess.run([javac, "-cp", os.pathsep.join(actual), "-d", str(folder / "java"), *sources], check=True)
     # Only the nested class must precede Hive's.
     (folder / "java/org/apache/hadoop/hive/ql/exec/SerializationUtilities.class").unlink()
-    return os.pathsep.join([str(folder / "java"), *found]), (OF_JAVA_8,)
+    return os.pathsep.join([str(folder / "java"), *actual]), (OF_JAVA_8,)
 
 
 def _expressions(gateway: Any, session: HiveSession, version: str, tap: Tap) -> Iterator[dict[str, Any]]:

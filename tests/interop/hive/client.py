@@ -50,8 +50,8 @@ class Hive:
             try:
                 yield
             except Py4JJavaError as error:
-                found = error.java_exception
-                said = f"{found.getClass().getSimpleName()}: {found.getMessage()}"
+                actual_java_exception = error.java_exception
+                said = f"{actual_java_exception.getClass().getSimpleName()}: {actual_java_exception.getMessage()}"
                 assert said.startswith(f"{exception}:"), said
                 assert text in said, said
             else:

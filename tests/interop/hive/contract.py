@@ -42,9 +42,9 @@ def _structs(hive: Hive, class_path: str) -> Iterator[tuple[str, list[tuple[int,
     metadata = jvm.org.apache.thrift.meta_data.FieldMetaData
     struct = jvm.java.lang.Class.forName("org.apache.thrift.TBase")
     for name in _classes(class_path):
-        found = jvm.java.lang.Class.forName(name)
-        if struct.isAssignableFrom(found):
-            fields = metadata.getStructMetaDataMap(found)
+        actual = jvm.java.lang.Class.forName(name)
+        if struct.isAssignableFrom(actual):
+            fields = metadata.getStructMetaDataMap(actual)
             yield name.rpartition("$")[2].rpartition(".")[2], [_field(entry) for entry in fields.entrySet()]
 
 

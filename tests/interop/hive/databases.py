@@ -17,9 +17,9 @@ def databases(hive: Hive, folder: Path) -> None:
     with hive.refused(group, "createDatabase of one that is there", "AlreadyExistsException", name):
         client.createDatabase(hive.make("Database", name=name))
     with hive.attempt(group, "getDatabase"):
-        found = client.getDatabase(name)
-        equal((found.getName(), found.getCatalogName(), found.getDescription()), (name, "hive", "d"))
-        equal((dict(found.getParameters()), found.getOwnerType().name()), ({"k": "v"}, "USER"))
+        stored = client.getDatabase(name)
+        equal((stored.getName(), stored.getCatalogName(), stored.getDescription()), (name, "hive", "d"))
+        equal((dict(stored.getParameters()), stored.getOwnerType().name()), ({"k": "v"}, "USER"))
     with hive.attempt(group, "getDatabase with a catalog"):
         equal(client.getDatabase("hive", name).getName(), name)
     with hive.refused(group, "getDatabase of none", "NoSuchObjectException", "nowhere"):
@@ -36,12 +36,12 @@ def databases(hive: Hive, folder: Path) -> None:
             request = hive.make("GetDatabaseObjectsRequest", pattern=name)
             equal([database.getName() for database in client.get_databases_req(request).getDatabases()], [name])
     with hive.attempt(group, "alterDatabase"):
-        found = client.getDatabase(name)
-        found.setParameters({"k": "w"})
-        found.setOwnerName("you")
-        client.alterDatabase(name, found)
-        found = client.getDatabase(name)
-        equal((dict(found.getParameters()), found.getOwnerName()), ({"k": "w"}, "you"))
+        stored = client.getDatabase(name)
+        stored.setParameters({"k": "w"})
+        stored.setOwnerName("you")
+        client.alterDatabase(name, stored)
+        stored = client.getDatabase(name)
+        equal((dict(stored.getParameters()), stored.getOwnerName()), ({"k": "w"}, "you"))
     with hive.refused(group, "alterDatabase of none", "NoSuchObjectException"):
         client.alterDatabase("nowhere", hive.make("Database", name="nowhere", locationUri=f"file:{folder}/x"))
     client.createTable(hive.table(name, "t"))
@@ -82,16 +82,16 @@ def catalogs(hive: Hive, folder: Path) -> None:
     with hive.refused(group, "createCatalog of one that is there", "AlreadyExistsException", name):
         client.createCatalog(hive.make("Catalog", name=name, locationUri=f"file:{folder}/{name}"))
     with hive.attempt(group, "getCatalog"):
-        found = client.getCatalog(name)
-        equal((found.getName(), found.getLocationUri()), (name, f"file:{folder}/{name}"))
+        stored = client.getCatalog(name)
+        equal((stored.getName(), stored.getLocationUri()), (name, f"file:{folder}/{name}"))
         if hive.version >= (4, 2):
-            equal(dict(found.getParameters()), {"k": "v"})
+            equal(dict(stored.getParameters()), {"k": "v"})
     with hive.attempt(group, "getCatalogs"):
         assert {"hive", name} <= set(client.getCatalogs())
     with hive.attempt(group, "alterCatalog"):
-        found = client.getCatalog(name)
-        found.setDescription("changed")
-        client.alterCatalog(name, found)
+        stored = client.getCatalog(name)
+        stored.setDescription("changed")
+        client.alterCatalog(name, stored)
         equal(client.getCatalog(name).getDescription(), "changed")
     with hive.attempt(group, "a database and a table in it"):
         client.createDatabase(hive.make("Database", name="db", catalogName=name))

@@ -41,8 +41,8 @@ def _views(hive: Hive, database: str) -> None:
     with hive.attempt(group, "getMaterializedViewsForRewriting"):
         equal(client.getMaterializedViewsForRewriting(database), ["mv"])
         if hive.is_4:
-            found = client.getAllMaterializedViewObjectsForRewriting()
-            assert "mv" in [each.getTableName() for each in found]
+            actual = client.getAllMaterializedViewObjectsForRewriting()
+            assert "mv" in [each.getTableName() for each in actual]
     with hive.refused(group, "dropTable of what a view is made of", "MetaException"):
         client.dropTable(database, "t", True, False)
     client.dropTable(database, "mv", True, False)
@@ -75,8 +75,11 @@ def _writes(hive: Hive, database: str) -> None:
         client.addWriteNotificationLogInBatch(hive.make("WriteNotificationLogBatchRequest", **batch))
     with hive.attempt(group, "getAllWriteEventInfo"):
         request = hive.make("GetAllWriteEventInfoRequest", txnId=number, dbName=database, tableName="t")
-        found = client.getAllWriteEventInfo(request)
-        equal([(each.getTable(), each.getWriteId(), each.getPartition()) for each in found], [("t", written, "ds=x")])
+        all_write_event_info = client.getAllWriteEventInfo(request)
+        equal(
+            [(each.getTable(), each.getWriteId(), each.getPartition()) for each in all_write_event_info],
+            [("t", written, "ds=x")],
+        )
     with hive.attempt(group, "addWriteIdsToMinHistory, updateTransactionalStatistics"):
         client.addWriteIdsToMinHistory(number, hive.long_by_name(f"{database}.t", written))
         counts = {"insertCount": 1, "updatedCount": 0, "deletedCount": 0}
@@ -95,7 +98,7 @@ def _compactions(hive: Hive, database: str) -> None:
         request.setType(hive.api.CompactionType.MINOR)
         return client.compact2(request)
 
-    def found() -> Any:
+    def actual() -> Any:
         return client.findNextCompact(hive.make("FindNextCompactRequest", workerId="w", workerVersion="4")).getCi()
 
     def states() -> list[str]:
@@ -104,7 +107,7 @@ def _compactions(hive: Hive, database: str) -> None:
 
     with hive.attempt(group, "updateCompactorState, setHadoopJobid, findColumnsWithStats, markFailed"):
         asked("ds=x")
-        work = found()
+        work = actual()
         transaction = client.openTxn("worker")
         client.updateCompactorState(work, transaction)
         client.setHadoopJobid("job_1", work.getId())
@@ -115,7 +118,7 @@ def _compactions(hive: Hive, database: str) -> None:
         equal(states(), ["failed"])
     with hive.attempt(group, "markRefused, abortCompactions"):
         asked("ds=y")
-        refused = found()
+        refused = actual()
         refused.setErrorMessage("no")
         client.markRefused(refused)
         waiting = asked("ds=z").getId()

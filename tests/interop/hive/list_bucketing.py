@@ -44,14 +44,14 @@ def _check(hive: HiveSession, client: Any, database: str) -> None:
     with hive.report.attempt("list bucketing", "skewed values and their locations"):
         assert client.get_table(database, "lb").sd.skewedInfo.skewedColValues == [["1"], ["2"], ["3"]]
         partition = client.get_partition(database, "lb", ["1"])
-        place = partition.sd.location
-        places = {(value,): f"{place}/x={value}" for value in ("1", "2")}
+        path = partition.sd.location
+        places = {(value,): f"{path}/x={value}" for value in ("1", "2")}
         assert partition.sd.skewedInfo.skewedColValueLocationMaps == places
         assert partition.sd.storedAsSubDirectories
     with hive.report.attempt("list bucketing", "a scan of one value is one directory"):
         one = PredicateNode(PredicateOperator.EQUAL, "x", ["1"])
         (scanned,) = client.plan_scan(ScanRequest(database, "lb", [one])).partitions
-        assert [directory.location for directory in scanned.directories] == [f"{place}/x=1"]
+        assert [directory.location for directory in scanned.directories] == [f"{path}/x=1"]
 
 
 def _change(hive: HiveSession, client: Any, database: str) -> None:

@@ -20,15 +20,15 @@ def notifications(hive: Hive, _: Path) -> None:
         client.add_partition(hive.partition(database, "t", "x"))
         kinds = ["CREATE_DATABASE", "CREATE_TABLE", "ADD_PARTITION"]
         with hive.attempt(GROUP, "getNextNotification"):
-            found = client.getNextNotification(start, 0, None).getEvents()
-            equal([each.getEventType() for each in found], kinds)
-            equal([each.getEventId() for each in found], [start + 1, start + 2, start + 3])
-            equal({each.getMessageFormat() for each in found}, {"json-0.2"})
+            events = client.getNextNotification(start, 0, None).getEvents()
+            equal([each.getEventType() for each in events], kinds)
+            equal([each.getEventId() for each in events], [start + 1, start + 2, start + 3])
+            equal({each.getMessageFormat() for each in events}, {"json-0.2"})
         if hive.is_4:
             hive.report.left_out.append("the messages, read by Hive: since 4.1 what reads them is not on Maven Central")
         else:
             with hive.attempt(GROUP, "the messages, read by Hive"):
-                _read_messages(hive, found, database)
+                _read_messages(hive, events, database)
         with hive.attempt(GROUP, "getCurrentNotificationEventId, getNotificationEventsCount"):
             equal(client.getCurrentNotificationEventId().getEventId(), start + 3)
             request = hive.make("NotificationEventsCountRequest", fromEventId=start, dbName=database)
@@ -43,8 +43,8 @@ def _read_messages(hive: Hive, events: list[object], database: str) -> None:
     created, table, partition = (event.getMessage() for event in events)  # type: ignore[attr-defined]
     equal(reader.getCreateDatabaseMessage(created).getDB(), database)
     equal(reader.getCreateTableMessage(table).getTableObj().getTableName(), "t")
-    found = reader.getAddPartitionMessage(partition).getPartitionObjs().iterator().next()
-    equal(list(found.getValues()), ["x"])
+    actual = reader.getAddPartitionMessage(partition).getPartitionObjs().iterator().next()
+    equal(list(actual.getValues()), ["x"])
 
 
 def _fire(hive: Hive, database: str) -> None:
@@ -66,8 +66,8 @@ def _choose(hive: Hive, database: str, start: int) -> None:
         request = hive.make("NotificationEventRequest", lastEvent=start, catName="hive", dbName=database)
         request.setTableNames(["t"])
         request.setEventTypeSkipList(["INSERT"])
-        found = hive.client.getNextNotification(request, True, None).getEvents()
-        equal([each.getEventType() for each in found], ["CREATE_TABLE", "ADD_PARTITION"])
+        events = hive.client.getNextNotification(request, True, None).getEvents()
+        equal([each.getEventType() for each in events], ["CREATE_TABLE", "ADD_PARTITION"])
         request.setEventTypeList(["ADD_PARTITION"])
-        found = hive.client.getNextNotification(request, True, None).getEvents()
-        equal([each.getEventType() for each in found], ["ADD_PARTITION"])
+        events = hive.client.getNextNotification(request, True, None).getEvents()
+        equal([each.getEventType() for each in events], ["ADD_PARTITION"])

@@ -26,19 +26,19 @@ def functions(hive: Hive, _: Path) -> None:
         with hive.refused(group, "createFunction of one that is there", "AlreadyExistsException"):
             client.createFunction(function)
         with hive.attempt(group, "getFunction"):
-            found = client.getFunction(database, "UP")
-            equal((found.getClassName(), found.getResourceUris().size()), ("org.example.Up", 1))
+            actual_function = client.getFunction(database, "UP")
+            equal((actual_function.getClassName(), actual_function.getResourceUris().size()), ("org.example.Up", 1))
         with hive.refused(group, "getFunction of none", "NoSuchObjectException"):
             client.getFunction(database, "none")
         with hive.attempt(group, "getFunctions, getAllFunctions"):
             equal(client.getFunctions(database, "u*"), ["up"])
-            found = client.getAllFunctions().getFunctions()
-            assert (database, "up") in [(each.getDbName(), each.getFunctionName()) for each in found]
+            actual_function = client.getAllFunctions().getFunctions()
+            assert (database, "up") in [(each.getDbName(), each.getFunctionName()) for each in actual_function]
         if hive.is_4:
             with hive.attempt(group, "getFunctionsRequest"):
                 request = hive.make("GetFunctionsRequest", dbName=database, pattern="*", returnNames=False)
-                found = client.getFunctionsRequest(request).getFunctions()
-                equal([each.getFunctionName() for each in found], ["up"])
+                actual_function = client.getFunctionsRequest(request).getFunctions()
+                equal([each.getFunctionName() for each in actual_function], ["up"])
         with hive.attempt(group, "alterFunction"):
             function.setClassName("org.example.Down")
             client.alterFunction(database, "up", function)
@@ -60,22 +60,27 @@ def column_statistics(hive: Hive, _: Path) -> None:
         with hive.attempt(group, "updateTableColumnStatistics"):
             equal(client.updateTableColumnStatistics(_statistics(hive, database, None, 1, 7)), True)
         with hive.attempt(group, "getTableColumnStatistics"):
-            found = client.getTableColumnStatistics(database, "t", ["a", "x"], *engine)
-            equal([each.getColName() for each in found], ["a"])
-            data = found[0].getStatsData().getLongStats()
+            table_column_statistics = client.getTableColumnStatistics(database, "t", ["a", "x"], *engine)
+            equal([each.getColName() for each in table_column_statistics], ["a"])
+            data = table_column_statistics[0].getStatsData().getLongStats()
             equal((data.getLowValue(), data.getHighValue(), bytes(data.getBitVectors())), (1, 7, BITS))
         with hive.attempt(group, "updatePartitionColumnStatistics, setPartitionColumnStatistics"):
             client.updatePartitionColumnStatistics(_statistics(hive, database, "ds=x", 0, 3))
             request = hive.make("SetPartitionsStatsRequest", colStats=[_statistics(hive, database, "ds=y", 5, 9)])
             client.setPartitionColumnStatistics(request)
         with hive.attempt(group, "getPartitionColumnStatistics"):
-            found = client.getPartitionColumnStatistics(database, "t", ["ds=x", "ds=y"], ["a"], *engine)
-            highs = {name: each[0].getStatsData().getLongStats().getHighValue() for name, each in found.items()}
+            table_column_statistics = client.getPartitionColumnStatistics(
+                database, "t", ["ds=x", "ds=y"], ["a"], *engine
+            )
+            highs = {
+                name: each[0].getStatsData().getLongStats().getHighValue()
+                for name, each in table_column_statistics.items()
+            }
             equal(highs, {"ds=x": 3, "ds=y": 9})
         with hive.attempt(group, "getAggrColStatsFor"):
-            found = client.getAggrColStatsFor(database, "t", ["a"], ["ds=x", "ds=y"], *engine)
-            data = found.getColStats()[0].getStatsData().getLongStats()
-            equal((data.getLowValue(), data.getHighValue(), found.getPartsFound()), (0, 9, 2))
+            table_column_statistics = client.getAggrColStatsFor(database, "t", ["a"], ["ds=x", "ds=y"], *engine)
+            data = table_column_statistics.getColStats()[0].getStatsData().getLongStats()
+            equal((data.getLowValue(), data.getHighValue(), table_column_statistics.getPartsFound()), (0, 9, 2))
         with hive.attempt(group, "deletion"):
             _delete(hive, database, "ds=x")
             _delete(hive, database, None)
@@ -161,17 +166,17 @@ def _read_constraints(hive: Hive, database: str) -> None:
         equal([foreign_key.getFk_name() for foreign_key in client.getForeignKeys(request)], ["children"])
     names = {"catName": "hive", "db_name": database, "tbl_name": "child"}
     with hive.attempt(group, "getUniqueConstraints, getNotNullConstraints"):
-        found = client.getUniqueConstraints(hive.make("UniqueConstraintsRequest", **names))
-        equal([each.getUk_name() for each in found], ["u"])
-        found = client.getNotNullConstraints(hive.make("NotNullConstraintsRequest", **names))
-        equal([each.getNn_name() for each in found], ["n"])
+        unique_constraints = client.getUniqueConstraints(hive.make("UniqueConstraintsRequest", **names))
+        equal([each.getUk_name() for each in unique_constraints], ["u"])
+        unique_constraints = client.getNotNullConstraints(hive.make("NotNullConstraintsRequest", **names))
+        equal([each.getNn_name() for each in unique_constraints], ["n"])
     with hive.attempt(group, "getDefaultConstraints, getCheckConstraints"):
-        found = client.getDefaultConstraints(hive.make("DefaultConstraintsRequest", **names))
-        equal([(each.getDc_name(), each.getDefault_value()) for each in found], [("has_default", "'d'")])
-        found = client.getCheckConstraints(hive.make("CheckConstraintsRequest", **names))
-        equal([(each.getDc_name(), each.getCheck_expression()) for each in found], [("positive", "a > 0")])
+        unique_constraints = client.getDefaultConstraints(hive.make("DefaultConstraintsRequest", **names))
+        equal([(each.getDc_name(), each.getDefault_value()) for each in unique_constraints], [("has_default", "'d'")])
+        unique_constraints = client.getCheckConstraints(hive.make("CheckConstraintsRequest", **names))
+        equal([(each.getDc_name(), each.getCheck_expression()) for each in unique_constraints], [("positive", "a > 0")])
     if hive.is_4:
         with hive.attempt(group, "getAllTableConstraints"):
             request = hive.make("AllTableConstraintsRequest", catName="hive", dbName=database, tblName="child")
-            found = client.getAllTableConstraints(request)
-            equal((found.getForeignKeys().size(), found.getCheckConstraints().size()), (1, 1))
+            unique_constraints = client.getAllTableConstraints(request)
+            equal((unique_constraints.getForeignKeys().size(), unique_constraints.getCheckConstraints().size()), (1, 1))

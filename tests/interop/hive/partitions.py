@@ -48,15 +48,17 @@ def filters(hive: Hive, _: Path) -> None:
             with hive.attempt(group, f"listPartitionsByFilter {text}"):
                 equal(values(client.listPartitionsByFilter(database, "t", text, -1)), expected)
                 equal(client.getNumPartitionsByFilter(database, "t", text), len(expected))
-                found = client.listPartitionSpecsByFilter(database, "t", text, -1)
-                equal(found.size(), len(expected))
+                partition_specs_by_filter = client.listPartitionSpecsByFilter(database, "t", text, -1)
+                equal(partition_specs_by_filter.size(), len(expected))
         with hive.attempt(group, "listPartitionsByFilter with a limit, of none"):
             equal(values(client.listPartitionsByFilter(database, "t", "n > 0", 1)), ["2024-01-01/10"])
             equal(client.listPartitionsByFilter(database, "t", "n > 0", 0), [])
         with hive.attempt(group, "listPartitionsByExpr, an expression of Hive's own"):
-            found = hive.gateway.jvm.java.util.ArrayList()
-            unknown = client.listPartitionsByExpr(database, "t", bytes([255]), "__HIVE_DEFAULT_PARTITION__", -1, found)
-            equal(len(found), 3)
+            partition_specs_by_filter = hive.gateway.jvm.java.util.ArrayList()
+            unknown = client.listPartitionsByExpr(
+                database, "t", bytes([255]), "__HIVE_DEFAULT_PARTITION__", -1, partition_specs_by_filter
+            )
+            equal(len(partition_specs_by_filter), 3)
             assert unknown in (True, False)
         if hive.is_4:
             _filters_of_4(hive, database)
@@ -66,9 +68,9 @@ def _filters_of_4(hive: Hive, database: str) -> None:
     client = hive.client
     with hive.attempt("filters", "listPartitionsSpecByExpr, listPartitionNames by an expression"):
         request = hive.make("PartitionsByExprRequest", dbName=database, tblName="t", expr=bytes([255]))
-        found = hive.gateway.jvm.java.util.ArrayList()
-        client.listPartitionsSpecByExpr(request, found)
-        equal(sum(each.getSharedSDPartitionSpec().getPartitions().size() for each in found), 3)
+        partition_spec = hive.gateway.jvm.java.util.ArrayList()
+        client.listPartitionsSpecByExpr(request, partition_spec)
+        equal(sum(each.getSharedSDPartitionSpec().getPartitions().size() for each in partition_spec), 3)
         equal(len(client.listPartitionNames(request)), 3)
     with hive.attempt("filters", "getPartitionsWithSpecs"):
         request = hive.make("GetPartitionsRequest", dbName=database, tblName="t")
@@ -76,8 +78,8 @@ def _filters_of_4(hive: Hive, database: str) -> None:
         spec = hive.make("GetPartitionsFilterSpec", filters=["ds = '2024-01-02'"])
         spec.setFilterMode(hive.api.PartitionFilterMode.BY_EXPR)
         request.setFilterSpec(spec)
-        found = client.getPartitionsWithSpecs(request).getPartitionSpec()
-        parts = [partition for spec in found for partition in spec.getSharedSDPartitionSpec().getPartitions()]
+        partition_spec = client.getPartitionsWithSpecs(request).getPartitionSpec()
+        parts = [partition for spec in partition_spec for partition in spec.getSharedSDPartitionSpec().getPartitions()]
         equal([list(part.getValues()) for part in parts], [["2024-01-02", "100"]])
 
 
@@ -124,8 +126,8 @@ def _read(hive: Hive, database: str) -> None:
     with hive.attempt(group, "getPartition"):
         equal(list(client.getPartition(database, "t", names[0]).getValues()), ODD)
         equal(list(client.getPartition(database, "t", ["b", "9"]).getValues()), ["b", "9"])
-        found = client.getPartitionWithAuthInfo(database, "t", ["b", "9"], "me", [])
-        equal((found.getTableName(), found.getCatName()), ("t", "hive"))
+        partition_with_auth_info = client.getPartitionWithAuthInfo(database, "t", ["b", "9"], "me", [])
+        equal((partition_with_auth_info.getTableName(), partition_with_auth_info.getCatName()), ("t", "hive"))
     with hive.refused(group, "getPartition of none", "NoSuchObjectException"):
         client.getPartition(database, "t", ["no", "0"])
     with hive.attempt(group, "listPartitions"):
@@ -140,8 +142,8 @@ def _read(hive: Hive, database: str) -> None:
         equal(client.listPartitionNames(database, "t", -1), names)
         equal(client.listPartitionNames(database, "t", ["b"], -1), names[1:4])
     with hive.attempt(group, "getPartitionsByNames"):
-        found = client.getPartitionsByNames(database, "t", [names[0], "ds=no/n=0", names[5]])
-        equal(sorted(values(found)), ["a=1/b c%/é", "c/2"])
+        partition_with_auth_info = client.getPartitionsByNames(database, "t", [names[0], "ds=no/n=0", names[5]])
+        equal(sorted(values(partition_with_auth_info)), ["a=1/b c%/é", "c/2"])
     with hive.attempt(group, "listPartitionValues"):
         keys = hive.columns(*KEYS)
         request = hive.make("PartitionValuesRequest", dbName=database, tblName="t", partitionKeys=keys)
@@ -158,10 +160,10 @@ def _read_as_4(hive: Hive, database: str) -> None:
     group, client = "partitions", hive.client
     whole = {"dbName": database, "tblName": "t"}
     with hive.attempt(group, "requests of Hive 4"):
-        found = client.getPartitionRequest(hive.make("GetPartitionRequest", **whole, partVals=["b", "9"]))
-        equal(list(found.getPartition().getValues()), ["b", "9"])
-        found = client.getPartitionsRequest(hive.make("PartitionsRequest", **whole, maxParts=-1))
-        equal(found.getPartitions().size(), 6)
+        partition_request = client.getPartitionRequest(hive.make("GetPartitionRequest", **whole, partVals=["b", "9"]))
+        equal(list(partition_request.getPartition().getValues()), ["b", "9"])
+        partition_request = client.getPartitionsRequest(hive.make("PartitionsRequest", **whole, maxParts=-1))
+        equal(partition_request.getPartitions().size(), 6)
         request = hive.make("GetPartitionsPsWithAuthRequest", **whole, partVals=["b"], maxParts=-1)
         equal(client.listPartitionsWithAuthInfoRequest(request).getPartitions().size(), 3)
         request = hive.make("GetPartitionNamesPsRequest", **whole, partValues=["c"], maxParts=-1)
@@ -178,8 +180,8 @@ def _alter(hive: Hive, database: str) -> None:
             each.setParameters({"number": str(number)})
         client.alter_partition(database, "t", some[0], None)
         client.alter_partitions(database, "t", some, hive.make("EnvironmentContext"))
-        found = client.listPartitions(database, "t", ["b"], -1)
-        equal([each.getParameters().get("number") for each in found], ["0", "1", "2"])
+        actual = client.listPartitions(database, "t", ["b"], -1)
+        equal([each.getParameters().get("number") for each in actual], ["0", "1", "2"])
     with hive.refused(group, "alter_partition of none", "InvalidOperationException"):
         client.alter_partition(database, "t", hive.partition(database, "t", "no", "0"), None)
     with hive.attempt(group, "renamePartition"):

@@ -39,8 +39,8 @@ def hive_session(version: str, server: Server, folder: Path, report: Report) -> 
     skipped.
     """
     try:
-        found = class_path(*VERSIONS[version]).split(os.pathsep)
-        jars = os.pathsep.join(jar for jar in found if UNWANTED not in jar)
+        actual = class_path(*VERSIONS[version]).split(os.pathsep)
+        jars = os.pathsep.join(jar for jar in actual if UNWANTED not in jar)
         home = java_home(17, 17)
     except UnavailableError as error:
         report.missing = str(error)

@@ -23,11 +23,13 @@ def roles(hive: Hive, _: Path) -> None:
         equal(client.grant_role(role, "ann", user, "me", user, True), True)
         assert role in [each.getRoleName() for each in client.list_roles("ann", user)]
     with hive.attempt(group, "get_principals_in_role, get_role_grants_for_principal"):
-        found = client.get_principals_in_role(hive.make("GetPrincipalsInRoleRequest", roleName=role))
-        equal([principal_grant.getPrincipalName() for principal_grant in found.getPrincipalGrants()], ["ann"])
+        principals_in_role = client.get_principals_in_role(hive.make("GetPrincipalsInRoleRequest", roleName=role))
+        equal(
+            [principal_grant.getPrincipalName() for principal_grant in principals_in_role.getPrincipalGrants()], ["ann"]
+        )
         request = hive.make("GetRoleGrantsForPrincipalRequest", principal_name="ann", principal_type=user)
-        found = client.get_role_grants_for_principal(request).getPrincipalGrants()
-        assert role in [each.getRoleName() for each in found]
+        principals_in_role = client.get_role_grants_for_principal(request).getPrincipalGrants()
+        assert role in [each.getRoleName() for each in principals_in_role]
     with hive.attempt(group, "revoke_role"):
         equal(client.revoke_role(role, "ann", user, False), True)
     with hive.attempt(group, "drop_role"):
@@ -56,15 +58,15 @@ def privileges(hive: Hive, _: Path) -> None:
             return hive.make("PrivilegeBag", privileges=[held])
 
         def held() -> list[str]:
-            found = client.list_privileges("ann", user, on_table())
-            return sorted(each.getGrantInfo().getPrivilege() for each in found)
+            actual = client.list_privileges("ann", user, on_table())
+            return sorted(each.getGrantInfo().getPrivilege() for each in actual)
 
         with hive.attempt(group, "grant_privileges, list_privileges"):
             equal(client.grant_privileges(bag("SELECT")), True)
             equal(held(), ["SELECT"])
         with hive.attempt(group, "get_privilege_set"):
-            found = client.get_privilege_set(on_table(), "ann", [])
-            equal([user_privilege.getPrivilege() for user_privilege in found.getUserPrivileges()["ann"]], ["SELECT"])
+            actual = client.get_privilege_set(on_table(), "ann", [])
+            equal([user_privilege.getPrivilege() for user_privilege in actual.getUserPrivileges()["ann"]], ["SELECT"])
         with hive.attempt(group, "refresh_privileges"):
             client.refresh_privileges(on_table(), "SQL", bag("INSERT"))
             equal(held(), ["INSERT"])

@@ -70,8 +70,8 @@ def _types(hive: HiveSession) -> None:
         hive.do(f"ALTER TABLE {table} ADD " + " ".join(f"PARTITION (k='{value}')" for value in values))
         with hive.report.attempt("statements", f"ALTER TABLE {table} DROP PARTITION ({dropped})"):
             hive.run(f"ALTER TABLE {table} DROP PARTITION ({dropped})")
-            found = hive.run(f"SHOW PARTITIONS {table}")
-            assert len(found) == len(left), found
+            actual = hive.run(f"SHOW PARTITIONS {table}")
+            assert len(actual) == len(left), actual
 
 
 def _renames(hive: HiveSession) -> None:
@@ -93,30 +93,30 @@ def _renames(hive: HiveSession) -> None:
         hive.ask(f"{where} hr IN (1, 9)", "ds=2024-01-02/hr=1", "ds=2024-01-09/hr=9")
         hive.ask(f"{where} hr BETWEEN 2 AND 9", "ds=2024-01-02/hr=2", "ds=2024-01-09/hr=9")
         with hive.report.attempt("queries", "SHOW PARTITIONS … WHERE … ORDER BY … LIMIT"):
-            found = hive.run(f"{where} ds >= '2024-01-02' ORDER BY hr DESC LIMIT 2")
-            assert found == ["ds=2024-01-02/hr=10", "ds=2024-01-09/hr=9"], found
+            actual = hive.run(f"{where} ds >= '2024-01-02' ORDER BY hr DESC LIMIT 2")
+            assert actual == ["ds=2024-01-02/hr=10", "ds=2024-01-09/hr=9"], actual
 
 
 def _repairs(hive: HiveSession, folder: Path) -> None:
     """MSCK finds unregistered directories, and partitions without one."""
-    place = folder / "repaired"
-    hive.do(f"CREATE EXTERNAL TABLE e (x INT) PARTITIONED BY (ds STRING) LOCATION 'file:{place}'")
+    directory = folder / "repaired"
+    hive.do(f"CREATE EXTERNAL TABLE e (x INT) PARTITIONED BY (ds STRING) LOCATION 'file:{directory}'")
     for day in ("1", "2"):
-        (place / f"ds={day}").mkdir(parents=True)
-        (place / f"ds={day}" / "rows").write_text(f"{day}\n")
+        (directory / f"ds={day}").mkdir(parents=True)
+        (directory / f"ds={day}" / "rows").write_text(f"{day}\n")
     hive.do("MSCK REPAIR TABLE e")
     hive.ask("SHOW PARTITIONS e", "ds=1", "ds=2")
     hive.ask("SELECT x, ds FROM e", "1\t1", "2\t2")
-    (place / "ds=1" / "rows").unlink()
-    for path in (place / "ds=1").iterdir():
+    (directory / "ds=1" / "rows").unlink()
+    for path in (directory / "ds=1").iterdir():
         path.unlink()
-    (place / "ds=1").rmdir()
-    (place / "ds=3").mkdir()
+    (directory / "ds=1").rmdir()
+    (directory / "ds=3").mkdir()
     if hive.version >= "4":
         hive.do("MSCK REPAIR TABLE e SYNC PARTITIONS")
         hive.ask("SHOW PARTITIONS e", "ds=2", "ds=3")
-        (place / "ds=4").mkdir()
-        (place / "ds=5").mkdir()
+        (directory / "ds=4").mkdir()
+        (directory / "ds=5").mkdir()
         # Hive needs the default explicitly.
         hive.set(
             "metastore.expression.proxy", "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore"

@@ -46,17 +46,20 @@ def _create(hive: Hive, database: str, folder: Path) -> None:
         places = {"skewedColValueLocationMaps": {}}
         table.getSd().setSkewedInfo(hive.make("SkewedInfo", **skew, **places))
         client.createTable(table)
-        found = client.getTable(database, "skewed").getSd().getSkewedInfo()
-        equal([list(skewed_col_value) for skewed_col_value in found.getSkewedColValues()], [["1"], ["2"]])
+        skewed_info = client.getTable(database, "skewed").getSd().getSkewedInfo()
+        equal([list(skewed_col_value) for skewed_col_value in skewed_info.getSkewedColValues()], [["1"], ["2"]])
 
 
 def _find(hive: Hive, database: str) -> None:
     client = hive.client
     with hive.attempt(GROUP, "getTable"):
-        found = client.getTable(database.upper(), "FIRST")
-        equal((found.getTableName(), found.getDbName(), found.getCatName()), ("first", database, "hive"))
-        equal([partition_key.getName() for partition_key in found.getPartitionKeys()], ["ds"])
-        equal(found.getParameters().get("k"), "v")
+        stored_table = client.getTable(database.upper(), "FIRST")
+        equal(
+            (stored_table.getTableName(), stored_table.getDbName(), stored_table.getCatName()),
+            ("first", database, "hive"),
+        )
+        equal([partition_key.getName() for partition_key in stored_table.getPartitionKeys()], ["ds"])
+        equal(stored_table.getParameters().get("k"), "v")
     with hive.refused(GROUP, "getTable of none", "NoSuchObjectException", f"{database}.none table not found"):
         client.getTable(database, "none")
     with hive.attempt(GROUP, "tableExists"):
@@ -71,11 +74,11 @@ def _find(hive: Hive, database: str) -> None:
         equal(client.getAllTables(database), ["first", "outside", "seen", "skewed"])
         equal(client.getAllTables("nowhere"), [])
     with hive.attempt(GROUP, "getTableMeta"):
-        found = client.getTableMeta(database, "*", ["VIRTUAL_VIEW", "EXTERNAL_TABLE"])
-        equal([each.getTableName() for each in found], ["outside", "seen"])
+        stored_table = client.getTableMeta(database, "*", ["VIRTUAL_VIEW", "EXTERNAL_TABLE"])
+        equal([each.getTableName() for each in stored_table], ["outside", "seen"])
     with hive.attempt(GROUP, "getTableObjectsByName"):
-        found = client.getTableObjectsByName(database, ["seen", "none", "first"])
-        equal(sorted(each.getTableName() for each in found), ["first", "seen"])
+        stored_table = client.getTableObjectsByName(database, ["seen", "none", "first"])
+        equal(sorted(each.getTableName() for each in stored_table), ["first", "seen"])
     with hive.attempt(GROUP, "listTableNamesByFilter"):
         text = 'hive_filter_field_params__k = "v" and hive_filter_field_owner__ like "m."'
         equal(client.listTableNamesByFilter(database, text, -1), ["first", "seen", "skewed"])
@@ -93,12 +96,12 @@ def _find_as_4(hive: Hive, database: str) -> None:
     client = hive.client
     with hive.attempt(GROUP, "getTables with a projection"):
         projection = hive.make("GetProjectionsSpec", fieldList=["tableName", "sd.location"])
-        found = client.getTables("hive", database, ["first", "none"], projection)
-        equal([each.getTableName() for each in found], ["first"])
-        assert found[0].getSd().getLocation().endswith("/first")
+        actual_tables = client.getTables("hive", database, ["first", "none"], projection)
+        equal([each.getTableName() for each in actual_tables], ["first"])
+        assert actual_tables[0].getSd().getLocation().endswith("/first")
     with hive.attempt(GROUP, "getTablesExt"):
-        found = client.getTablesExt("hive", database, "*", 0, 10)
-        equal([each.getTblName() for each in found], ["first", "outside", "seen", "skewed"])
+        actual_tables = client.getTablesExt("hive", database, "*", 0, 10)
+        equal([each.getTblName() for each in actual_tables], ["first", "outside", "seen", "skewed"])
     with hive.attempt(GROUP, "getTranslateTableDryrun"):
         equal(client.getTranslateTableDryrun(hive.table(database, "maybe")).getTableName(), "maybe")
         equal(client.tableExists(database, "maybe"), False)
@@ -117,8 +120,8 @@ def _alter(hive: Hive, database: str) -> None:
         table.getSd().setCols(hive.columns(("a", "int"), ("x", "string"), ("y", "double")))
         table.setParameters({"k": "w"})
         client.alter_table(database, "skewed", table)
-        found = client.getTable(database, "skewed")
-        equal((found.getSd().getCols().size(), found.getParameters().get("k")), (3, "w"))
+        stored_table = client.getTable(database, "skewed")
+        equal((stored_table.getSd().getCols().size(), stored_table.getParameters().get("k")), (3, "w"))
     with hive.attempt(GROUP, "alter_table, a new name"):
         table = client.getTable(database, "skewed")
         table.setTableName("renamed")

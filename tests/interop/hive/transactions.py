@@ -21,8 +21,8 @@ def locks(hive: Hive, _: Path) -> None:
         equal(second.getState().name(), "WAITING")
     with hive.attempt(group, "showLocks"):
         request = hive.make("ShowLocksRequest", dbname=database, tablename="t")
-        found = client.showLocks(request).getLocks()
-        equal(sorted(each.getState().name() for each in found), ["ACQUIRED", "WAITING"])
+        actual_locks = client.showLocks(request).getLocks()
+        equal(sorted(each.getState().name() for each in actual_locks), ["ACQUIRED", "WAITING"])
     with hive.attempt(group, "heartbeat"):
         client.heartbeat(0, first.getLockid())
     with hive.attempt(group, "unlock, checkLock"):
@@ -68,8 +68,8 @@ def _open_and_end(hive: Hive) -> None:
     with hive.attempt(group, "openTxns, showTxns, heartbeatTxnRange"):
         numbers = list(client.openTxns("me", 3).getTxn_ids())
         assert set(numbers) <= {txn.getId() for txn in client.showTxns().getOpen_txns()}
-        found = client.heartbeatTxnRange(numbers[0], numbers[-1])
-        equal((found.getAborted().size(), found.getNosuch().size()), (0, 0))
+        heartbeat_txn_range = client.heartbeatTxnRange(numbers[0], numbers[-1])
+        equal((heartbeat_txn_range.getAborted().size(), heartbeat_txn_range.getNosuch().size()), (0, 0))
     with hive.attempt(group, "rollbackTxn, abortTxns"):
         client.rollbackTxn(numbers[0])
         client.abortTxns(hive.longs(*numbers[1:]))
@@ -95,22 +95,22 @@ def _write(hive: Hive, database: str) -> None:
         equal(client.allocateTableWriteId(number, database, "t"), 1)
     with hive.attempt(group, "allocateTableWriteIdsBatch"):
         more = list(client.openTxns("me", 2).getTxn_ids())
-        found = client.allocateTableWriteIdsBatch(hive.longs(*more), database, "t")
-        equal([each.getWriteId() for each in found], [2, 3])
+        valid_write_ids = client.allocateTableWriteIdsBatch(hive.longs(*more), database, "t")
+        equal([each.getWriteId() for each in valid_write_ids], [2, 3])
     with hive.attempt(group, "a lock of the transaction, addDynamicPartitions"):
         equal(client.lock(_request(hive, database, "SHARED_WRITE", number)).getState().name(), "ACQUIRED")
         client.addDynamicPartitions(number, 1, database, "t", ["ds=x"], hive.api.DataOperationType.INSERT)
     with hive.attempt(group, "getValidWriteIds"):
         client.commitTxn(number)
         client.abortTxns(hive.longs(more[0]))
-        (found,) = client.getValidWriteIds([name], client.getValidTxns().writeToString())
-        equal((found.getWriteIdHighWaterMark(), list(found.getInvalidWriteIds())), (3, [2, 3]))
-        equal(found.getMinOpenWriteId(), 3)
+        (valid_write_ids,) = client.getValidWriteIds([name], client.getValidTxns().writeToString())
+        equal((valid_write_ids.getWriteIdHighWaterMark(), list(valid_write_ids.getInvalidWriteIds())), (3, [2, 3]))
+        equal(valid_write_ids.getMinOpenWriteId(), 3)
     if hive.is_4:
         with hive.attempt(group, "getValidWriteIds of one table"):  # Hive 3.1 does not set a field that it requires
-            found = client.getValidWriteIds(name)
-            equal([found.isWriteIdValid(each) for each in (1, 2, 3)], [True, False, False])
-            equal(found.isWriteIdAborted(2), True)
+            valid_write_ids = client.getValidWriteIds(name)
+            equal([valid_write_ids.isWriteIdValid(each) for each in (1, 2, 3)], [True, False, False])
+            equal(valid_write_ids.isWriteIdAborted(2), True)
         with hive.attempt(group, "getMaxAllocatedWriteId, seedWriteId"):
             equal(client.getMaxAllocatedWriteId(database, "t"), 3)
             client.createTable(hive.table(database, "u", parameters=INSERT_ONLY))
@@ -125,10 +125,10 @@ def _compact(hive: Hive, database: str) -> None:
         if hive.is_4:
             request = hive.make("CompactionRequest", dbname=database, tablename="t", partitionname="ds=x")
             request.setType(hive.api.CompactionType.MAJOR)
-            found = client.compact2(request)
+            actual_compact2 = client.compact2(request)
         else:
-            found = client.compact2(database, "t", "ds=x", hive.api.CompactionType.MAJOR, {})
-        equal((found.getState(), found.isAccepted()), ("initiated", True))
+            actual_compact2 = client.compact2(database, "t", "ds=x", hive.api.CompactionType.MAJOR, {})
+        equal((actual_compact2.getState(), actual_compact2.isAccepted()), ("initiated", True))
     with hive.attempt(group, "showCompactions"):
         shown = client.showCompactions().getCompacts()
         assert database in [each.getDbname() for each in shown]

@@ -175,8 +175,8 @@ def _openmetadata(connection: Connection) -> Iterator[tuple[str, Callable[[], An
 def _query_of(method: str) -> str:
     """The query that a method of OpenMetadata's dialect passes on."""
     tree = ast.parse(source("openmetadata-ingestion", OPENMETADATA))
-    (found,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == method]
-    return constant(ast.unparse(found), "query")
+    (actual,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == method]
+    return constant(ast.unparse(actual), "query")
 
 
 def _dialect() -> Any:

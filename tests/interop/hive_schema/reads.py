@@ -28,14 +28,14 @@ UNORDERED = {"get_all_tables", "get_table_meta", "get_role_names", "get_function
 
 def everything(client: Any) -> dict[str, Any]:
     """Returns the replies by label. An exception is its type."""
-    found: dict[str, Any] = {}
+    actual: dict[str, Any] = {}
     for label, method, arguments in _calls(client):
         try:
             answer = getattr(client, method)(*arguments)
-            found[label] = plain(sorted(answer, key=repr) if method in UNORDERED else answer)
+            actual[label] = plain(sorted(answer, key=repr) if method in UNORDERED else answer)
         except (TException, TExceptionBase) as error:
-            found[label] = type(error).__name__
-    return found
+            actual[label] = type(error).__name__
+    return actual
 
 
 def _calls(client: Any) -> Iterator[tuple[str, str, tuple[Any, ...]]]:

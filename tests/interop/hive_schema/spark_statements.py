@@ -77,8 +77,8 @@ def answers(uri: str, warehouse: str, statements: list[str]) -> list[list[str]]:
     command = [sys.executable, "-m", __name__, uri, warehouse]
     done = subprocess.run(command, input=json.dumps(statements), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    found: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    document: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return document
 
 
 def main(uri: str, warehouse: str) -> None:
@@ -93,8 +93,8 @@ def main(uri: str, warehouse: str) -> None:
     builder = SparkSession.builder.appName("statements").master("local[1]").enableHiveSupport()
     spark = builder.config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    found = [_answer(spark, statement) for statement in json.load(sys.stdin)]
-    print(f"\n{json.dumps(found)}")  # noqa: T201 - the answer
+    actual = [_answer(spark, statement) for statement in json.load(sys.stdin)]
+    print(f"\n{json.dumps(actual)}")  # noqa: T201 - the answer
 
 
 def _answer(spark: SparkSession, statement: str) -> list[str]:

@@ -55,10 +55,10 @@ class Tables:
         java: Any = self.spark._jvm
         path = java.org.apache.hadoop.fs.Path(root)
         system = path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
-        found, files = [], system.listFiles(path, True)
+        actual, files = [], system.listFiles(path, True)
         while files.hasNext():
-            found.append(str(files.next().getPath().toString()).partition(f"/{name}/")[2])
-        return sorted(found)
+            actual.append(str(files.next().getPath().toString()).partition(f"/{name}/")[2])
+        return sorted(actual)
 
     def unreferenced(self, name: str) -> list[str]:
         """Without the marker file for other readers in a partition's own directory."""

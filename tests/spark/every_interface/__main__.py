@@ -78,20 +78,20 @@ def compare(uri: str, folder: Path) -> int:
     marked = {statement.plain() for statement in here if statement.values and is_there(statement.marked_since[0])}
     for interface in INTERFACES:
         spark.sql(f"CREATE DATABASE {interface} LOCATION '{folder / interface}'")
-    found: dict[str, list[Any]] = {}
+    actual: dict[str, list[Any]] = {}
     for interface in ("classic", "parameters"):
         session = spark.newSession()
         session.sql(f"USE {interface}")
-        found[interface] = client.answers(session, told, parameters=marked if interface == "parameters" else set())
+        actual[interface] = client.answers(session, told, parameters=marked if interface == "parameters" else set())
     counts = {"classic": client.counted(session, changes=True)}
     if not missing:
         with cutting(connect) as cut:
             remote = _remote(
                 f"sc://127.0.0.1:{connect}", {"statements": told, "changes": True, "cut": f"sc://127.0.0.1:{cut}"}
             )
-        found["connect"] = remote["answers"]
+        actual["connect"] = remote["answers"]
         counts |= {"connect": remote["counted"], "connect, cut": remote["retried"]}
-    found["jdbc"], counts["jdbc"] = _jdbc(spark, thrift, told)
+    actual["jdbc"], counts["jdbc"] = _jdbc(spark, thrift, told)
     servers.stop()
     left_out = Counter(
         missed for statement in every for missed in (statement.since, statement.marked_since) if not is_there(missed[0])
@@ -99,7 +99,7 @@ def compare(uri: str, folder: Path) -> int:
     missing += [f"{what} came with Spark {version} ({n} statements)" for (version, what), n in left_out.items()]
     for line in missing:
         _write(f"not tested: {line}")
-    return _compared(told, found, counts)
+    return _compared(told, actual, counts)
 
 
 def _connect() -> tuple[dict[str, str], list[str]]:
@@ -160,12 +160,12 @@ def _closing(rows: Any) -> Iterator[Any]:
         rows.close()
 
 
-def _compared(told: list[dict[str, Any]], found: dict[str, list[Any]], counts: dict[str, dict[str, int]]) -> int:
+def _compared(told: list[dict[str, Any]], actual: dict[str, list[Any]], counts: dict[str, dict[str, int]]) -> int:
     """Prints the differences. Returns the status."""
     wrong = 0
     for number, statement in enumerate(told):
-        expected = found["classic"][number]
-        others = {interface: answers[number] for interface, answers in found.items() if answers[number] != expected}
+        expected = actual["classic"][number]
+        others = {interface: answers[number] for interface, answers in actual.items() if answers[number] != expected}
         if others or isinstance(expected, str):
             wrong += 1
             _write(f"{statement['plain']}\n  classic: {expected}")
@@ -175,8 +175,8 @@ def _compared(told: list[dict[str, Any]], found: dict[str, list[Any]], counts: d
         twice = {name: count for name, count in each.items() if count != 1}
         wrong += len(twice)
         _write(f"{interface}: {len(each)} writes, {f'not once: {twice}' if twice else 'each once'}")
-    rows = sum(len(answer) for answer in found["classic"] if not isinstance(answer, str))
-    summary = f"{len(told)} statements with {rows} rows through {len(found)} interfaces; {wrong or 'none'} differ"
+    rows = sum(len(answer) for answer in actual["classic"] if not isinstance(answer, str))
+    summary = f"{len(told)} statements with {rows} rows through {len(actual)} interfaces; {wrong or 'none'} differ"
     _write(f"Spark {pyspark.__version__}: {summary}")
     return 1 if wrong else 0
 

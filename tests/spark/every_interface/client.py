@@ -35,8 +35,8 @@ def text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def rows(found: Iterable[Iterable[Any]], columns: list[int] | None) -> list[list[str | None]]:
-    every = [[text(value) for value in row] for row in found]
+def rows(actual: Iterable[Iterable[Any]], columns: list[int] | None) -> list[list[str | None]]:
+    every = [[text(value) for value in row] for row in actual]
     return sorted(every if columns is None else [[row[i] for i in columns] for row in every], key=repr)
 
 

@@ -33,12 +33,12 @@ def test_files_of_sparks_own_are_believed_where_its_hash_is_hives(
     kind: str, version: str | None, *, believed: bool
 ) -> None:
     directory = ListedDirectory(partition(kind, version), [OURS, SPARKS])
-    found = choose_files(ChooseBucketFiles("d", "t", [directory], [2], 4))
-    assert (found.exact, found.keep, found.buckets) == ((True, [[]], 1) if believed else (False, [[0, 1]], 2))
+    chosen = choose_files(ChooseBucketFiles("d", "t", [directory], [2], 4))
+    assert (chosen.exact, chosen.keep, chosen.buckets) == ((True, [[]], 1) if believed else (False, [[0, 1]], 2))
     assert choose_files(ChooseBucketFiles("d", "t", [directory], [5], 4)).keep == [[0, 1]]
 
 
 def test_without_hashes_all_is_read() -> None:
     directory = ListedDirectory(partition("int", "2"), [OURS])
-    found = choose_files(ChooseBucketFiles("d", "t", [directory], None, 4))
-    assert (found.keep, found.numbers, found.buckets, found.exact) == ([], [[1]], 4, True)
+    chosen = choose_files(ChooseBucketFiles("d", "t", [directory], None, 4))
+    assert (chosen.keep, chosen.numbers, chosen.buckets, chosen.exact) == ([], [[1]], 4, True)

@@ -101,8 +101,8 @@ def readable(text: str, parsed: Callable[[str], Any]) -> bool:
 
 
 def like_regex(pattern: str) -> str:
-    def part(found: re.Match[str]) -> str:
-        text = found.group()
+    def part(match: re.Match[str]) -> str:
+        text = match.group()
         return {"%": ".*", "_": "."}.get(text) or re.escape(text[-1])
 
     return re.sub(r"\\.|.", part, pattern, flags=re.DOTALL)

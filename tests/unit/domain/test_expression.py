@@ -85,7 +85,7 @@ def depth_of_not(tree: Expression) -> list[Expression]:
     """Yields the nodes below a Not."""
     match tree:
         case And(children=children) | Or(children=children):
-            return [found for child in children for found in depth_of_not(child)]
+            return [each for child in children for each in depth_of_not(child)]
         case Not(child=child):
             return [child, *depth_of_not(child)]
     return []

@@ -54,8 +54,8 @@ def lock(number: int, *held: Component, transaction: int | None = None, granted:
 @pytest.mark.parametrize(("requested", "standing"), TABLE, ids=lambda kind: kind.name)
 def test_the_table(requested: LockType, standing: LockType) -> None:
     asked = Component(requested, "hive", "a", "t")
-    found = blocker([asked], None, [lock(7, Component(standing, "hive", "a", "t"))])
-    assert found == (Blocker(7, 1, asked) if TABLE[requested, standing] else None)
+    actual_blocker = blocker([asked], None, [lock(7, Component(standing, "hive", "a", "t"))])
+    assert actual_blocker == (Blocker(7, 1, asked) if TABLE[requested, standing] else None)
 
 
 @given(components, components)
@@ -88,8 +88,8 @@ def test_a_request_waits_for_the_earliest_that_is_in_its_way(
         for standing_lock in standing
         if standing_lock not in own + behind and meet(lock(99, *requested), [standing_lock])
     ]
-    found = blocker(requested, transaction, standing)
-    assert (found.lock if found else None) == min(in_the_way, default=None)
+    actual_blocker = blocker(requested, transaction, standing)
+    assert (actual_blocker.lock if actual_blocker else None) == min(in_the_way, default=None)
 
 
 def meet(asking: ExistingLock, standing: list[ExistingLock]) -> bool:
@@ -109,11 +109,11 @@ def test_what_is_granted_never_conflicts_and_everybody_gets_a_turn(asked: list[t
         waiting = blocker(requested, transaction, standing)
         standing.append(lock(number, *requested, transaction=transaction, granted=waiting is None))
     while standing:
-        for place, standing_lock in enumerate(standing):
+        for location, standing_lock in enumerate(standing):
             if not standing_lock.granted:
                 others = [other for other in standing if other.granted or other.id < standing_lock.id]
                 if blocker(standing_lock.components, standing_lock.transaction, others) is None:
-                    standing[place] = lock(
+                    standing[location] = lock(
                         standing_lock.id, *standing_lock.components, transaction=standing_lock.transaction
                     )
         for one, other in product(standing, standing):

@@ -41,9 +41,9 @@ def test_what_is_granted_on_a_table_is_what_one_has() -> None:
 
 
 def test_a_privilege_on_a_part_shows_the_table() -> None:
-    found = TABLE._replace(granted=["."])
-    assert sees(CallerGrants("bob"), found)
-    assert not rights(CallerGrants("bob"), found) & set(Right)
+    actual = TABLE._replace(granted=["."])
+    assert sees(CallerGrants("bob"), actual)
+    assert not rights(CallerGrants("bob"), actual) & set(Right)
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_what_public_owns_is_for_new_tables_only() -> None:
 
 
 def test_granting_on_needs_the_option() -> None:
-    found = TABLE._replace(granted=["SELECT", "INSERT+"])
+    actual = TABLE._replace(granted=["SELECT", "INSERT+"])
     bob = CallerGrants("bob")
-    assert may_grant(bob, found, ["insert"])
-    assert not may_grant(bob, found, ["select"])
-    assert not may_grant(bob, found, ["INSERT", "SELECT"])
+    assert may_grant(bob, actual, ["insert"])
+    assert not may_grant(bob, actual, ["select"])
+    assert not may_grant(bob, actual, ["INSERT", "SELECT"])
     assert not may_grant(bob, TABLE._replace(granted=["ALL+"]), ["LOCATION"])
     assert may_grant(bob, TABLE._replace(granted=["ALL+"]), ["ALL"])
     assert not may_grant(CallerGrants("bob", everywhere=frozenset(["ALL+"])), None, ["SELECT"])

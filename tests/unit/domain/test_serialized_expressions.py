@@ -18,9 +18,9 @@ from tests.fixtures.expressions import VERSIONS, Recorded, Recordings, recording
 MUTATED = int(os.environ.get("METASTORE_TEST_MUTATED", "1500"))  # of each version; docs/tested.md
 
 
-def _parsed(found: Recordings, recorded: Recorded, expression: bytes) -> Expression:
+def _parsed(actual: Recordings, recorded: Recorded, expression: bytes) -> Expression:
     """Decodes as the service does: reads the texts of partitions and builds the condition."""
-    table = found.tables[recorded.table]
+    table = actual.tables[recorded.table]
     keys = [Key(*key) for key in table.keys]
     names = [key.name for key in keys]
 
@@ -56,12 +56,12 @@ def _mutated(data: bytes, chance: random.Random) -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_mutated_expressions_are_read_or_refused(version: str) -> None:
-    found, chance = recordings(version), random.Random(version)
+    actual, chance = recordings(version), random.Random(version)
     refused = 0
     for _ in range(MUTATED):
-        recorded = chance.choice(found.expressions)
+        recorded = chance.choice(actual.expressions)
         try:
-            _parsed(found, recorded, _mutated(recorded.expression, chance))
+            _parsed(actual, recorded, _mutated(recorded.expression, chance))
         except InvalidInputError:
             refused += 1
     assert MUTATED / 2 < refused < MUTATED
@@ -69,23 +69,23 @@ def test_mutated_expressions_are_read_or_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_beginning_is_refused(version: str) -> None:
-    found = recordings(version)
-    recorded = max(found.expressions[:50], key=lambda each: len(each.expression))
+    actual = recordings(version)
+    recorded = max(actual.expressions[:50], key=lambda each: len(each.expression))
     for end in range(len(recorded.expression)):
         with pytest.raises(InvalidInputError):
-            _parsed(found, recorded, recorded.expression[:end])
+            _parsed(actual, recorded, recorded.expression[:end])
     with pytest.raises(InvalidInputError, match="data follows"):
-        _parsed(found, recorded, recorded.expression + b"\0")
+        _parsed(actual, recorded, recorded.expression + b"\0")
 
 
 def test_an_expression_is_what_it_says() -> None:
-    found = recordings("4.1.0")
+    actual = recordings("4.1.0")
     statement = "EXPLAIN SELECT x FROM ints WHERE k > 1"
-    recorded = next(expression for expression in found.expressions if expression.statement == statement)
-    assert _parsed(found, recorded, recorded.expression) == Compare("k", Operator.GREATER, "1")
+    recorded = next(expression for expression in actual.expressions if expression.statement == statement)
+    assert _parsed(actual, recorded, recorded.expression) == Compare("k", Operator.GREATER, "1")
     other = recorded._replace(table="two")
-    assert _parsed(found, other, recorded.expression) == UNKNOWN
-    assert has_unknown(_parsed(found, other, recorded.expression))
+    assert _parsed(actual, other, recorded.expression) == UNKNOWN
+    assert has_unknown(_parsed(actual, other, recorded.expression))
 
 
 def _nested(levels: int) -> bytes:

@@ -22,9 +22,9 @@ singles = st.floats(width=32)
 
 
 def key(kind: KeyKind, text: str) -> bytes:
-    found = sort_key(kind, text)
-    assert found is not None, text
-    return found.encode()
+    actual_sort_key = sort_key(kind, text)
+    assert actual_sort_key is not None, text
+    return actual_sort_key.encode()
 
 
 def ranked(number: float) -> tuple[bool, float]:
@@ -204,5 +204,5 @@ def test_rubbish_has_no_key(kind: KeyKind, text: str) -> None:
 
 @given(st.sampled_from(KeyKind), st.text(alphabet="0123456789+-.eEdfinay: TZ\n\0é", max_size=25))
 def test_no_text_is_too_odd(kind: KeyKind, text: str) -> None:
-    found = sort_key(kind, text)
-    assert isinstance(found, str) if kind.is_text else found != ""
+    actual_sort_key = sort_key(kind, text)
+    assert isinstance(actual_sort_key, str) if kind.is_text else actual_sort_key != ""

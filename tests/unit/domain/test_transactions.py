@@ -29,17 +29,19 @@ def test_a_reader_sees_a_write_if_and_only_if_it_sees_its_transaction(
 ) -> None:
     writes, snapshot, forgotten = history
     known = [write for write in writes if write.transaction not in forgotten]
-    found = visible_writes(snapshot, known, len(writes))
+    actual_visible_writes = visible_writes(snapshot, known, len(writes))
     for write in writes:
-        visible = write.number <= found.high_water_mark and write.number not in found.invalid
+        visible = (
+            write.number <= actual_visible_writes.high_water_mark and write.number not in actual_visible_writes.invalid
+        )
         assert visible == snapshot.sees(write.transaction)
     by_number = {write.number: write.transaction for write in writes}
-    assert found.invalid == sorted(found.invalid)
-    assert [found.invalid[place] for place in found.aborted_at] == [
-        number for number in found.invalid if by_number[number] in snapshot.aborted
+    assert actual_visible_writes.invalid == sorted(actual_visible_writes.invalid)
+    assert [actual_visible_writes.invalid[location] for location in actual_visible_writes.aborted_at] == [
+        number for number in actual_visible_writes.invalid if by_number[number] in snapshot.aborted
     ]
-    still_open = [number for number in found.invalid if by_number[number] not in snapshot.aborted]
-    assert found.min_open == min(still_open, default=None)
+    still_open = [number for number in actual_visible_writes.invalid if by_number[number] not in snapshot.aborted]
+    assert actual_visible_writes.min_open == min(still_open, default=None)
 
 
 def test_what_everybody_sees_stays_visible_behind_an_aborted_write() -> None:
@@ -54,7 +56,7 @@ def test_nothing_was_written() -> None:
 @given(st.frozensets(st.integers(0, 200)))
 def test_bits_are_where_java_looks_for_them(places: frozenset[int]) -> None:
     encoded = bit_set(places)
-    assert {place for place in range(len(encoded) * 8) if encoded[place // 8] >> (place % 8) & 1} == places
+    assert {location for location in range(len(encoded) * 8) if encoded[location // 8] >> (location % 8) & 1} == places
     assert not encoded.endswith(b"\0")
 
 

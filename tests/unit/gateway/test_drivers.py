@@ -74,14 +74,14 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_calls_of_a_user_share_a_driver_and_a_login(tmp_path: Path) -> None:
     async def body() -> None:
         drivers = SleepingDrivers(logins := Logins(), tmp_path)
-        found = await asyncio.gather(*(drivers.of("alice") for _ in range(5)))
-        assert len(set(map(id, found))) == 1
-        assert await drivers.of("alice", "another password of hers") is found[0]
+        actual_gather = await asyncio.gather(*(drivers.of("alice") for _ in range(5)))
+        assert len(set(map(id, actual_gather))) == 1
+        assert await drivers.of("alice", "another password of hers") is actual_gather[0]
         assert sum(login.is_open for login in logins.made) == 2
-        assert await drivers.of("bob") is not found[0]
+        assert await drivers.of("bob") is not actual_gather[0]
         await drivers.stop()
         assert not any(login.is_open for login in logins.made)
-        assert not found[0].is_running
+        assert not actual_gather[0].is_running
 
     run(body)
 
@@ -89,8 +89,8 @@ def test_calls_of_a_user_share_a_driver_and_a_login(tmp_path: Path) -> None:
 def test_drivers_are_limited_also_while_they_start(tmp_path: Path) -> None:
     async def body() -> None:
         drivers = SleepingDrivers(Logins(), tmp_path)
-        found = await asyncio.gather(*(drivers.of(name) for name in ("a", "b", "c")), return_exceptions=True)
-        errors = [each for each in found if isinstance(each, SessionError)]
+        actual_gather = await asyncio.gather(*(drivers.of(name) for name in ("a", "b", "c")), return_exceptions=True)
+        errors = [each for each in actual_gather if isinstance(each, SessionError)]
         assert [str(error).partition(":")[0] for error in errors] == [
             "2 users have drivers, the most that this server starts (--max-drivers)"
         ]

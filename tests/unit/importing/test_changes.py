@@ -29,8 +29,8 @@ def altered(before: Any, after: Any) -> dict[str, str]:
 
 
 def names(changes: Changes, keys: list[str]) -> list[str] | None:
-    found = changes.partitions[T]
-    return None if found is None else sorted(set(partition_names(keys, found)))
+    actual_partitions = changes.partitions[T]
+    return None if actual_partitions is None else sorted(set(partition_names(keys, actual_partitions)))
 
 
 def test_a_table_that_is_altered_without_its_columns_leaves_the_partitions() -> None:

@@ -146,17 +146,17 @@ def test_long_chains_are_one_node_and_deep_nesting_is_given_up() -> None:
     chain = node("EqualTo", A, literal("0"))
     for number in range(1, 1000):
         chain = node("Or", chain, node("EqualTo", A, literal(str(number))))
-    found = _predicate(chain)
-    assert isinstance(found, Or)
-    assert len(found.children) == 1000
+    actual = _predicate(chain)
+    assert isinstance(actual, Or)
+    assert len(actual.children) == 1000
     deep = B
     for _ in range(MAX_DEPTH):
         deep = node("And", node("Or", deep, B), B)
-    found = _predicate(deep)
-    assert found is not None
-    assert found.depth == MAX_DEPTH
+    actual = _predicate(deep)
+    assert actual is not None
+    assert actual.depth == MAX_DEPTH
     assert _predicate(deep, deep) is not None
-    assert from_postfix(encode_predicate(found)) == found
+    assert from_postfix(encode_predicate(actual)) == actual
 
 
 # ---- A reference: Catalyst's own three-valued logic, and the outcomes that the predicate allows.
@@ -196,8 +196,8 @@ def _apply(item: dict[str, Any], args: list[Any], row: dict[str, Value]) -> Valu
     if name == "EqualNullSafe":
         return args[0] == args[1]
     if name == "In":
-        found = args[0] in args[1:]
-        return None if args[0] is None or (not found and None in args) else found
+        actual = args[0] in args[1:]
+        return None if args[0] is None or (not actual and None in args) else actual
     if None in args:
         return None
     return not args[0] if name == "Not" else sum(args) if name == "Add" else _OPERATORS[name](*args)

@@ -44,8 +44,8 @@ def test_what_is_nested_is_typed_too() -> None:
         "keys": ["ds"],
         "pushed_filters": [{"column": "ds", "values": ["1"], "include": True}],
     }
-    found = requests.decode_request(json.dumps(sent))
-    assert found == Scan("d", "t", [None], [["ds"]], [], "s", True, ["ds"], (PushedFilter("ds", ["1"], True),))
+    actual = requests.decode_request(json.dumps(sent))
+    assert actual == Scan("d", "t", [None], [["ds"]], [], "s", True, ["ds"], (PushedFilter("ds", ["1"], True),))
     sent = {
         "request": "buckets",
         "database": "d",

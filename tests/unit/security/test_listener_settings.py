@@ -19,8 +19,8 @@ PEM: dict[str, Any] = {"tls_certificate": Path("chain.pem"), "tls_client_ca": Pa
 
 
 def test_one_listener_by_default() -> None:
-    (found,) = listeners(Settings(port=1234))
-    assert (found.host, found.port, found.tls, found.authentication) == ("127.0.0.1", 1234, "off", frozenset())
+    (actual,) = listeners(Settings(port=1234))
+    assert (actual.host, actual.port, actual.tls, actual.authentication) == ("127.0.0.1", 1234, "off", frozenset())
 
 
 def test_several_with_settings_of_their_own() -> None:

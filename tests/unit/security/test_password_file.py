@@ -19,9 +19,9 @@ def test_all_that_are_added_at_once_are_there(tmp_path: Path) -> None:
     names = [f"user{number}" for number in range(8)]
     with ThreadPoolExecutor(len(names)) as threads:  # each thread has read the file before it hashes
         assert all(threads.map(lambda name: PasswordFile(path).add(name, name), names))
-    found = PasswordFile(path).users()
-    assert sorted(found) == names
-    assert all(matches(found[name], name) for name in names)
+    actual_users = PasswordFile(path).users()
+    assert sorted(actual_users) == names
+    assert all(matches(actual_users[name], name) for name in names)
     assert [each.name for each in tmp_path.iterdir()] == ["users"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

@@ -48,8 +48,8 @@ WITH (
     ],
 )
 def test_statements_in_sparks_words(text: str, expected: str | None) -> None:
-    found = parse(text)
-    assert (found.text if found else None) == expected
+    parsed = parse(text)
+    assert (parsed.text if parsed else None) == expected
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,13 @@ class Case:
 def existing(draw: st.DrawFn, values: Values, skew: Skew) -> PartitionState:
     """An existing partition in any kind of directory, with directories for some of its skewed values."""
     name = value_path(["p"], values) if values else ""
-    place = draw(st.sampled_from([f"{ROOT}/{name}", f"{ROOT}/_versions/token-3/{name}", f"file:/elsewhere/{name}"]))
-    place = place.rstrip("/")
+    location = draw(st.sampled_from([f"{ROOT}/{name}", f"{ROOT}/_versions/token-3/{name}", f"file:/elsewhere/{name}"]))
+    location = location.rstrip("/")
     inside = dict(zip(skew.values, skew_directories(skew.columns, skew.values)[1:], strict=True)) if skew.values else {}
     known = draw(st.sets(st.sampled_from(sorted(inside)))) if inside else set()
-    locations = {value: f"{place}/{inside[value]}" for value in known}
+    locations = {value: f"{location}/{inside[value]}" for value in known}
     own = Skew(skew.columns, skew.values, locations, skew.directories)
-    return PartitionState(place, draw(st.integers(1, 9)), own, STORAGE, {}, NOT_BUCKETED)
+    return PartitionState(location, draw(st.integers(1, 9)), own, STORAGE, {}, NOT_BUCKETED)
 
 
 @st.composite
@@ -140,7 +140,7 @@ def test_whole_directories_are_moved_to_where_nobody_else_is(case: Case) -> None
     alone = (write_directory(case.planner.write.table, QUERY), *case.granted)
     files = {file.location for file in case.staged}
     for move in case.placement.moves:
-        assert move.source in files or any(is_below(move.target, place) for place in alone)
+        assert move.source in files or any(is_below(move.target, path) for path in alone)
 
 
 @given(cases())
@@ -148,7 +148,7 @@ def test_files_come_only_where_it_was_said_before(case: Case) -> None:
     placement, own = case.placement, write_directory(case.planner.write.table, QUERY)
     said = {own, *placement.shared_directories, *case.granted, *case.planner.replaced_in_place(case.staged)}
     for move in placement.moves:
-        assert any(is_below(move.target, place) for place in said), (move, said)
+        assert any(is_below(move.target, location) for location in said), (move, said)
 
 
 @given(cases())
@@ -157,8 +157,8 @@ def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -
     replaced = case.planner.replaced_in_place(case.staged)
     for publication in case.placement.publications:
         if publication.mode != PublishMode.APPEND:
-            place = publication.location
-            assert is_below(place, own) or place in case.granted or place in replaced
+            path = publication.location
+            assert is_below(path, own) or path in case.granted or path in replaced
 
 
 @given(cases())

@@ -252,7 +252,7 @@ def test_projections_contain_only_visible_tables(client_of: Clients, homes: tupl
     root.create_table(table(theirs, "hidden", owner="zowner"))
     grant(root, on_table(theirs, "t"), "SELECT", "bob")
     asked = GetTablesRequest(theirs, None, projectionSpec=GetProjectionsSpec(["owner"]), tablesPattern="*")
-    assert [found.owner for found in bob.get_table_objects_by_name_req(asked).tables] == ["zowner"]
+    assert [each.owner for each in bob.get_table_objects_by_name_req(asked).tables] == ["zowner"]
     assert len(client_of("zowner").get_table_objects_by_name_req(asked).tables) == 2
 
 

@@ -67,8 +67,8 @@ def test_changes_and_rejected_calls_are_logged(audited: Application) -> None:
         call(audited, "alice", "create_table", table("sales", "orders"))
     call(audited, "alice", "grant_privileges", bag(on_table("sales", "orders"), "SELECT", "bob"))
     call(audited, "alice", "drop_table", "sales", "orders", False, real_user="trino")
-    found = [(line.user_name, line.for_user, line.method, line.objects, line.outcome) for line in trail(audited)]
-    assert found == [
+    actual = [(line.user_name, line.for_user, line.method, line.objects, line.outcome) for line in trail(audited)]
+    assert actual == [
         ("root", None, "create_database", ["@hive", "sales"], "done"),
         ("alice", None, "create_table", ["sales", "sales.orders"], "done"),
         ("bob", None, "drop_table", ["sales.orders"], "refused"),

@@ -108,7 +108,7 @@ def _fill(application: Application) -> None:
 
 def replies(application: Application, user: str) -> dict[str, bytes]:
     """Calls every method that reads, and returns the encoded replies."""
-    found = {}
+    actual = {}
     for name, method in served().items():
         if not is_read(name) or method.result is None:
             continue
@@ -117,8 +117,8 @@ def replies(application: Application, user: str) -> dict[str, bytes]:
             result, buffer = method.result(), TMemoryBuffer()
             result.success = answer
             write_result(TBinaryProtocol(buffer), result)
-            found[name] = buffer.getvalue()
-    return found
+            actual[name] = buffer.getvalue()
+    return actual
 
 
 def test_a_hidden_column_is_in_no_reply(sheltered: Application) -> None:
@@ -140,15 +140,15 @@ def _words(reply: bytes) -> str:
 @pytest.mark.parametrize("user", ["clerk", "reader"])
 def test_the_rest_of_the_table_is_as_before(sheltered: Application, user: str) -> None:
     with speaking(user):
-        found = called(sheltered, "get_table", *NAMES[:2]).decode()
+        actual = called(sheltered, "get_table", *NAMES[:2]).decode()
         fields = called(sheltered, "get_schema", *NAMES[:2])
-    assert [column.name for column in found.sd.cols] == ["a"]
-    assert [column.name for column in found.partitionKeys] == ["ds"]
+    assert [column.name for column in actual.sd.cols] == ["a"]
+    assert [column.name for column in actual.partitionKeys] == ["ds"]
     assert [column.name for column in fields] == ["a", "ds"]
-    assert found.sd.location
-    schema = json.loads(found.parameters["spark.sql.sources.schema"])
+    assert actual.sd.location
+    schema = json.loads(actual.parameters["spark.sql.sources.schema"])
     assert [field["name"] for field in schema["fields"]] == ["a", "ds"]
-    kept = {name: text for name, text in found.parameters.items() if name in PARAMETERS}
+    kept = {name: text for name, text in actual.parameters.items() if name in PARAMETERS}
     names = (
         "kept",
         "spark.sql.sources.provider",
@@ -163,8 +163,8 @@ def test_statistics_of_hidden_columns_are_as_those_of_missing_ones(sheltered: Ap
     def of_columns(*names: str) -> tuple[Any, Any]:
         own = TableStatsRequest(*NAMES[:2], list(names))
         each = PartitionsStatsRequest(*NAMES[:2], list(names), ["ds=1"])
-        found = called(sheltered, "get_table_statistics_req", own).tableStats
-        return [one.colName for one in found], called(sheltered, "get_aggr_stats_for", each)
+        table_stats = called(sheltered, "get_table_statistics_req", own).tableStats
+        return [one.colName for one in table_stats], called(sheltered, "get_aggr_stats_for", each)
 
     with speaking(user):
         assert of_columns("a", HIDDEN) == of_columns("a", "missing")
@@ -190,14 +190,14 @@ def test_who_misses_a_column_alters_and_scans_nothing(sheltered: Application, us
 
 def test_events_of_the_table_are_hidden(sheltered: Application) -> None:
     request = NotificationEventRequest(0, -1)
-    found = {}
+    actual = {}
     for user in ("all", "clerk", "reader"):
         with speaking(user):
-            found[user] = called(sheltered, "get_next_notification", request).events
-    assert any(HIDDEN in event.message for event in found["all"] if event.tableName == NAMES.table)
+            actual[user] = called(sheltered, "get_next_notification", request).events
+    assert any(HIDDEN in event.message for event in actual["all"] if event.tableName == NAMES.table)
     for user in ("clerk", "reader"):
-        assert not [event for event in found[user] if event.tableName == NAMES.table]
-        assert len(found[user]) == len(found["all"])
+        assert not [event for event in actual[user] if event.tableName == NAMES.table]
+        assert len(actual[user]) == len(actual["all"])
 
 
 def test_a_partition_column_cannot_be_denied(sheltered: Application) -> None:

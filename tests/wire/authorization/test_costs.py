@@ -143,8 +143,8 @@ def test_transactions_of_others_are_answered_and_cost_as_missing_ones(house: App
         assert told[0] == told[1], name
         others, missing = (cost(house, "stranger", name, of(number)) for number in (theirs, UNKNOWN))
         assert others == missing, name
-    found = stranger.heartbeat_txn_range(HeartbeatTxnRangeRequest(theirs, mine))
-    assert (found.nosuch, found.aborted) == ({theirs}, set())
+    actual_heartbeat_txn_range = stranger.heartbeat_txn_range(HeartbeatTxnRangeRequest(theirs, mine))
+    assert (actual_heartbeat_txn_range.nosuch, actual_heartbeat_txn_range.aborted) == ({theirs}, set())
     stranger.abort_txns(AbortTxnsRequest([theirs, mine]))
     assert owner.heartbeat_txn_range(HeartbeatTxnRangeRequest(theirs, mine)).nosuch == {mine}
     assert stranger.heartbeat_txn_range(HeartbeatTxnRangeRequest(mine, mine)).aborted == {mine}

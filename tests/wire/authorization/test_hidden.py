@@ -146,10 +146,10 @@ class _Guessing(Names):
         return super().__new__(cls, database, table, guess, value=guess, token=guess)
 
     def text(self, method: str, field: str) -> str | None:
-        found = super().text(method, field)
+        actual = super().text(method, field)
         name = field.lower().replace("_", "")
-        is_name = found == self.database or name in ("tblname", "tablename", "name", "tbl", "destname")
-        return found if is_name or found == "hive" else self.user
+        is_name = actual == self.database or name in ("tblname", "tablename", "name", "tbl", "destname")
+        return actual if is_name or actual == "hive" else self.user
 
 
 class _Anything(Names):
@@ -163,9 +163,9 @@ class _Anything(Names):
     anything: str | None
 
     def text(self, method: str, field: str) -> str | None:
-        found = super().text(method, field)
+        actual = super().text(method, field)
         patterned = "pattern" in field or method.startswith(("get_all", "get_databases", "get_tables", "get_functions"))
-        return self.anything if patterned and found in (self.database, self.table) else found
+        return self.anything if patterned and actual in (self.database, self.table) else actual
 
 
 def test_dependencies_hide_the_names_of_hidden_bases(stranger: Any) -> None:

@@ -30,9 +30,9 @@ def url(tmp_path: Path) -> Iterator[str]:
     """The address of the rule, in a running engine with the guide's policy."""
     if OPA is None:
         pytest.skip("no opa on PATH: go install github.com/open-policy-agent/opa@latest")
-    found = re.search(r"```rego\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert found
-    (tmp_path / "metastore.rego").write_text(found[1])
+    match = re.search(r"```rego\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    assert match
+    (tmp_path / "metastore.rego").write_text(match[1])
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     command = [OPA, "run", "--server", "--addr", address, "metastore.rego"]

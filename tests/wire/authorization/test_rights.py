@@ -186,8 +186,8 @@ def test_grants_need_the_grant_option(client_of: Clients, home: tuple[str, str])
         grant(bob, ref, "ALL", "carol")
     with pytest.raises(MetaException, match="WITH GRANT OPTION"):
         grant(alice, everywhere(), "SELECT", "alice")
-    (found,) = client_of("carol").list_privileges("carol", USER, ref)
-    assert (found.grantInfo.privilege, found.grantInfo.grantor) == ("SELECT", "bob")
+    (actual,) = client_of("carol").list_privileges("carol", USER, ref)
+    assert (actual.grantInfo.privilege, actual.grantInfo.grantor) == ("SELECT", "bob")
 
 
 def test_callers_see_their_own_grants_and_those_on_their_objects(client_of: Clients, home: tuple[str, str]) -> None:
@@ -256,18 +256,18 @@ def test_an_anonymous_caller_has_the_grants_of_public(client_of: Clients) -> Non
 
 def test_locations_that_a_caller_may_register(client_of: Clients, home: tuple[str, str]) -> None:
     (database, name), root, alice, bob = home, client_of(ADMIN), client_of("alice"), client_of("bob")
-    place = alice.get_database(database).locationUri
+    path = alice.get_database(database).locationUri
     grant(alice, on_database(database), "CREATE", "bob")
 
     def make(client: Any, location: str) -> None:
         sd = descriptor(location)
         client.create_table(table(database, unique("e"), sd=sd, parameters={"EXTERNAL": "TRUE"}))
 
-    make(bob, f"{place}/free")
-    for taken in (f"{place}/{name}", f"{place}/{name}/below", place, "file:/elsewhere", f"{place}/../x"):
+    make(bob, f"{path}/free")
+    for taken in (f"{path}/{name}", f"{path}/{name}/below", path, "file:/elsewhere", f"{path}/../x"):
         with pytest.raises(MetaException, match=denied("LOCATION", re.escape(taken))):
             make(bob, taken)
-    make(alice, f"{place}/{name}")
+    make(alice, f"{path}/{name}")
     with pytest.raises(MetaException, match=denied("LOCATION", "file:/elsewhere", "alice")):
         make(alice, "file:/elsewhere")
     grant(root, everywhere("file:/w/raw"), "LOCATION", "bob")

@@ -31,20 +31,20 @@ def rights(
 
 def test_location_is_granted_and_revoked(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
     database = new_database(client_of(ADMIN))
-    place = f"file:/places/{database}"
+    location = f"file:/places/{database}"
     rights("grant", "CREATE", database, "alice")
     alice = client_of("alice")
 
     def register(name: str) -> None:
-        sd = descriptor(f"{place}/{name}")
+        sd = descriptor(f"{location}/{name}")
         alice.create_table(table(database, name, sd=sd, tableType="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"}))
 
     with pytest.raises(MetaException, match=r"does not have \[LOCATION\]"):
         register("before")
-    assert rights("grant", "location", place, "alice") == f"LOCATION on {place} granted to alice.\n"
+    assert rights("grant", "location", location, "alice") == f"LOCATION on {location} granted to alice.\n"
     register("between")
-    assert rights("list", place) == f"alice\tLOCATION\t{place}\t\t{ADMIN}\n"
-    rights("revoke", "LOCATION", place, "alice")
+    assert rights("list", location) == f"alice\tLOCATION\t{location}\t\t{ADMIN}\n"
+    rights("revoke", "LOCATION", location, "alice")
     with pytest.raises(MetaException, match=r"does not have \[LOCATION\]"):
         register("after")
 

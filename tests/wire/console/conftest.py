@@ -55,9 +55,9 @@ class Console:
 def console(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     """A console without authentication, on loopback."""
     with running(make_database(), tmp_path_factory.mktemp("console"), "--http-port", "0") as server:
-        found = HTTP.search(server.ready)
-        assert found
-        yield Console(server, found[1])
+        match = HTTP.search(server.ready)
+        assert match
+        yield Console(server, match[1])
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +77,6 @@ def guarded(
     options += ["--allow-password-without-tls", "true", "--authorization", "grants", "--admins", ADMIN]
     folder = tmp_path_factory.mktemp("guarded-console")
     with running(make_database(), folder, "--http-port", "0", "--audit", "table", *options) as server:
-        found = HTTP.search(server.ready)
-        assert found
-        yield Console(server, found[1])
+        match = HTTP.search(server.ready)
+        assert match
+        yield Console(server, match[1])

@@ -87,8 +87,8 @@ def test_locks_show_who_waits_for_whom(console: Console) -> None:
         visitor = console.visitor()
         shown, page = visitor.json("/locks"), visitor.get("/locks").text
         now, present = visitor.json("/now"), visitor.get("/now").text
-    found = {each["id"]: each for each in shown["locks"]}
-    assert (found[holding]["waiting"], found[waiting]["waiting"], found[waiting]["blocked_by"]) == (
+    actual = {each["id"]: each for each in shown["locks"]}
+    assert (actual[holding]["waiting"], actual[waiting]["waiting"], actual[waiting]["blocked_by"]) == (
         False,
         True,
         holding,

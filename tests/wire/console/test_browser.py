@@ -71,8 +71,8 @@ def test_every_page_is_accessible_and_shows_hostile_texts_as_text(
     for page in pages:
         opened.goto(console.url + page)
         opened.evaluate(source)
-        found = opened.evaluate("options => axe.run(document, options)", rules)
-        violations = [(each["id"], [node["html"][:200] for node in each["nodes"][:2]]) for each in found["violations"]]
+        actual = opened.evaluate("options => axe.run(document, options)", rules)
+        violations = [(each["id"], [node["html"][:200] for node in each["nodes"][:2]]) for each in actual["violations"]]
         assert not violations, (page, violations)
         assert "pwned" not in opened.title()
         assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{page} is wider than the screen"

@@ -19,9 +19,9 @@ def test_pages_without_a_database_say_so(
 ) -> None:
     proxy = Proxy(make_database())
     with running(proxy.url, tmp_path_factory.mktemp("outage"), "--http-port", "0") as server:
-        found = HTTP.search(server.ready)
-        assert found
-        visitor = Visitor(found[1])
+        match = HTTP.search(server.ready)
+        assert match
+        visitor = Visitor(match[1])
         assert visitor.get("/").status == 200
         proxy.cut()
         for page in PAGES:

@@ -32,9 +32,9 @@ def pem(authority: Authority) -> Pem:
 
 @pytest.fixture(scope="module")
 def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
-    found = Issuer(tmp_path_factory.mktemp("console-jwt") / "keys.json")
-    found.add("one")
-    return found
+    actual_issuer = Issuer(tmp_path_factory.mktemp("console-jwt") / "keys.json")
+    actual_issuer.add("one")
+    return actual_issuer
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +53,9 @@ def encrypted(
     options += ["--authentication", "password,jwt", "--password-file", str(password_file)]
     options += ["--jwt-keys", str(issuer.path), "--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE]
     with running(make_database(), folder, *options, "--allow-password-without-tls", "true") as server:
-        found = HTTP.search(server.ready)
-        assert found
-        yield Console(server, found[1], ssl.create_default_context(cafile=str(authority.pem)))
+        match = HTTP.search(server.ready)
+        assert match
+        yield Console(server, match[1], ssl.create_default_context(cafile=str(authority.pem)))
 
 
 def test_sessions_have_secure_cookies(encrypted: Console) -> None:

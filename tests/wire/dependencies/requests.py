@@ -46,14 +46,17 @@ def asked(
 
 
 def bases(client: Any, database: str, name: str, direction: int = UP, **fields: Any) -> list[tuple[str, str]]:
-    found = asked(client, database, name, direction, **fields).tables
-    return [(dependency.tableName, dependency.baseTableName) for dependency in found]
+    actual_tables = asked(client, database, name, direction, **fields).tables
+    return [(dependency.tableName, dependency.baseTableName) for dependency in actual_tables]
 
 
 def reads(client: Any, database: str, name: str, values: Sequence[str] | None = None) -> dict[str, Any]:
     """Returns for each dependent partition the base table and base partitions."""
-    found = asked(client, database, name, UP, values, transitive=False).partitions
-    return {dependency.partitionName: (dependency.baseTableName, dependency.basePartitions) for dependency in found}
+    actual_partitions = asked(client, database, name, UP, values, transitive=False).partitions
+    return {
+        dependency.partitionName: (dependency.baseTableName, dependency.basePartitions)
+        for dependency in actual_partitions
+    }
 
 
 def fresh(client: Any, database: str, name: str) -> dict[str, bool]:

@@ -30,8 +30,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 def events(client: Any, database: str, after: int) -> list[tuple[str, str]]:
     """Returns the types and tables of the events in a database since an event."""
-    found = client.get_next_notification(NotificationEventRequest(lastEvent=after, maxEvents=-1)).events
-    return [(each.eventType, each.tableName) for each in found if each.dbName == database]
+    actual_events = client.get_next_notification(NotificationEventRequest(lastEvent=after, maxEvents=-1)).events
+    return [(each.eventType, each.tableName) for each in actual_events if each.dbName == database]
 
 
 def test_changes_are_told(client: Any, database: str) -> None:
@@ -46,8 +46,8 @@ def test_changes_are_told(client: Any, database: str) -> None:
         ("ALTER_PARTITION", "tdep"),
         ("ALTER_TABLE", "tdep"),
     ]
-    found = client.get_next_notification(NotificationEventRequest(lastEvent=start, maxEvents=-1)).events
-    messages = [json.loads(each.message) for each in found if each.dbName == database]
+    actual_events = client.get_next_notification(NotificationEventRequest(lastEvent=start, maxEvents=-1)).events
+    messages = [json.loads(each.message) for each in actual_events if each.dbName == database]
 
     def told(message: Any, key: str, parameters: str) -> Any:
         return json.loads(message[key])[parameters]["map"][3]["dependent.on"]
@@ -207,12 +207,12 @@ def test_the_number_of_statements_does_not_grow(database_url: str, tmp_path: Pat
             "point elsewhere": lambda: depend(client, database, "dep0", "t", *days),
             "columns": lambda: client.alter_table(database, "t", base),
         }
-        found = {}
+        actual = {}
         for name, step in steps.items():
             with counted(application) as statements:
                 step()
-            found[name] = len(statements)
-        return found
+            actual[name] = len(statements)
+        return actual
 
     try:
         client = Direct()

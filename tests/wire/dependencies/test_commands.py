@@ -84,8 +84,8 @@ def test_a_tree_knows_values_by_their_type(client: Any, shown: Any, database: st
 
 
 def test_formats(shown: Any, chain: str) -> None:
-    found = json.loads(shown("dependencies", f"{chain}.tdep@ds=1", "--format", "json"))
-    assert found["partitions"] == [
+    document = json.loads(shown("dependencies", f"{chain}.tdep@ds=1", "--format", "json"))
+    assert document["partitions"] == [
         {
             "dependent": f"{chain}.tdep",
             "partition": "ds=1",

@@ -60,9 +60,9 @@ def test_events_are_openlineage_s(client: Any, database: str) -> None:
     add(client, database, "t", ["1", "a/b"], ["1", "é"])
     for name in ("tdep", "second"):
         add_to_dependent(client, database, name, ["1"], ["2"])
-    found = asked(client, database, "second", UP)
+    answers = asked(client, database, "second", UP)
     name = Query(f"{database}.second", f"{database}.second", None, True, "thrift://one:9083,thrift://two:9083")
-    events = [json.loads(line) for line in FORMATS["openlineage"](name, found).splitlines()]
+    events = [json.loads(line) for line in FORMATS["openlineage"](name, answers).splitlines()]
     assert len(events) == 4
     for event in events:
         assert without_empty(Serde.to_dict(rebuilt(event))) == event

@@ -125,9 +125,9 @@ def test_the_text_is_not_written_by_hand(client: Any, database: str) -> None:
     view.parameters = {"comment": "mine", "spark.sql.sources.schema": "{}"}
     client.alter_table(database, "tdep", view)
     add_to_dependent(client, database, "tdep", ["1"])
-    found = client.get_table(database, "tdep").parameters
-    assert (found["comment"], found["dependent.table"]) == ("mine", "true")
-    assert "spark.sql.sources.schema" not in found
+    actual_parameters = client.get_table(database, "tdep").parameters
+    assert (actual_parameters["comment"], actual_parameters["dependent.table"]) == ("mine", "true")
+    assert "spark.sql.sources.schema" not in actual_parameters
     fake = table(database, "fake", [DS], tableType="VIRTUAL_VIEW", parameters={"dependent.table": "true"})
     with pytest.raises(InvalidObjectException, match="only CREATE DEPENDENT TABLE sets"):
         client.create_table(fake)

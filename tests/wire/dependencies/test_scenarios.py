@@ -106,8 +106,8 @@ def test_plain_clients_see_partitions(client: Any, database: str) -> None:
     client.append_partition(database, "tdep", ["3"])
     assert client.get_partition_names(database, "tdep", -1) == ["ds=1", "ds=2", "ds=3"]
     assert client.get_partition_by_name(database, "tdep", "ds=1").sd.location is None
-    (found,) = client.get_partitions_by_filter(database, "tdep", "ds = '2'", -1)
-    assert found.values == ["2"]
+    (actual,) = client.get_partitions_by_filter(database, "tdep", "ds = '2'", -1)
+    assert actual.values == ["2"]
     assert database in {each.dbName for each in client.get_table_meta("*", "tdep", ["VIRTUAL_VIEW"])}
 
 

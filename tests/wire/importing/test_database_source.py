@@ -76,11 +76,11 @@ def test_numbers_of_events_and_transactions_continue(source: HiveDatabase, datab
 def test_what_is_left_out_or_odd_is_reported(hive: HiveDatabase, database_url: str) -> None:
     state = copy(hive.url, database_url)
     with opened(database_url) as store, store.read() as work:
-        found = work.imports.findings(state.id)
-    kinds = [finding.kind for finding in found]
+        actual_findings = work.imports.findings(state.id)
+    kinds = [finding.kind for finding in actual_findings]
     assert kinds.count("orphan") == ORPHANS
     assert kinds.count("names that differ in case only") == 1
-    odd = {finding.object for finding in found if finding.kind == "object that this server's rules reject"}
+    odd = {finding.object for finding in actual_findings if finding.kind == "object that this server's rules reject"}
     assert odd == {"sales.odd/name", "sales.logs/DS=2/hr=1"}
 
 

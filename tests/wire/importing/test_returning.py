@@ -64,10 +64,10 @@ def returner(source: Server, target: Server) -> Iterator[Returner]:
 
 def differing(source: Server, target: Server) -> list[Difference]:
     """Returns what differs, except what the source sets itself when an object is created."""
-    found = compare(source.uri, target.uri, Selection(frozenset([SALES])))
+    differences = compare(source.uri, target.uri, Selection(frozenset([SALES])))
     return [
         one
-        for one in found
+        for one in differences
         if one.field != "createTime" and one.kind in ("table", "partition", "database", "functions")
     ]
 
@@ -161,7 +161,7 @@ def test_no_iceberg_commit_is_lost(servers: tuple[Server, Server]) -> None:
         one.catch_up()
         assert theirs.get_table("sales", "ice").parameters["metadata_location"] == "somebody else's"
         with opened(target.database_url) as store, store.read() as work:
-            kinds = {found.kind for found in work.imports.findings(work.imports.all()[0].id)}
+            kinds = {each.kind for each in work.imports.findings(work.imports.all()[0].id)}
         assert "Iceberg commit at the source that this server does not have" in kinds
         commit(theirs, "somebody else's", "5")
 

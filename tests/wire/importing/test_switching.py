@@ -158,8 +158,8 @@ def test_a_later_run_leaves_switched_databases_alone(hive: HiveDatabase, databas
     plain = f"file:{tmp_path}/theirs/sales.db/plain"
     assert kept(database_url, plain, f"file:{tmp_path}/theirs/elsewhere") == {f"file:{tmp_path}/theirs/elsewhere"}
     with opened(database_url) as store, store.read() as work:
-        found = [one.object for one in work.imports.findings(state.id) if one.kind == "switched database"]
-    assert found == ["sales"]
+        actual = [one.object for one in work.imports.findings(state.id) if one.kind == "switched database"]
+    assert actual == ["sales"]
 
 
 def test_transactions_of_a_later_run_are_not_those_of_this_server(

@@ -113,12 +113,12 @@ def test_a_comparison_finds_every_class_of_difference(first: Server, second: Ser
     with connected(second) as client:
         for kind, field, alter in ALTERATIONS:
             alter(client)
-            assert (kind, field) in {(found.kind, found.field) for found in compare(first.uri, second.uri)}
+            assert (kind, field) in {(each.kind, each.field) for each in compare(first.uri, second.uri)}
     engine = create_engine(second.database_url, poolclass=NullPool)
     for kind, field, statement in STATEMENTS:
         with engine.begin() as connection:
             assert connection.execute(text(statement)).rowcount > 0
-        assert (kind, field) in {(found.kind, found.field) for found in compare(first.uri, second.uri)}
+        assert (kind, field) in {(each.kind, each.field) for each in compare(first.uri, second.uri)}
 
 
 def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, database_url: str) -> None:

@@ -32,6 +32,6 @@ def seen(database_url: str, start_metastore: Start, tmp_path: Path) -> tuple[Ser
         str(tmp_path / "http.token"),
     ]
     server = start_metastore(database_url, "--workers", "2", "--tls-certificate", str(certificate), *options)
-    found = HTTP.search(server.ready)
-    assert found
-    return server, found[1]
+    match = HTTP.search(server.ready)
+    assert match
+    return server, match[1]

@@ -56,12 +56,12 @@ def is_closed(connection: socket.socket) -> bool:
 
 def samples(url: str) -> dict[str, list[Any]]:
     """Returns all samples of /metrics by name. Fails if the text is not valid."""
-    found: dict[str, list[Any]] = {}
+    actual: dict[str, list[Any]] = {}
     for family in text_string_to_metric_families(page(f"{url}/metrics")):
         for sample in family.samples:
-            found.setdefault(sample.name, []).append(sample)
-    return found
+            actual.setdefault(sample.name, []).append(sample)
+    return actual
 
 
-def total(found: dict[str, list[Any]], name: str, **labels: str) -> float:
-    return sum(each.value for each in found.get(name, []) if labels.items() <= each.labels.items())
+def total(actual: dict[str, list[Any]], name: str, **labels: str) -> float:
+    return sum(each.value for each in actual.get(name, []) if labels.items() <= each.labels.items())

@@ -40,11 +40,11 @@ def test_host_names_can_be_allowed(database_url: str, start_metastore: Start, tm
     token_file.write_text("chosen by the operator\n")
     token_file.chmod(0o600)
     options = ["--http-token-file", str(token_file), "--http-allowed-hosts", "Metastore.example, other"]
-    found = HTTP.search(start_metastore(database_url, "--http-port", "0", *options).ready)
-    assert found
+    match = HTTP.search(start_metastore(database_url, "--http-port", "0", *options).ready)
+    assert match
     headers = {"Authorization": "Bearer chosen by the operator"}
     for host, code in (("metastore.example:9084", 200), ("OTHER", 200), ("another", 403)):
-        assert status(f"{found[1]}/calls/now", Host=host, **headers) == code
+        assert status(f"{match[1]}/calls/now", Host=host, **headers) == code
 
 
 def test_calls_are_disabled_if_the_token_file_cannot_be_written(
@@ -53,23 +53,23 @@ def test_calls_are_disabled_if_the_token_file_cannot_be_written(
     (tmp_path / "file").touch()
     data_dir = tmp_path / "file" / "data"  # a directory below a file cannot be created
     server = start_metastore(database_url, "--http-port", "0", "--data-dir", str(data_dir))
-    found = HTTP.search(server.ready)
-    assert found
+    match = HTTP.search(server.ready)
+    assert match
     assert "/calls on the HTTP port is disabled" in server.log.read_text()
-    assert status(f"{found[1]}/calls/now", Authorization="Bearer ") == 401
-    assert status(f"{found[1]}/health/ready") == 200
+    assert status(f"{match[1]}/calls/now", Authorization="Bearer ") == 401
+    assert status(f"{match[1]}/health/ready") == 200
 
 
 def test_a_broken_connection_leaves_no_traceback_in_the_log(database_url: str, start_metastore: Start) -> None:
     server = start_metastore(database_url, "--http-port", "0")
-    found = HTTP.search(server.ready)
-    assert found
-    host, port = found[1].removeprefix("http://").split(":")
+    match = HTTP.search(server.ready)
+    assert match
+    host, port = match[1].removeprefix("http://").split(":")
     for message in (b"GET /met", b"no HTTP\r\n\r\n", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"):
         with socket.create_connection((host, int(port)), 20) as client:
             client.sendall(message)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
-    assert page(f"{found[1]}/health/ready") == "ready\n"
+    assert page(f"{match[1]}/health/ready") == "ready\n"
     assert server.stop() == 0
     assert "Traceback" not in server.log.read_text()
     assert "Error" not in server.log.read_text()

@@ -42,19 +42,19 @@ def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> No
         thread.start()
     while any(thread.is_alive() for thread in threads):
         samples(url)
-    found = samples(url)
-    while total(found, "metastore_calls_total", method="get_all_databases", outcome="ok") < 400:
-        found = samples(url)  # workers publish their counts ten times a second
-    assert total(found, "metastore_calls_total", method="get_all_databases", outcome="ok") == 400
-    assert total(found, "metastore_call_seconds_count", method="get_all_databases") == 400
-    assert total(found, "metastore_call_seconds_bucket", method="get_all_databases", le="+Inf") == 400
-    assert 0 < total(found, "metastore_call_database_seconds_sum") < total(found, "metastore_call_seconds_sum")
-    assert total(found, "metastore_connections_total") == 16
-    assert total(found, "metastore_request_bytes_count") == total(found, "metastore_reply_bytes_count") == 400
-    assert total(found, "metastore_statements_total") == total(found, "metastore_statement_seconds_count") >= 400
-    assert total(found, "metastore_servers", revision=runner.head()) == 2
-    assert total(found, "metastore_files_waiting_for_cleaning") == 0
-    assert total(found, "api_get_all_databases_count") == total(found, "total_api_calls") == 400
+    actual = samples(url)
+    while total(actual, "metastore_calls_total", method="get_all_databases", outcome="ok") < 400:
+        actual = samples(url)  # workers publish their counts ten times a second
+    assert total(actual, "metastore_calls_total", method="get_all_databases", outcome="ok") == 400
+    assert total(actual, "metastore_call_seconds_count", method="get_all_databases") == 400
+    assert total(actual, "metastore_call_seconds_bucket", method="get_all_databases", le="+Inf") == 400
+    assert 0 < total(actual, "metastore_call_database_seconds_sum") < total(actual, "metastore_call_seconds_sum")
+    assert total(actual, "metastore_connections_total") == 16
+    assert total(actual, "metastore_request_bytes_count") == total(actual, "metastore_reply_bytes_count") == 400
+    assert total(actual, "metastore_statements_total") == total(actual, "metastore_statement_seconds_count") >= 400
+    assert total(actual, "metastore_servers", revision=runner.head()) == 2
+    assert total(actual, "metastore_files_waiting_for_cleaning") == 0
+    assert total(actual, "api_get_all_databases_count") == total(actual, "total_api_calls") == 400
 
 
 def test_metrics_of_dashboards_and_alerts_are_exported(seen: tuple[Server, str]) -> None:
@@ -75,25 +75,25 @@ def test_metrics_of_dashboards_and_alerts_are_exported(seen: tuple[Server, str])
     named = {name for query in queries for name in re.findall(r"metastore_\w+", query)} | set(DATABASE_GAUGES)
     named |= {name for name, *_ in (*hive_names.GAUGES, *hive_names.COUNTERS)}
     for _ in range(100):  # workers publish their counts ten times a second
-        found = samples(url)
-        if named <= set(found) and total(found, "metastore_calls_total", method="get_table", outcome="declared"):
+        actual = samples(url)
+        if named <= set(actual) and total(actual, "metastore_calls_total", method="get_table", outcome="declared"):
             break
         threading.Event().wait(0.1)
-    assert named - set(found) == set()
+    assert named - set(actual) == set()
     assert len(named) > 20
     labels = {(metric, label) for query in queries for metric, label in re.findall(r"(metastore_\w+)\{(\w+)=", query)}
-    assert all(label in found[metric][0].labels for metric, label in labels)
+    assert all(label in actual[metric][0].labels for metric, label in labels)
     for query in queries:
         grouped = {label for labels in re.findall(r"by \(([\w, ]+)\)", query) for label in labels.split(", ")}
-        known = {label for metric in re.findall(r"metastore_\w+", query) for label in found[metric][0].labels}
+        known = {label for metric in re.findall(r"metastore_\w+", query) for label in actual[metric][0].labels}
         assert grouped <= known | {"instance"}, query  # Prometheus adds the server's name itself
-    assert total(found, "metastore_calls_total", method="get_table", exception="NoSuchObjectException") == 1
-    assert total(found, "metastore_calls_total", method="get_table", outcome="declared") == 1
-    assert total(found, "metastore_events_total", type="ADD_PARTITION") == 1
-    assert total(found, "create_total_count_tables") == 1
+    assert total(actual, "metastore_calls_total", method="get_table", exception="NoSuchObjectException") == 1
+    assert total(actual, "metastore_calls_total", method="get_table", outcome="declared") == 1
+    assert total(actual, "metastore_events_total", type="ADD_PARTITION") == 1
+    assert total(actual, "create_total_count_tables") == 1
     kind = {"protocol": "binary", "security": "none", "user_agent": "other"}
-    assert total(found, "metastore_connections_total", **kind) == 1
-    assert total(found, "metastore_certificate_expiry_seconds") > 300 * 86400
+    assert total(actual, "metastore_connections_total", **kind) == 1
+    assert total(actual, "metastore_certificate_expiry_seconds") > 300 * 86400
 
 
 def test_labels_contain_no_names_from_clients(seen: tuple[Server, str]) -> None:
@@ -112,9 +112,9 @@ def test_readiness_follows_the_database(
 ) -> None:
     proxy = proxied(database_url)
     server = start_metastore(proxy.url, "--http-port", "0")
-    found = HTTP.search(server.ready)
-    assert found
-    url = found[1]
+    match = HTTP.search(server.ready)
+    assert match
+    url = match[1]
     assert page(f"{url}/health/live") == "alive\n"
     assert page(f"{url}/health/ready") == "ready\n"
     proxy.cut()
@@ -141,21 +141,21 @@ def test_a_draining_server_is_not_ready(
 ) -> None:
     proxy, token_file = proxied(database_url), tmp_path / "http.token"
     server = start_metastore(proxy.url, "--http-port", "0", "--http-token-file", str(token_file))
-    found = HTTP.search(server.ready)
-    assert found
+    match = HTTP.search(server.ready)
+    assert match
     authorization = f"Bearer {token_file.read_text().strip()}"
     with connected(server) as client:
         assert client.get_all_databases() == ["default"]
         proxy.silence()
         client.send_get_all_databases()
         # A call is listed before it sends its statement.
-        while "SELECT" not in page(f"{found[1]}/calls/now", Authorization=authorization):
+        while "SELECT" not in page(f"{match[1]}/calls/now", Authorization=authorization):
             threading.Event().wait(0.1)
-        (call,) = json.loads(page(f"{found[1]}/calls/now", Authorization=authorization))
+        (call,) = json.loads(page(f"{match[1]}/calls/now", Authorization=authorization))
         assert "SELECT" in call["sql"], "the statement that the call waits for"
         assert call["method"] == "get_all_databases"
         server.process.terminate()
-        while not is_refused(f"{found[1]}/health/ready"):
+        while not is_refused(f"{match[1]}/health/ready"):
             threading.Event().wait(0.1)
         assert server.process.poll() is None, "a call is under way"
         proxy.resume()
@@ -183,8 +183,8 @@ def test_failures_of_the_database_are_counted_apart_from_declared_errors(
     database_url: str, start_metastore: Start
 ) -> None:
     server = start_metastore(database_url, "--http-port", "0")
-    found = HTTP.search(server.ready)
-    assert found
+    actual = HTTP.search(server.ready)
+    assert actual
     with connected(server, ThriftHiveMetastore) as client:
         database, name = new_table(client)
         engine = create_engine(database_url)
@@ -203,7 +203,7 @@ def test_failures_of_the_database_are_counted_apart_from_declared_errors(
     ]
     assert 'metastore_calls_total{outcome="unavailable"}' in rule["expr"]
     for _ in range(100):  # workers publish their counts ten times a second
-        metrics = samples(found[1])
+        metrics = samples(actual[1])
         if total(metrics, "metastore_calls_total", method="get_table", outcome="declared"):
             break
         threading.Event().wait(0.1)
@@ -251,8 +251,8 @@ def test_a_call_whose_client_left_is_logged(database_url: str, start_metastore: 
 
 def test_calls_are_counted_by_client_and_by_the_first_users(database_url: str, start_metastore: Start) -> None:
     server = start_metastore(database_url, "--http-port", "0", "--metrics-users", "1", "--workers", "2")
-    found = HTTP.search(server.ready)
-    assert found
+    match = HTTP.search(server.ready)
+    assert match
     for user in ("alice", "bob", "alice", "carol"):
         with connected(server, ThriftHiveMetastore) as client:
             client.set_ugi(user, [])
@@ -260,7 +260,7 @@ def test_calls_are_counted_by_client_and_by_the_first_users(database_url: str, s
             with pytest.raises(NoSuchObjectException):
                 client.get_table("none", "none")
     for _ in range(100):  # workers publish their counts ten times a second
-        metrics = samples(found[1])
+        metrics = samples(match[1])
         if total(metrics, "metastore_user_calls_total") >= 12:
             break
         threading.Event().wait(0.1)

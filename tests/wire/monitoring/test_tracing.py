@@ -69,8 +69,8 @@ def test_each_call_is_a_span(database_url: str, start_metastore: Start, collecto
         with pytest.raises(NoSuchObjectException):
             client.get_table(database, "missing")
     assert server.stop() == 0, "the remaining spans are sent when the server stops"
-    found = [span for span in collector.spans if span.name == "metastore/get_table"]
-    good, bad = found
+    actual = [span for span in collector.spans if span.name == "metastore/get_table"]
+    good, bad = actual
     attributes = {attribute.key: attribute.value for attribute in good.attributes}
     assert attributes["rpc.system"].string_value == "apache_thrift"
     assert attributes["rpc.method"].string_value == "get_table"

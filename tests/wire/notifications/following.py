@@ -51,9 +51,9 @@ def struct(kind: Any, encoded: str) -> Any:
 
 def as_told(client: Any, database: str, name: str) -> Any:
     """Returns a table as the log contains it: without its id."""
-    found = client.get_table(database, name)
-    found.id = None
-    return found
+    stored_table = client.get_table(database, name)
+    stored_table.id = None
+    return stored_table
 
 
 def fire(client: Any, database: str, name: str, values: list[str] | None = None, **data: Any) -> list[int]:

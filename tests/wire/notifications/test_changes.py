@@ -178,10 +178,10 @@ def test_a_published_write_is_told_as_what_it_did(client: Any, log: Follower) ->
 
 def test_a_published_table_is_told_as_changed_and_written(client: Any, log: Follower) -> None:
     database, name = new_table(client)
-    place = client.get_table(database, name).sd.location + "/new"
-    client.publish(PublishRequest(database, name, "q", [PublishPartition([], PublishMode.OVERWRITE, place, [])]))
+    path = client.get_table(database, name).sd.location + "/new"
+    client.publish(PublishRequest(database, name, "q", [PublishPartition([], PublishMode.OVERWRITE, path, [])]))
     altered, inserted = log.read()[2:]
-    assert struct(Table, message(altered)["tableObjAfterJson"]).sd.location == place
+    assert struct(Table, message(altered)["tableObjAfterJson"]).sd.location == path
     assert (inserted.eventType, message(inserted)["replace"]) == ("INSERT", "true")
     assert struct(Table, message(inserted)["tableObjJson"]) == as_told(client, database, name)
 

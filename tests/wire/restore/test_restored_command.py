@@ -162,6 +162,6 @@ def test_ids_of_lost_tables_do_not_recur(catalog: RestoredCatalog, capsys: Captu
     catalog.create("between")
     reconcile(catalog, capsys)
     catalog.create("after")
-    found = ids()
-    assert found.pop("kept") == lost["kept"]
-    assert lost["lost"] < found["between"] < found["after"]
+    actual_ids = ids()
+    assert actual_ids.pop("kept") == lost["kept"]
+    assert lost["lost"] < actual_ids["between"] < actual_ids["after"]

@@ -124,23 +124,23 @@ def running_realm() -> Iterator[Any]:
         pytest.skip(f"no {', '.join(MISSING)}: Debian's krb5-kdc, krb5-admin-server and krb5-user have them")
     pytest.importorskip("gssapi", reason="gssapi is not installed: pip install '.[kerberos]' needs libkrb5-dev")
     k5test = pytest.importorskip("k5test", reason="k5test is not installed: pip install k5test needs libkrb5-dev")
-    found = k5test.K5Realm(portbase=free_ports(), create_host=False, get_creds=False)
+    k5_realm = k5test.K5Realm(portbase=free_ports(), create_host=False, get_creds=False)
     try:
-        found.addprinc("hive/localhost@KRBTEST.COM", "service")
-        found.extract_keytab("hive/localhost@KRBTEST.COM", found.keytab)
+        k5_realm.addprinc("hive/localhost@KRBTEST.COM", "service")
+        k5_realm.extract_keytab("hive/localhost@KRBTEST.COM", k5_realm.keytab)
         for name in ("alice", "trino"):
-            found.addprinc(f"{name}@KRBTEST.COM", name)
-        yield found
+            k5_realm.addprinc(f"{name}@KRBTEST.COM", name)
+        yield k5_realm
     finally:
-        found.stop()
-        del found
+        k5_realm.stop()
+        del k5_realm
 
 
 @pytest.fixture(scope="module")
 def realm() -> Iterator[Any]:
     """A KDC for a module."""
-    with running_realm() as found:
-        yield found
+    with running_realm() as actual:
+        yield actual
 
 
 @pytest.fixture(scope="module")

@@ -34,42 +34,42 @@ def client(server: Server, **credentials: Any) -> MetastoreClient:
 
 
 def test_a_ticket_proves_the_name(server: Server, realm: Any) -> None:
-    with ticket_of(realm, "alice"), client(server, kerberos="hive/_HOST@KRBTEST.COM") as found:
-        assert who(found) == "alice"
-        assert "default" in found.methods.get_all_databases()
+    with ticket_of(realm, "alice"), client(server, kerberos="hive/_HOST@KRBTEST.COM") as actual:
+        assert who(actual) == "alice"
+        assert "default" in actual.methods.get_all_databases()
 
 
 def test_a_ticket_inside_tls(server: Server, realm: Any, authority: Authority) -> None:
     with (
         ticket_of(realm, "alice"),
-        client(server, kerberos="hive", tls=True, ca=str(authority.pem)) as found,
+        client(server, kerberos="hive", tls=True, ca=str(authority.pem)) as actual,
     ):
-        assert who(found) == "alice"
+        assert who(actual) == "alice"
 
 
 @pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
 def test_what_is_agreed_is_kept(start: Callable[..., Server], realm: Any, environment: Any, protection: str) -> None:
     options = ["--authentication", "kerberos", "--kerberos-keytab", realm.keytab, "--kerberos-protection", protection]
     server = start(*options)
-    with ticket_of(realm, "alice"), client(server, kerberos="hive") as found:
+    with ticket_of(realm, "alice"), client(server, kerberos="hive") as actual:
         comment = "secret" * 200_000
-        found.methods.create_database(Database(name=f"p_{protection}", description=comment))
-        assert found.methods.get_database(f"p_{protection}").description == comment
+        actual.methods.create_database(Database(name=f"p_{protection}", description=comment))
+        assert actual.methods.get_database(f"p_{protection}").description == comment
 
 
 def test_no_ticket_is_told(server: Server, realm: Any) -> None:
-    with client(server, kerberos="hive") as found, pytest.raises(errors.AuthenticationError, match="Kerberos"):
-        found.get_database("default")
+    with client(server, kerberos="hive") as actual, pytest.raises(errors.AuthenticationError, match="Kerberos"):
+        actual.get_database("default")
 
 
 def test_a_token_of_another_service_is_refused(server: Server, realm: Any) -> None:
     realm.addprinc("other/localhost@KRBTEST.COM", "service")
     with (
         ticket_of(realm, "alice"),
-        client(server, kerberos="other/localhost@KRBTEST.COM") as found,
+        client(server, kerberos="other/localhost@KRBTEST.COM") as actual,
         pytest.raises(errors.AuthenticationError, match=r"other/localhost@KRBTEST\.COM not found in keytab"),
     ):
-        found.get_database("default")
+        actual.get_database("default")
 
 
 def test_nonsense_in_place_of_a_token_is_refused(server: Server) -> None:
@@ -83,16 +83,16 @@ def test_nonsense_in_place_of_a_token_is_refused(server: Server) -> None:
 
 
 def get_token(server: Server, realm: Any, owner: str = "alice", renewer: str = "alice") -> str:
-    with ticket_of(realm, owner), client(server, kerberos="hive") as found:
-        return str(found.methods.get_delegation_token(owner, renewer))
+    with ticket_of(realm, owner), client(server, kerberos="hive") as actual:
+        return str(actual.methods.get_delegation_token(owner, renewer))
 
 
 def test_a_token_stands_for_its_owner(server: Server, realm: Any) -> None:
     token = get_token(server, realm)
-    with client(server, token=token) as found:
-        assert who(found) == "alice"
+    with client(server, token=token) as actual:
+        assert who(actual) == "alice"
         with pytest.raises(errors.MetastoreRefusedError, match="Current AuthenticationMethod: TOKEN"):
-            found.methods.get_delegation_token("alice", "alice")
+            actual.methods.get_delegation_token("alice", "alice")
 
 
 def test_a_forged_token_is_refused(server: Server, realm: Any) -> None:
@@ -102,27 +102,27 @@ def test_a_forged_token_is_refused(server: Server, realm: Any) -> None:
         token_text(identifier, bytes(20)),
         token_text(identifier[:-1], password),
     ):
-        with client(server, token=forged) as found, pytest.raises(errors.AuthenticationError, match="DIGEST-MD5"):
-            found.get_database("default")
+        with client(server, token=forged) as actual, pytest.raises(errors.AuthenticationError, match="DIGEST-MD5"):
+            actual.get_database("default")
 
 
 def test_only_the_renewer_renews_and_only_owner_and_renewer_cancel(server: Server, realm: Any) -> None:
     token = get_token(server, realm, renewer="trino")
     refused = pytest.raises(errors.MetastoreRefusedError, match="renew a token with renewer trino")
-    with ticket_of(realm, "alice"), client(server, kerberos="hive") as found, refused:
-        found.methods.renew_delegation_token(token)
-    with ticket_of(realm, "trino"), client(server, kerberos="hive") as found:
-        until = found.methods.renew_delegation_token(token)
+    with ticket_of(realm, "alice"), client(server, kerberos="hive") as actual, refused:
+        actual.methods.renew_delegation_token(token)
+    with ticket_of(realm, "trino"), client(server, kerberos="hive") as actual:
+        until = actual.methods.renew_delegation_token(token)
         assert until > 1_700_000_000_000
         with pytest.raises(errors.MetastoreRefusedError, match="trino is not allowed to impersonate alice"):
-            found.methods.get_delegation_token("alice", "trino")
-        other = found.methods.get_delegation_token("trino", "trino")
-    with ticket_of(realm, "alice"), client(server, kerberos="hive") as found:
+            actual.methods.get_delegation_token("alice", "trino")
+        other = actual.methods.get_delegation_token("trino", "trino")
+    with ticket_of(realm, "alice"), client(server, kerberos="hive") as actual:
         with pytest.raises(errors.MetastoreRefusedError, match="not authorized to cancel"):
-            found.methods.cancel_delegation_token(other)
-        found.methods.cancel_delegation_token(token)
-    with client(server, token=token) as found, pytest.raises(errors.AuthenticationError, match="can't be found"):
-        found.get_database("default")
+            actual.methods.cancel_delegation_token(other)
+        actual.methods.cancel_delegation_token(token)
+    with client(server, token=token) as actual, pytest.raises(errors.AuthenticationError, match="can't be found"):
+        actual.get_database("default")
 
 
 def test_an_expired_token_is_refused_by_all_servers(
@@ -131,13 +131,13 @@ def test_an_expired_token_is_refused_by_all_servers(
     options = ["--authentication", "kerberos,token", "--kerberos-keytab", realm.keytab]
     brief = start(*options, "--token-renew-interval", "1")
     token = get_token(brief, realm)
-    with client(brief, token=token) as found:
-        assert who(found) == "alice"
+    with client(brief, token=token) as actual:
+        assert who(actual) == "alice"
 
     def told() -> str:
-        with client(server, token=token) as found:
+        with client(server, token=token) as actual:
             try:
-                return str(found.get_database("default"))
+                return str(actual.get_database("default"))
             except errors.AuthenticationError as error:
                 return str(error)
 
@@ -149,12 +149,12 @@ def test_an_owner_has_so_many_tokens_and_no_more(
 ) -> None:
     options = ["--authentication", "kerberos,token", "--kerberos-keytab", realm.keytab]
     strict = start_metastore(database_url, *options, "--max-tokens-per-owner", "2")
-    with ticket_of(realm, "trino"), client(strict, kerberos="hive") as found:
-        had = [found.methods.get_delegation_token("trino", "trino") for _ in range(2)]
+    with ticket_of(realm, "trino"), client(strict, kerberos="hive") as actual:
+        had = [actual.methods.get_delegation_token("trino", "trino") for _ in range(2)]
         with pytest.raises(errors.MetastoreRefusedError, match=r"trino has 2 .* \(METASTORE_MAX_TOKENS_PER_OWNER\)"):
-            found.methods.get_delegation_token("trino", "trino")
-        found.methods.cancel_delegation_token(had[0])
-        assert found.methods.get_delegation_token("trino", "trino")
+            actual.methods.get_delegation_token("trino", "trino")
+        actual.methods.cancel_delegation_token(had[0])
+        assert actual.methods.get_delegation_token("trino", "trino")
     assert get_token(strict, realm)
 
 
@@ -173,14 +173,14 @@ def test_tokens_are_listed_and_revoked(server: Server, realm: Any) -> None:
     assert "revoked" in run("revoke", "--owner", "alice")
     assert "User alice has no tokens" in run("revoke", "--owner", "alice")
     assert "Name one token by its number" in run("revoke")
-    with client(server, token=token) as found, pytest.raises(errors.AuthenticationError):
-        found.get_database("default")
+    with client(server, token=token) as actual, pytest.raises(errors.AuthenticationError):
+        actual.get_database("default")
 
 
 def test_nothing_secret_is_logged(server: Server, realm: Any) -> None:
     token = get_token(server, realm)
-    with client(server, token=token) as found:
-        found.get_database("default")
+    with client(server, token=token) as actual:
+        actual.get_database("default")
     log = server.log.read_text()
     assert token not in log
     assert base64.b64encode(parse_token(token)[1]).decode() not in log

@@ -39,11 +39,11 @@ class Issuer:
 
     def add(self, name: str) -> None:
         self.keys[name] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        found = []
+        actual = []
         for kid, key in self.keys.items():
             public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key()))
-            found.append({**public, "kid": kid, "use": "sig", "alg": "RS256"})
-        self.path.write_text(json.dumps({"keys": found}))
+            actual.append({**public, "kid": kid, "use": "sig", "alg": "RS256"})
+        self.path.write_text(json.dumps({"keys": actual}))
 
     def token(self, user: str = "alice", key: str = "one", signed_by: Any = None, **claims: Any) -> str:
         now = int(time.time())
@@ -54,9 +54,9 @@ class Issuer:
 
 @pytest.fixture(scope="module")
 def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
-    found = Issuer(tmp_path_factory.mktemp("jwt") / "keys.json")
-    found.add("one")
-    return found
+    actual_issuer = Issuer(tmp_path_factory.mktemp("jwt") / "keys.json")
+    actual_issuer.add("one")
+    return actual_issuer
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,9 @@ def post(
     kind = {"Content-Type": "application/x-thrift"}
     connection.request("POST", path, body, kind | {name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
-    found = answer.status, answer.read()
+    actual = answer.status, answer.read()
     connection.close()
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("path", ["/metastore", "/metastore/", "/metastore/*"])

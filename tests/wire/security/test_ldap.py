@@ -234,17 +234,17 @@ def test_what_cannot_be_used_is_told(settings: dict[str, Any]) -> None:
 
 def test_users_are_searched_with_an_account(url: str, account: dict[str, Any]) -> None:
     """The account finds users at any depth; anonymous searches find nothing in ou=staff."""
-    found = directory(url, **account)
-    assert found.check("Bob", "builder") == Identity("bob", PASSWORD)
+    actual_directory = directory(url, **account)
+    assert actual_directory.check("Bob", "builder") == Identity("bob", PASSWORD)
     for user, password in (("bob", "guess"), ("mallory", "builder"), ("*", "builder"), ("searcher", "jabberwocky")):
-        assert found.check(user, password) is None
-    assert found.check("twin", "twin") is None  # two entries
-    assert found.groups("bob") == ["builders"]
+        assert actual_directory.check(user, password) is None
+    assert actual_directory.check("twin", "twin") is None  # two entries
+    assert actual_directory.groups("bob") == ["builders"]
     account["bind_password_file"].write_text("wrong")
     with pytest.raises(UnavailableError, match=r"LDAP rejects the bind of cn=searcher"):
-        found.groups("bob")
+        actual_directory.groups("bob")
     with pytest.raises(AuthenticationFailedError, match="does not answer"):
-        found.check("bob", "builder")
+        actual_directory.check("bob", "builder")
 
 
 def test_nested_groups(url: str, account: dict[str, Any]) -> None:
@@ -262,11 +262,11 @@ def test_start_tls(url: str, authority: Authority, strange_authority: Authority)
 
 
 def test_sessions_of_a_removed_user_end(url: str, account: dict[str, Any]) -> None:
-    found = directory(url, **account)
-    checks = SessionChecks(in_directory=found.has)
+    actual_directory = directory(url, **account)
+    checks = SessionChecks(in_directory=actual_directory.has)
     users = [Identity(user, PASSWORD, credential=FOUND_IN_LDAP) for user in ("bob", "gone")]
     assert checks.ended(users) == ["", "user gone was removed from LDAP"]
-    identity = found.check("bob", "builder")
+    identity = actual_directory.check("bob", "builder")
     assert identity is not None
     assert identity.credential == FOUND_IN_LDAP
     unreachable = SessionChecks(in_directory=directory("ldap://127.0.0.1:1", **account).has)

@@ -85,16 +85,16 @@ def hello() -> bytes:
 
 @pytest.fixture
 def surprises() -> Iterator[list[logging.LogRecord]]:
-    found: list[logging.LogRecord] = []
+    actual: list[logging.LogRecord] = []
     logger = logging.getLogger("metastore.transport")
 
     def seen(record: logging.LogRecord) -> bool:
         if record.exc_info or record.levelno >= logging.ERROR:
-            found.append(record)
+            actual.append(record)
         return False
 
     logger.addFilter(seen)
-    yield found
+    yield actual
     logger.removeFilter(seen)
 
 

@@ -76,8 +76,8 @@ class EchoServer:
 
     def wait_for_log(self, text: str, times: int = 1) -> None:
         with self._changed:
-            found = self._changed.wait_for(lambda: "\n".join(self._lines).count(text) >= times, PATIENCE)
-            assert found, f"{text!r} is not {times} times in the log:\n" + "\n".join(self._lines)
+            actual = self._changed.wait_for(lambda: "\n".join(self._lines).count(text) >= times, PATIENCE)
+            assert actual, f"{text!r} is not {times} times in the log:\n" + "\n".join(self._lines)
 
     def connect(self) -> socket.socket:
         sock = socket.create_connection(("127.0.0.1", self.port), PATIENCE)

@@ -118,7 +118,7 @@ def main() -> int:
         return EchoApplication()
 
     try:
-        return serve(TransportOptions(**given), make_application, lambda found: print(found[0][1], flush=True))  # noqa: T201
+        return serve(TransportOptions(**given), make_application, lambda actual: print(actual[0][1], flush=True))  # noqa: T201
     except BindError as error:
         sys.exit(str(error))
 

@@ -102,8 +102,8 @@ def test_each_byte_alone(wire_format: WireFormat) -> None:
     fields = [(1, (TType.MAP, ((TType.STRING, "key"), (TType.STRUCT, [(20, (TType.I64, -5))]), 9)))] * 3
     whole = message(wire_format, fields)
     end = MessageScanner(wire_format, 0)
-    found = [end.find(BytesIO(whole[:size]), size) for size in range(1, len(whole) + 1)]
-    assert found == [None] * (len(whole) - 1) + [len(whole)]
+    actual = [end.find(BytesIO(whole[:size]), size) for size in range(1, len(whole) + 1)]
+    assert actual == [None] * (len(whole) - 1) + [len(whole)]
 
 
 def test_a_depth_without_end_is_refused() -> None:
