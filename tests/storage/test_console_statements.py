@@ -30,6 +30,14 @@ MOST = 3
 LARGE = ("tables", "partitions", "column_lists", "storage_descriptors", "notification_log", "privileges")
 
 
+@pytest.fixture(autouse=True)
+def no_caller_is_left() -> Iterator[None]:
+    """Ends the calls of a test: other tests of the process are not calls."""
+    token = caller.set(None)
+    yield
+    caller.reset(token)
+
+
 @pytest.fixture
 def catalog(application: Application) -> Application:
     """A catalog with a table that has partitions and events, beside others."""
