@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 _MYSQL_ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"})
+_STATEMENT: Final = 2**20  # characters. MariaDB accepts 16 MiB in a packet (`max_allowed_packet`)
 _COPY_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -70,10 +71,19 @@ class MySQL(Dialect):
         return f"`{name}`"
 
     def rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-        yield f"INSERT INTO {table} ({', '.join(columns)}) VALUES\n"
-        for number, row in enumerate(rows):
-            yield f"{',' if number else ' '}({','.join(map(_literal, row))})\n"
-        yield ";\n"
+        """Yields INSERT statements. Each ends when it exceeds `_STATEMENT`: servers limit the size of packets."""
+        size = 0
+        for row in rows:
+            text = f"({','.join(map(_literal, row))})"
+            if not size:
+                yield f"INSERT INTO {table} ({', '.join(columns)}) VALUES\n"
+            yield f"{',' if size else ' '}{text}\n"
+            size += len(text)
+            if size >= _STATEMENT:
+                yield ";\n"
+                size = 0
+        if size:
+            yield ";\n"
 
 
 DIALECTS: Final[dict[str, Dialect]] = {"postgresql": PostgreSQL(), "mysql": MySQL()}

@@ -201,6 +201,13 @@ def test_schema_2_3_has_no_catalogs(
     assert "already exists" in capsys.readouterr().err
 
 
+def test_statements_of_mysql_fit_into_a_packet() -> None:
+    rows = [[number, "x" * 300_000] for number in range(9)]
+    statements = "".join(DIALECTS["mysql"].rows("t", ["a", "b"], rows)).split(";\n")
+    assert [each.count("x") // 300_000 for each in statements] == [4, 4, 1, 0]
+    assert all(each.startswith("INSERT INTO t (a, b) VALUES\n (") for each in statements if each)
+
+
 @given(some.text())
 def test_literals_of_mysql_end_where_they_should(value: str) -> None:
     """A backslash escapes the next character; an unescaped quote ends a literal (MySQL manual, "String Literals")."""
