@@ -32,7 +32,8 @@ def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
 
 def by_filter(table: TableRef, text: str | None) -> Condition | None:
     """Returns the condition of a filter; None, for all, without a text. Raises InvalidInputError."""
-    condition = _cached_condition if text and len(text) <= LONGEST else _condition
+    size = len(text or "") + sum(len(key.name) + len(key.type) for key in table.keys)
+    condition = _cached_condition if size <= LONGEST else _condition
     return condition(text, table.keys)
 
 

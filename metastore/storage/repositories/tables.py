@@ -153,8 +153,8 @@ class Tables:
             return None
         reference = _reference(rows[0])
         if self._references is not None:
-            *_, key_objects, _, _ = rows[0]
-            keys = json.dumps(key_objects)
+            *_, partition_keys, _, _ = rows[0]  # in the order of `_REFERENCE`
+            keys = json.dumps(partition_keys)
             unchanged = Sql(_IS_UNCHANGED, (reference.id, table.name, table.catalog, table.database, keys))
             self._references.put(table, (reference, unchanged), _REFERENCE_BYTES + 2 * len(keys))
         return reference
