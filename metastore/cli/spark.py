@@ -50,7 +50,8 @@ def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, 
     """Replaces this process with Spark's servers. `conf`: Spark settings, NAME=VALUE. `allow_path`: directories.
     `options`: of the command.
 
-    Raises ConfigurationError if Spark cannot run, no port is given, or an option does not fit the share level.
+    Raises ConfigurationError if Spark cannot run, no port is given, or an option does not fit the share level, and
+    UnavailableError if the share level depends on a metastore that does not answer.
     """
     command = "metastore spark serve"
     if options["connect"] is None and options["thrift"] is None:
@@ -77,15 +78,15 @@ def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, 
 
 
 def _authenticates(uri: str) -> bool:
-    """Tells whether a metastore rejects clients without credentials. False if none answers: Spark reports that."""
+    """Tells whether a metastore rejects clients without credentials. Raises UnavailableError if none answers."""
     try:
         own = Credentials.from_environment()
         with MetastoreClient(uri, credentials=Credentials(tls=own.tls, ca=own.ca)) as client:
             client.check_reachable()
     except errors.AuthenticationError:
         return True
-    except errors.MetastoreUnavailableError:
-        return False
+    except errors.MetastoreUnavailableError as error:
+        raise UnavailableError(str(error)) from error
     except (errors.InvalidAddressError, errors.CredentialsError) as error:
         raise ConfigurationError(str(error)) from error
     return False
