@@ -13,6 +13,7 @@ from metastore.client.errors import AuthenticationError, ClientError
 from spark_client.gateway.drivers import Driver, Drivers
 from spark_client.gateway.logins import Logins
 from spark_client.gateway.messages import rejection
+from spark_client.jvm import servers
 
 _LOG = logging.getLogger(__name__)
 _SERVICE: Final = "/spark.connect.SparkConnectService/"
@@ -26,23 +27,26 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
     def __init__(self, logins: Logins, drivers: Drivers) -> None:
         self._logins = logins
         self._drivers = drivers
-        self._channels: dict[int, tuple[Driver, Any]] = {}
+        self._channels: dict[Driver, Any] = {}
         self._server: Any = None
 
     async def start(self, host: str, port: int, tls: tuple[bytes, bytes] | None) -> None:
-        """Starts to listen. `tls`: certificate chain and key in PEM."""
+        """Starts to listen. `tls`: certificate chain and key in PEM. Raises SessionError if the address is taken."""
         self._server = grpc.aio.server(options=(*_UNLIMITED, ("grpc.so_reuseport", 0)))
         self._server.add_generic_rpc_handlers((self,))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        if tls is None:
-            self._server.add_insecure_port(address)
-        else:
-            self._server.add_secure_port(address, grpc.ssl_server_credentials([(tls[1], tls[0])]))
+        try:
+            if tls is None:
+                self._server.add_insecure_port(address)
+            else:
+                self._server.add_secure_port(address, grpc.ssl_server_credentials([(tls[1], tls[0])]))
+        except RuntimeError as error:
+            raise servers.cannot_listen(host, port, str(error)) from None
         await self._server.start()
 
     async def stop(self) -> None:
         await self._server.stop(grace=0)
-        for _, channel in self._channels.values():
+        for channel in self._channels.values():
             await channel.close()
 
     def service(self, details: Any) -> Any:
@@ -56,7 +60,8 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         driver = await self._driver(dict(metadata).get("authorization", ""), context)
         with driver:
             forwarded = [pair for pair in metadata if not pair[0].startswith(_NOT_FORWARDED)]
-            call = self._channel(driver).stream_stream(method)(
+            channel = await self._channel(driver)
+            call = channel.stream_stream(method)(
                 _checked(method, requests, context),
                 metadata=(*forwarded, ("authorization", f"Bearer {driver.secret}")),
                 timeout=context.time_remaining(),
@@ -84,13 +89,13 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         except ClientError as error:
             return await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))  # type: ignore[no-any-return] # it raises
 
-    def _channel(self, driver: Driver) -> Any:
-        """Returns the channel to a driver."""
-        known, channel = self._channels.get(driver.connect, (None, None))
-        if known is not driver:
-            channel = grpc.aio.insecure_channel(f"127.0.0.1:{driver.connect}", options=_UNLIMITED)
-            self._channels[driver.connect] = driver, channel
-        return channel
+    async def _channel(self, driver: Driver) -> Any:
+        """Returns the channel to a driver. Closes those to drivers that have ended."""
+        for ended in [each for each in self._channels if not each.is_running]:
+            await self._channels.pop(ended).close()
+        if driver not in self._channels:
+            self._channels[driver] = grpc.aio.insecure_channel(f"127.0.0.1:{driver.connect}", options=_UNLIMITED)
+        return self._channels[driver]
 
 
 async def _checked(method: str, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from thrift.Thrift import TApplicationException
+
 from metastore.client import Credentials, parse_uris
 from metastore.client.connection import BROKEN, Connection, NoReplyError, NotSentError, describe
-from metastore.client.errors import AuthenticationError, MetastoreUnavailableError
+from metastore.client.errors import AuthenticationError, MetastoreRefusedError, MetastoreUnavailableError
 from metastore.domain.delegation_tokens import parse_token, token_text
+from thrift_idl.gen.hive_metastore.ttypes import MetaException
 
 _JWT: Final = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
 _BEARER: Final = re.compile(r"bearer +(\S.*)", re.IGNORECASE)
@@ -67,7 +70,10 @@ class Logins:
         return replace(self._tls, token=text) if _is_token(text) else replace(self._tls, jwt=text)
 
     def log_in(self, credentials: Credentials) -> Login:
-        """Logs in. Blocks. Raises AuthenticationError with the metastore's text, or MetastoreUnavailableError."""
+        """Logs in. Blocks.
+
+        Raises AuthenticationError or MetastoreRefusedError with the metastore's text, or MetastoreUnavailableError.
+        """
         failures = []
         for address in self.addresses:
             try:
@@ -78,6 +84,9 @@ class Logins:
             except (NotSentError, NoReplyError, *BROKEN) as error:
                 failures.append(f"{address} ({describe(error)})")
                 continue
+            except (MetaException, TApplicationException) as error:
+                connection.close()
+                raise MetastoreRefusedError(f"{address}: {error.message}") from None
             if not names:
                 connection.close()
                 raise AuthenticationError(f"{address} does not authenticate users (METASTORE_AUTHENTICATION=none)")

@@ -12,6 +12,7 @@ from spark_client.gateway import sasl
 from spark_client.gateway.drivers import Drivers
 from spark_client.gateway.listener import Listener, close
 from spark_client.gateway.logins import Login, Logins
+from spark_client.jvm import servers
 
 _LOG = logging.getLogger(__name__)
 _HANDSHAKE = 60.0  # seconds
@@ -26,7 +27,11 @@ class ThriftServer:
         self._listener = Listener(self._serve)
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        await self._listener.start(host, port, tls)
+        """Starts to listen. Raises SessionError if the address is taken."""
+        try:
+            await self._listener.start(host, port, tls)
+        except OSError as error:
+            raise servers.cannot_listen(host, port, str(error)) from None
 
     async def stop(self) -> None:
         await self._listener.stop()

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
+import pytest
 
+from spark_client.errors import SessionError
 from spark_client.gateway.connect_server import ConnectServer
 from spark_client.gateway.logins import Logins
 from tests.fixtures.real_hive import free_port
@@ -39,7 +43,7 @@ async def call(port: int, method: str, message: bytes, *metadata: tuple[str, str
         try:
             return (await stub(message, metadata=metadata)).decode()
         except grpc.aio.AioRpcError as error:
-            details = dict(error.trailing_metadata()).get("grpc-status-details-bin")
+            details = dict(tuple(error.trailing_metadata())).get("grpc-status-details-bin")
             return f"{error.code().name} {error.details() if details else ''} {details}"
 
 
@@ -63,6 +67,13 @@ async def main(uri: str) -> None:
     for message, status in ((JAR, "PERMISSION_DENIED "), (b"\xff", "INVALID_ARGUMENT ")):
         answer = await call(port, "AddArtifacts", message, ALICE)
         assert answer.startswith(status), answer
+    ended, drivers.driver = drivers.driver, replace(drivers.driver, process=SimpleNamespace(returncode=None))
+    ended.process.returncode = 1
+    answer = await call(port, "Config", b"\x00message", ALICE)
+    assert f"('authorization', 'Bearer {SECRET}')" in answer, answer
+    assert list(server._channels) == [drivers.driver]
+    with pytest.raises(SessionError, match=f"^cannot listen on 127.0.0.1:{port}: "):
+        await ConnectServer(logins, drivers).start("127.0.0.1", port, None)
     await server.stop()
     await drivers.stop()
     await below.stop(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from spark_client.gateway.drivers import Driver, DriverOptions, Drivers
@@ -17,7 +18,7 @@ class StubDrivers(Drivers):
 
     def __init__(self, logins: Logins, connect: int = 0, thrift: int = 0) -> None:
         super().__init__(logins, Relay(logins.addresses), DriverOptions((), (), True, True, 2, 60))
-        process: Any = None
+        process: Any = SimpleNamespace(returncode=None)  # it runs
         self.driver = Driver("stub", SECRET, new_token("stub"), Path(), process, connect, thrift)
 
     async def driver_of(self, _login: Login) -> Driver:

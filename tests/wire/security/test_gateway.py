@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -12,11 +13,13 @@ import pytest
 
 from metastore.cli import spark
 from metastore.client import Credentials, connect
-from metastore.client.errors import AuthenticationError
+from metastore.client.connection import Connection
+from metastore.client.errors import AuthenticationError, MetastoreRefusedError
 from metastore.client.sasl import Plain
 from metastore.domain.delegation_tokens import parse_token, token_text
-from metastore.errors import ConfigurationError
+from metastore.errors import ConfigurationError, UnavailableError
 from metastore.security.passwords import PasswordFile
+from spark_client.errors import SessionError
 from spark_client.gateway import sasl
 from spark_client.gateway.logins import Logins
 from spark_client.gateway.relay import Relay, new_token
@@ -25,6 +28,7 @@ from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import Server
 from tests.wire.security.conftest import PATIENCE, who
 from tests.wire.security.stub_drivers import SECRET, StubDrivers
+from thrift_idl.gen.hive_metastore.ttypes import MetaException
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +142,18 @@ def test_the_metastore_names_the_user_and_ends_the_login(logins: Logins, users: 
     assert not login.is_open
 
 
+def test_an_error_of_the_metastore_is_one_line_and_ends_no_login(
+    logins: Logins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_self: Connection, _method: str, *_arguments: object) -> None:
+        raise MetaException("the database is in recovery")
+
+    monkeypatch.setattr(Connection, "call", fail)
+    with pytest.raises(MetastoreRefusedError, match="in recovery") as raised:
+        logins.log_in(password("alice"))
+    assert not isinstance(raised.value, AuthenticationError)
+
+
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     user, given = await sasl.read_plain(reader)
     assert given == SECRET
@@ -176,6 +192,16 @@ def test_calls_of_spark_connect_are_passed_to_the_driver_of_their_user(server: S
     assert ran.returncode == 0, ran.stderr
 
 
+def test_a_port_that_was_taken_is_one_line(logins: Logins) -> None:
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            with pytest.raises(SessionError, match=f"cannot listen on 127.0.0.1:{port}: .*choose another port"):
+                await ThriftServer(logins, StubDrivers(logins)).start("127.0.0.1", port, None)
+
+    asyncio.run(run())
+
+
 class ReplacedError(Exception):
     """This process would have become another program."""
 
@@ -209,6 +235,13 @@ def test_the_share_level_follows_the_metastore(
     assert program(users, share_level="server").startswith("spark_client.commands.serve ")
     assert program(users, ("/data",), max_drivers=3).startswith("spark_client.commands.gateway --thrift=10000 ")
     assert program(users, ("/data",), max_drivers=3).endswith(" --max_drivers=3 --allow_path=/data --conf=a=b")
+
+
+def test_the_share_level_is_not_guessed_without_a_metastore(program: Callable[..., str]) -> None:
+    uri = f"thrift://127.0.0.1:{free_port()}"
+    with pytest.raises(UnavailableError, match=uri):
+        program(uri)
+    assert program(uri, share_level="server").startswith("spark_client.commands.serve ")
 
 
 def test_an_option_of_the_other_share_level_is_rejected(server: Server, program: Callable[..., str]) -> None:
