@@ -1,6 +1,7 @@
 """`python -m spark_client.commands.driver`: the Spark driver of one user, which the gateway starts.
 
-It ends when its standard input ends: with the gateway.
+The first line of its standard input is the secret that clients must present. It ends when its standard input ends: with
+the gateway.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -39,13 +41,15 @@ _SETTINGS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints one line when the servers listen, and serves until its standard input ends. Returns the exit status."""
     options = _parser().parse_args(arguments)
+    ready = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what Java and libraries print goes to the log: nobody reads the pipe after the first line
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
         warehouse = options.warehouse or MetastoreClient(options.uri).get_database("default").location
         sandbox.restrict((), [*options.sandbox, *_local(warehouse)])
         os.environ["PYSPARK_PYTHON"] = str(_worker(options.sandbox[0]))
-        secret = options.secret_file.read_text()
+        secret = sys.stdin.readline().strip()
         servers = serve(
             options.uri,
             connect=options.connect,
@@ -60,12 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SparkClientError, PySparkException, sandbox.SandboxError) as error:
         sys.stderr.write(f"metastore: {first_line(error)}\n")
         return 1
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+    with ready:
+        ready.write("ready\n")
     threading.Thread(target=_stop_with_input, args=(stop,), daemon=True).start()
     stop.wait()
     with suppress(Py4JNetworkError, ConnectionError):  # Java has already ended
         servers.stop()
+    shutil.rmtree(options.sandbox[0], ignore_errors=True)  # the gateway does it, too, unless it was killed
     return 0
 
 
@@ -74,7 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--uri", required=True)
     parser.add_argument("--connect", type=int)
     parser.add_argument("--thrift", type=int)
-    parser.add_argument("--secret_file", type=Path, required=True)
     for name in ("master", "warehouse"):
         parser.add_argument(f"--{name}")
     for name in ("sandbox", "conf"):

@@ -12,7 +12,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,13 +24,14 @@ from metastore.client.errors import AuthenticationError, ClientError
 from spark_client.errors import SessionError
 from spark_client.gateway.logins import Login, Logins
 from spark_client.gateway.relay import Relay, RelayToken, new_token
+from spark_client.jvm import class_cache
 
 _LOG = logging.getLogger(__name__)
 _START: Final = 300.0  # seconds
 _STOP: Final = 20.0  # seconds
 _CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
 _PERMITTED_WITHOUT_LOGIN: Final = 15.0  # seconds
-_CLASSES: Final = Path("cache", "spark_client")
+_CACHE: Final = "cache"  # directory of a driver, for compiled classes
 _PREFIXES: Final = (
     "METASTORE_",
     "HADOOP_USER_NAME",
@@ -98,11 +99,10 @@ class Drivers:
         self._latest: dict[str, Login] = {}  # by user
         self._rejected_since: dict[str, float] = {}  # user to the time since when no login is valid
         self._drivers: dict[str, Driver] = {}
-        self._starting: dict[str, asyncio.Lock] = {}
-        self._being_started: set[str] = set()
+        self._starts: dict[str, asyncio.Task[Driver]] = {}  # by user
 
     async def log_in(self, credentials: Credentials) -> Login:
-        """Returns the login of these credentials. Raises AuthenticationError, MetastoreUnavailableError."""
+        """Returns the login of these credentials. Raises as `Logins.log_in`."""
         known = self._known.get(credentials)
         if known is not None and known.is_open:
             return known
@@ -136,25 +136,34 @@ class Drivers:
         return login.credentials
 
     async def driver_of(self, login: Login) -> Driver:
-        """Returns the driver of a user; starts it if it does not run. Raises SessionError if it does not start."""
-        async with self._starting.setdefault(login.user, asyncio.Lock()):
-            driver = self._drivers.get(login.user)
-            if driver is not None and driver.is_running:
-                return driver
-            if driver is not None:
-                await self._stop(driver)
-            others = (self._drivers.keys() | self._being_started) - {login.user}
+        """Returns the driver of a user; starts it if it does not run. Raises SessionError if it does not start.
+
+        The start goes on if the caller is cancelled: the user's next call finds the driver.
+        """
+        user = login.user
+        driver = self._drivers.get(user)
+        if driver is not None and driver.is_running:
+            return driver
+        if user not in self._starts:
+            others = (self._drivers.keys() | self._starts.keys()) - {user}
             if len(others) >= self._options.limit:
                 raise SessionError(
                     f"{self._options.limit} users have drivers, the most that this server starts (--max-drivers): try "
                     "again when one of them is idle"
                 )
-            self._being_started.add(login.user)
-            try:
-                self._drivers[login.user] = driver = await self._start(login.user)
-            finally:
-                self._being_started.discard(login.user)
-            return driver
+            self._starts[user] = asyncio.create_task(self._replace(user))
+            self._starts[user].add_done_callback(lambda _: self._starts.pop(user))
+        return await asyncio.shield(self._starts[user])
+
+    async def _replace(self, user: str) -> Driver:
+        """Starts a driver for a user. Before, removes one that has ended."""
+        if ended := self._drivers.get(user):
+            await self._stop(ended)
+        try:
+            self._drivers[user] = driver = await self._start(user)
+        except OSError as error:
+            raise SessionError(f"the driver of {user} does not start: {error}") from None
+        return driver
 
     async def watch(self) -> None:
         """Stops drivers that are idle or may not go on, until this task is cancelled."""
@@ -167,7 +176,11 @@ class Drivers:
                     await self._stop(driver)
 
     async def stop(self) -> None:
-        """Stops all drivers."""
+        """Stops all drivers, also those that are starting."""
+        starts = list(self._starts.values())
+        for start in starts:
+            start.cancel()
+        await asyncio.gather(*starts, return_exceptions=True)
         await asyncio.gather(*(self._stop(driver) for driver in list(self._drivers.values())))
         for login in self._known.values():
             login.connection.close()
@@ -197,36 +210,49 @@ class Drivers:
         return time.monotonic() - since > _PERMITTED_WITHOUT_LOGIN
 
     async def _start(self, user: str) -> Driver:
+        """Starts a driver and waits until it is ready. Raises SessionError. After an error, nothing of it is left."""
         token, secret = new_token(user), secrets.token_hex(32)
         folder = Path(tempfile.mkdtemp(prefix="spark-driver-"))
         self._relay.add(token, lambda: self._credentials_of(user))
         ports = {"connect": _free_port() if self._options.connect else 0, "thrift": 0}
         ports["thrift"] = _free_port() if self._options.thrift else 0
-        secret_file = folder / "secret"
-        secret_file.touch(mode=0o600)
-        secret_file.write_text(secret)
+        try:
+            process = await self._execute(folder, ports, _environment(user, token, folder))
+        except BaseException:
+            self._relay.remove(token)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        driver = Driver(user, secret, token, folder, process, **ports)
+        try:
+            await self._wait_until_ready(driver)
+        except BaseException:
+            await self._stop(driver)
+            raise
+        class_cache.copy_from(folder / _CACHE)  # the user has not used the driver yet
+        _LOG.info("the driver of %s has started: process %s", user, process.pid)
+        return driver
+
+    async def _execute(
+        self, folder: Path, ports: Mapping[str, int], environment: Mapping[str, str]
+    ) -> asyncio.subprocess.Process:
         arguments = [f"--{name}={port}" for name, port in ports.items() if port]
-        arguments += [f"--uri=thrift://127.0.0.1:{self._relay.port}", f"--secret_file={secret_file}"]
+        arguments += [f"--uri=thrift://127.0.0.1:{self._relay.port}"]
         arguments += [f"--sandbox={path}" for path in (str(folder), *self._options.paths)]
         with (folder / "log").open("w") as log:
-            process = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 *(sys.executable, "-W", "ignore", "-m", "spark_client.commands.driver", *arguments),
                 *self._options.arguments,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 cwd=folder,
-                env=_environment(user, token, folder),
+                env=environment,
             )
-        driver = Driver(user, secret, token, folder, process, **ports)
-        await self._wait_until_ready(driver)
-        _keep_classes(folder)
-        _LOG.info("the driver of %s has started: process %s", user, process.pid)
-        return driver
 
     async def _wait_until_ready(self, driver: Driver) -> None:
-        """Reads the driver's first line. Raises SessionError if it ends before."""
+        """Sends the driver its secret and reads its first line. Raises SessionError if it ends before."""
         line = b""
+        driver.process.stdin.write(f"{driver.secret}\n".encode())  # type: ignore[union-attr] # it is a pipe
         with suppress(TimeoutError):
             async with asyncio.timeout(_START):
                 line = await driver.process.stdout.readline()  # type: ignore[union-attr] # it is a pipe
@@ -235,7 +261,6 @@ class Drivers:
         text = (driver.folder / "log").read_text(errors="replace")
         reason = next((line for line in text.splitlines() if line.startswith("metastore: ")), text[-500:])
         _LOG.error("the driver of %s does not start: %s", driver.user, text[-5000:])
-        await self._stop(driver)
         raise SessionError(f"the driver of {driver.user} does not start: {reason.removeprefix('metastore: ')}")
 
     async def _stop(self, driver: Driver) -> None:
@@ -265,6 +290,7 @@ def _environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
     options = f'-Djava.io.tmpdir={folder} -XX:-UsePerfData "-DHADOOP_USER_NAME={quoted}"'
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}
     packages = str(Path(spark_client.__file__).parents[1])
+    class_cache.copy_to(folder / _CACHE)  # a user must not write to classes of other drivers
     return {
         **inherited,
         "PYTHONPATH": os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH")))),
@@ -272,34 +298,9 @@ def _environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
         "SPARK_USER": user,
         "TMPDIR": str(folder),
         "HOME": str(folder),
-        "XDG_CACHE_HOME": str(_copy_of_class_cache(folder)),
+        "XDG_CACHE_HOME": str(folder / _CACHE),
         "SPARK_SUBMIT_OPTS": options,
     }
-
-
-def _copy_of_class_cache(folder: Path) -> Path:
-    """Copies the compiled classes to the driver's folder. A user must not write to classes of other drivers."""
-    own = folder / _CLASSES
-    own.mkdir(mode=0o700, parents=True)
-    for jar in _shared_classes().glob("*.jar"):
-        shutil.copy2(jar, own)
-    return own.parent
-
-
-def _keep_classes(folder: Path) -> None:
-    """Copies the classes that a driver compiled while it started, for the next one. Its user has not used it yet."""
-    shared = _shared_classes()
-    shared.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for jar in (folder / _CLASSES).glob("*.jar"):
-        if not (shared / jar.name).exists():
-            partial = shared / f".{jar.name}.{os.getpid()}"
-            shutil.copy2(jar, partial)
-            partial.replace(shared / jar.name)
-
-
-def _shared_classes() -> Path:
-    """Returns the class cache of this process's user (`spark_client.jvm.class_cache`)."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "spark_client"
 
 
 def _free_port() -> int:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+_NAME = "spark_client"
 _WRITABLE_BY_OTHERS = 0o022
 _MAX_JARS = 30  # jars to keep: three for each of five Spark versions, twice
 _LOG = logging.getLogger(__name__)
@@ -59,12 +61,37 @@ def keep(name: str, files: Mapping[str, bytes]) -> None:
         _LOG.debug("%s is not cached: %s", name, error)
 
 
+def copy_to(home: Path) -> None:
+    """Copies the jars for a process with `XDG_CACHE_HOME=home`. Copies none if the cache is not used."""
+    own = home / _NAME
+    own.mkdir(mode=0o700, parents=True)
+    try:
+        for jar in _directory().glob("*.jar"):
+            shutil.copy2(jar, own)
+    except OSError as error:
+        _LOG.debug("the class cache is not used: %s", error)
+
+
+def copy_from(home: Path) -> None:
+    """Stores the jars that a process with `XDG_CACHE_HOME=home` has added. Stores none if the directory is not
+    writable."""
+    try:
+        directory = _directory()
+        for jar in (home / _NAME).glob("*.jar"):
+            if not (directory / jar.name).exists():
+                partial = directory / f".{jar.name}.{os.getpid()}"
+                shutil.copy2(jar, partial)
+                partial.replace(directory / jar.name)
+    except OSError as error:
+        _LOG.debug("new classes are not cached: %s", error)
+
+
 def _directory() -> Path:
     """Returns the cache directory, and creates it if needed.
 
     Raises PermissionError if other users may write to it: its content is executed.
     """
-    directory = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "spark_client"
+    directory = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / _NAME
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.stat()
     if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:

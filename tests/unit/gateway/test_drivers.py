@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import tempfile
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -59,6 +62,26 @@ class SleepingDrivers(Drivers):
 
     async def of(self, user: str, password: str = "x") -> Driver:
         return await self.driver_of(await self.log_in(Credentials(user=user, password=password)))
+
+
+class StartingDrivers(SleepingDrivers):
+    """Drivers that are ready when the file `go` exists in their folder."""
+
+    _start = Drivers._start
+
+    def __init__(self, logins: Any, folder: Path) -> None:
+        super().__init__(logins, folder)
+        self.started: asyncio.Queue[tuple[Path, asyncio.subprocess.Process]] = asyncio.Queue()
+
+    async def _execute(self, folder: Path, *_: object) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            *("sh", "-c", "read -r secret; until [ -e go ]; do sleep 0.01; done; echo ready; exec sleep 600"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            cwd=folder,
+        )
+        self.started.put_nowait((folder, process))
+        return process
 
 
 def run(body: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -162,5 +185,63 @@ def test_another_valid_login_keeps_the_driver(tmp_path: Path) -> None:
         assert not drivers._is_rejected("alice")
         assert driver.is_running
         await drivers.stop()
+
+    run(body)
+
+
+@pytest.fixture
+def own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories of drivers are in `tmp_path`. There is no class cache, as with a read-only home directory."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+
+
+@pytest.mark.usefixtures("own_directories")
+def test_the_start_goes_on_without_the_caller(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = StartingDrivers(Logins(), tmp_path)
+        cancelled = asyncio.ensure_future(drivers.of("alice"))
+        folder, process = await drivers.started.get()
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        (folder / "go").touch()
+        driver = await drivers.of("alice")
+        assert driver.process is process
+        assert drivers.started.empty()
+        await drivers.stop()
+
+    run(body)
+
+
+@pytest.mark.usefixtures("own_directories")
+def test_a_driver_that_starts_when_the_server_stops_leaves_nothing(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = StartingDrivers(Logins(), tmp_path)
+        starting = asyncio.ensure_future(drivers.of("alice"))
+        folder, process = await drivers.started.get()
+        await drivers.stop()
+        assert process.returncode is not None
+        assert not folder.exists()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    run(body)
+
+
+@pytest.mark.usefixtures("own_directories")
+def test_a_program_that_cannot_be_executed_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
+    async def body() -> None:
+        drivers = StartingDrivers(Logins(), tmp_path)
+        drivers._execute = failing  # type: ignore[method-assign]
+        with pytest.raises(SessionError, match=r"the driver of alice does not start: .*Cannot allocate memory"):
+            await drivers.of("alice")
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+        assert not drivers._relay._clients
+        await drivers.stop()
+
+    async def failing(*_: object) -> asyncio.subprocess.Process:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
     run(body)
