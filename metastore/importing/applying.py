@@ -11,6 +11,7 @@ from metastore.importing import applying_objects as objects
 from metastore.importing.sources.objects import SourcePartition, Stage
 from metastore.importing.target import Locations, Target
 from metastore.storage.repositories.bulk_load import NewPartition
+from metastore.storage.repositories.bulk_objects import BulkObjects
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, Table
 
@@ -124,11 +125,11 @@ _APPLY: Final[Mapping[Stage, Callable[[UnitOfWork, Target, Sequence[Any]], int]]
     Stage.FUNCTIONS: objects.functions,
     Stage.CONSTRAINTS: objects.constraints,
     Stage.INDEXES: objects.indexes,
-    Stage.ROLES: objects.roles,
-    Stage.ROLE_GRANTS: objects.role_grants,
+    Stage.ROLES: objects.as_they_come(BulkObjects.insert_roles),
+    Stage.ROLE_GRANTS: objects.as_they_come(BulkObjects.insert_role_grants),
     Stage.PRIVILEGES: objects.privileges,
-    Stage.MASTER_KEYS: objects.master_keys,
-    Stage.TOKENS: objects.tokens,
+    Stage.MASTER_KEYS: objects.as_they_come(BulkObjects.insert_master_keys),
+    Stage.TOKENS: objects.as_they_come(BulkObjects.insert_tokens),
     Stage.TRANSACTIONS: objects.transactions,
     Stage.EVENTS: objects.events,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName, TableName
@@ -10,16 +10,14 @@ from metastore.domain.partition_names import value_path
 from metastore.domain.transactions import ABORTED
 from metastore.importing.messages import json_message
 from metastore.importing.sources.objects import (
-    MasterKey,
     SourceConstraint,
     SourceStatistics,
-    Token,
     TransactionState,
 )
 from metastore.importing.target import Target
 from metastore.storage.mapping.constraints import NamedConstraint
 from metastore.storage.mapping.descriptors import complete
-from metastore.storage.repositories.bulk_objects import NewStatistics, NewTransaction
+from metastore.storage.repositories.bulk_objects import BulkObjects, NewStatistics, NewTransaction
 from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -27,8 +25,6 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     Index,
     NotificationEvent,
-    Role,
-    RolePrincipalGrant,
 )
 
 SKIPPED: Final = "owner that is not on this server"
@@ -94,16 +90,14 @@ def indexes(work: UnitOfWork, target: Target, batch: Sequence[Index]) -> int:
     return len(new)
 
 
-def roles(work: UnitOfWork, target: Target, batch: Sequence[Role]) -> int:  # noqa: ARG001 - the same signature for all
-    """Stores roles. Those that exist stay."""
-    work.bulk_objects.insert_roles(batch)
-    return len(batch)
+def as_they_come(insert: Callable[[BulkObjects, Sequence[Any]], None]) -> Callable[[UnitOfWork, Target, Any], int]:
+    """Returns a function that stores objects that belong to no database or table."""
 
+    def stored(work: UnitOfWork, _: Target, batch: Sequence[Any]) -> int:
+        insert(work.bulk_objects, batch)
+        return len(batch)
 
-def role_grants(work: UnitOfWork, target: Target, batch: Sequence[RolePrincipalGrant]) -> int:  # noqa: ARG001 - as above
-    """Stores members of roles."""
-    work.bulk_objects.insert_role_grants(batch)
-    return len(batch)
+    return stored
 
 
 def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivilege]) -> int:
@@ -149,18 +143,6 @@ def _row(privilege: HiveObjectPrivilege) -> dict[str, Any]:
         "authorizer": privilege.authorizer,
         "create_time": grant.createTime or 0,
     }
-
-
-def master_keys(work: UnitOfWork, target: Target, batch: Sequence[MasterKey]) -> int:  # noqa: ARG001 - as above
-    """Stores the keys of delegation tokens, with their numbers."""
-    work.bulk_objects.insert_master_keys(batch)
-    return len(batch)
-
-
-def tokens(work: UnitOfWork, target: Target, batch: Sequence[Token]) -> int:  # noqa: ARG001 - as above
-    """Stores delegation tokens."""
-    work.bulk_objects.insert_tokens(batch)
-    return len(batch)
 
 
 def transactions(work: UnitOfWork, target: Target, batch: Sequence[TransactionState]) -> int:

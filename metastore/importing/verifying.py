@@ -14,6 +14,7 @@ from metastore.importing.canonical import Digests, Form, differences, digest, fo
 from metastore.importing.identities import identity_of
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.objects import (
+    BESIDE_TABLES,
     Selection,
     SourcePartition,
     SourceStatistics,
@@ -30,14 +31,6 @@ _RANGE: Final = 1_000
 """Partitions of one digest."""
 MISSING: Final = "missing on this server"
 EXTRA: Final = "not in the source"
-_OTHERS: Final = (
-    Stage.FUNCTIONS,
-    Stage.CONSTRAINTS,
-    Stage.INDEXES,
-    Stage.ROLES,
-    Stage.ROLE_GRANTS,
-    Stage.PRIVILEGES,
-)
 
 
 class Difference(NamedTuple):
@@ -82,7 +75,7 @@ class Verifier:
             self._compare("database", theirs, ours)
             for name in sorted(theirs, key=str):
                 self._compare_database(name)
-            for stage in _OTHERS:
+            for stage in BESIDE_TABLES:
                 if stage in self._source.stages and stage in self._ours.stages:
                     self._compare(stage.value, *self._all(stage, selection))
             if Stage.TOKENS in self._source.stages:

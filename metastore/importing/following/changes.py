@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +9,12 @@ from typing import Any, Final, TypeAlias
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold
 from metastore.domain.partition_names import value_path
+from metastore.importing.messages import json_message
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 Key: TypeAlias = tuple[tuple[str, str], ...] | tuple[str, ...]
 """The values of a partition, in the order of the table's keys, or with the names of the keys in any order."""
 
-_GZIP: Final = "gzip(json-2.0)"
 _OF_DATABASE: Final = frozenset({"CREATE_DATABASE", "ALTER_DATABASE"})
 _WHOLE_TABLE: Final = frozenset({"CREATE_TABLE", "DROP_TABLE"})
 _OF_PARTITIONS: Final = frozenset({"ADD_PARTITION", "DROP_PARTITION", "ALTER_PARTITION", "INSERT"})
@@ -160,12 +158,9 @@ def _table(event: NotificationEvent) -> TableName | None:
 
 def _message(event: NotificationEvent) -> Mapping[str, Any] | None:
     """Decodes the message of an event; None if that is not possible."""
-    text = event.message or ""
     try:
-        if event.messageFormat == _GZIP:
-            text = gzip.decompress(base64.b64decode(text)).decode()
-        document = json.loads(text)
-    except (ValueError, OSError, EOFError):
+        document = json.loads(json_message(event) or "")
+    except ValueError:
         return None
     return document if isinstance(document, dict) else None
 

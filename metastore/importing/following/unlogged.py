@@ -12,22 +12,12 @@ from typing import Any, Final
 
 from metastore.domain.names import DatabaseName
 from metastore.importing.applying import apply
-from metastore.importing.sources.objects import Selection, Stage
+from metastore.importing.sources.objects import BESIDE_TABLES, Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
 from metastore.storage.unit_of_work import UnitOfWork
 
-_STAGES: Final = (
-    Stage.FUNCTIONS,
-    Stage.CONSTRAINTS,
-    Stage.INDEXES,
-    Stage.ROLES,
-    Stage.ROLE_GRANTS,
-    Stage.PRIVILEGES,
-    Stage.MASTER_KEYS,
-    Stage.TOKENS,
-    Stage.TRANSACTIONS,
-)
+_STAGES: Final = (*BESIDE_TABLES, Stage.MASTER_KEYS, Stage.TOKENS, Stage.TRANSACTIONS)
 
 
 @dataclass

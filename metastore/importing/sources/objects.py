@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.storage.mapping.descriptors import Descriptor, shared_part
@@ -32,6 +32,17 @@ class Stage(Enum):
     TOKENS = "delegation tokens"
     TRANSACTIONS = "transactions"
     EVENTS = "events"
+
+
+BESIDE_TABLES: Final = (
+    Stage.FUNCTIONS,
+    Stage.CONSTRAINTS,
+    Stage.INDEXES,
+    Stage.ROLES,
+    Stage.ROLE_GRANTS,
+    Stage.PRIVILEGES,
+)
+"""What is compared as a whole, and not table by table."""
 
 
 class Shape:

@@ -25,7 +25,7 @@ class UnsupportedCallError(Exception):
 
 
 class ThriftCalls:
-    """The methods of a metastore. Changes nothing: callers use only methods that read."""
+    """The methods of a metastore. The sources call only those that read, and the way back also those that change."""
 
     def __init__(self, address: str) -> None:
         """Connects. Raises InvalidInputError, UnavailableError, ConfigurationError (credentials are missing)."""
