@@ -38,9 +38,9 @@ def import_() -> None:
 @_databases
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
 def plan(source: str, databases: str | None, **options: Any) -> None:
-    """Show what an import would copy, what would stay behind, and what is wrong in the source.
+    """Show what an import would copy and leave behind.
 
-    Reads the source and changes nothing.
+    Also shows what is wrong in the source. Reads the source and changes nothing.
     """
     from metastore.cli.importing import show_plan
 
@@ -84,9 +84,9 @@ def run(
 @click.option("--once", is_flag=True, help="End when this server has all changes.")
 @settings_options(*DATABASE)
 def follow_(source: str, once: bool, **options: Any) -> None:
-    """Apply the changes of SOURCE to the imported databases until the command is stopped.
+    """Apply the changes of SOURCE to the imported databases.
 
-    Reads the notification log of SOURCE. Without a log, everything is compared in rounds.
+    Runs until it is stopped. Reads the notification log of SOURCE. Without a log, everything is compared in rounds.
     """
     from metastore.cli.following import run_follow
 
@@ -97,7 +97,7 @@ def follow_(source: str, once: bool, **options: Any) -> None:
 @click.option("--findings", default=20, show_default=True, help="Maximum number of findings to show.")
 @settings_options(*DATABASE)
 def status(findings: int, **options: Any) -> None:
-    """Show the imports of this database, with their progress and findings."""
+    """Show the imports, their progress and their findings."""
     from metastore.cli.importing import show_status
 
     show_status(Settings.load(options), findings)
@@ -144,11 +144,12 @@ def switch(
     unfence: str | None,
     **options: Any,
 ) -> None:
-    """Take over the files of imported databases, if SOURCE has not changed since the copy.
+    """Take over the files of imported databases.
 
-    If a follower runs, its last changes are awaited. Stop the writers at SOURCE first, or name the command that does it
-    with --fence. The command checks the last event of SOURCE and its open transactions, and changes nothing there. From
-    then on this server creates, moves and deletes the files of these databases.
+    Rejected if SOURCE has changed since the copy. If a follower runs, its last changes are awaited. Stop the writers at
+    SOURCE first, or name the command that does it with --fence. The command checks the last event of SOURCE and its
+    open transactions, and changes nothing there. From then on this server creates, moves and deletes the files of these
+    databases.
     """
     from metastore.cli.switching import CommandFence, show_switch
 
@@ -163,9 +164,10 @@ def switch(
 @uri_option
 @settings_options(*DATABASE)
 def back(source: str, address: str | None, once: bool, give_back: bool, uri: str, **options: Any) -> None:
-    """Apply the changes of switched databases to SOURCE, until the command is stopped.
+    """Apply the changes of switched databases to SOURCE.
 
-    So SOURCE can take over again until it is retired. Files are not touched. This server is asked through Thrift.
+    Runs until it is stopped. So SOURCE can take over again until it is retired. Files are not touched. This server is
+    asked through Thrift.
     """
     from metastore.cli.returning import run_back
 
@@ -184,9 +186,10 @@ def back(source: str, address: str | None, once: bool, give_back: bool, uri: str
 )
 @settings_options(*DATABASE)
 def forget(source: str, take_files: bool, drop: bool, **options: Any) -> None:
-    """Forget the import from SOURCE, so that it can be repeated from the beginning.
+    """Forget the import from SOURCE.
 
-    Rejected while databases of the import exist that are not switched, without one of the options.
+    It can be repeated from the beginning then. Rejected while databases of the import exist that are not switched,
+    without one of the options.
     """
     from metastore.cli.importing import forget_import
 
