@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from threading import Lock
 from typing import Any, Final
 
@@ -55,7 +54,6 @@ class Forwarder:
                 connection.close()
                 connection = self._connect(user)
                 reply = connection.call(method, *arguments)
-            event = _last_event(connection)
         except (NotSentError, NoReplyError) as error:
             connection.close()
             raise UnavailableError(
@@ -67,9 +65,23 @@ class Forwarder:
         except BaseException:
             connection.close()  # it may hold half a message
             raise
-        self._put(user, connection)
-        self._wait(source, event)
+        self._wait(source, self._last_event(user, connection))
         return reply
+
+    def _last_event(self, user: str | None, connection: Connection) -> int | None:
+        """Returns the last event of the source: that of the call or a later one. None if it is unknown.
+
+        The change is made. So a source that fails now is no error.
+        """
+        try:
+            event = connection.call("get_current_notificationEventId").eventId or None
+        except (TExceptionBase, TApplicationException):  # it has no log, or does not show it to the user
+            event = None
+        except (NotSentError, NoReplyError):
+            connection.close()
+            return None
+        self._put(user, connection)
+        return event
 
     def _wait(self, source: str, event: int | None) -> None:
         """Waits until this server has the event: the caller shall read what it has written."""
@@ -116,10 +128,3 @@ class Forwarder:
             user=None if self._credentials.prove_a_user else user,
             credentials=self._credentials,
         )
-
-
-def _last_event(connection: Connection) -> int | None:
-    """Returns the last event of the source, which is that of the call or a later one; None if it has no log."""
-    with suppress(TExceptionBase, TApplicationException):
-        return connection.call("get_current_notificationEventId").eventId or None
-    return None
