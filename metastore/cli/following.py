@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import select
 import signal
 from threading import Event, Thread
@@ -65,7 +66,10 @@ def catch_up(store: Store, address: str) -> str:
 
 
 def run_follower(settings: Settings, url: str, lifeline: int) -> int:
-    """Runs in a process of `metastore serve --follow`, until `lifeline` is readable. Returns its exit status."""
+    """Runs in a process of `metastore serve --follow`, until `lifeline` is readable. Returns its exit status.
+
+    Ends the process after an unexpected error: the server starts it again.
+    """
     configure(settings.log_level, settings.log_format)
     stopped = Event()
     engine = make_engine(settings, url, statement_timeout=_STATEMENT_TIMEOUT, application="metastore follower", size=4)
@@ -75,7 +79,14 @@ def run_follower(settings: Settings, url: str, lifeline: int) -> int:
     def report(line: str) -> None:
         log.warning("Following %s: %s", address, line)
 
-    thread = Thread(target=follow, args=(store, settings.follow, stopped, report), name="follower", daemon=True)
+    def run() -> None:
+        try:
+            follow(store, settings.follow, stopped, report)
+        except Exception:
+            log.exception("Following %s failed", address)
+            os._exit(1)
+
+    thread = Thread(target=run, name="follower", daemon=True)
     thread.start()
     select.select([lifeline], [], [])
     stopped.set()

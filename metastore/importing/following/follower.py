@@ -130,7 +130,8 @@ class Follower:
                 raise UnavailableError(f"{state.source} answered incompletely")
         known = {} if self._sweep_wanted else self._stored
         with self._applying(state, state.position) as (work, target):
-            store_unlogged(work, target, names, sweep, known)
+            states = work.imports.databases(state.id)  # one may be switched since then
+            store_unlogged(work, target, [name for name in names if states.get(name) == BORROWED], sweep, known)
         self._stored, self._sweep_wanted = sweep.digests, False
         self._sweep_due = time.monotonic() + max(_SWEEP, _SHARE * (time.monotonic() - begun))
 

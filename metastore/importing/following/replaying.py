@@ -177,8 +177,8 @@ class Replay:
 
     def _apply_statistics(self, name: TableName, wanted: list[str] | None) -> None:
         table = self._target.tables[name]
+        theirs = list(self._source.statistics(name, wanted))  # before the deletion: they stay if it fails
         self._work.bulk_changes.delete_statistics(table.id, wanted)
-        theirs = list(self._source.statistics(name, wanted))
         self._store(Stage.TABLE_STATISTICS, theirs)
 
 
