@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import click
@@ -50,7 +52,7 @@ def show_switch(settings: Settings, address: str, names: Sequence[str], *, force
     Raises InvalidInputError for a name that is none, and the errors of `switch`.
     """
     wanted = [name_of(name) for name in names]
-    with opened_store(settings) as store:
+    with _interruptible(), opened_store(settings) as store:
         switched = switch(store, address, wanted, force=force, fence=fence)
         with store.read() as work:
             managed = paths.absolute(work.imports.managed_locations([*switched.databases, *switched.before]))
@@ -68,6 +70,19 @@ def show_switch(settings: Settings, address: str, names: Sequence[str], *, force
         print_table("Locations of managed tables", ["location", "state"], located)
     for text in _conclusions(switched, outside, kept):
         click.echo(printable(f"metastore: {text}"), err=True)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Lets SIGTERM, and the end of a terminal session, undo the fence as Ctrl-C does."""
+    numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) == signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def outermost(locations: set[str]) -> list[str]:

@@ -24,7 +24,7 @@ from metastore.importing.settling import LAST, settle
 from metastore.importing.sources.objects import Batch, Selection, Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
-from metastore.storage.repositories.imports import COPIED, COPYING, SWITCHED, Finding, ImportState
+from metastore.storage.repositories.imports import COPIED, COPYING, RETURNING, SWITCHED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -119,6 +119,7 @@ class Copier:
                 )
             work.imports.resume(state.id, self._runner)
             return
+        check_not_returning(state)
         known = work.imports.databases(state.id)
         self._leave_switched(work, state.id, {name for name in wanted if known.get(name) == SWITCHED})
         new = wanted - known.keys()
@@ -230,6 +231,15 @@ def check_free(work: UnitOfWork, names: set[DatabaseName]) -> None:
         raise AlreadyExistsError(
             f"Database{plural} {text} exist{'' if plural else 's'} on this server. Nothing was imported. Drop "
             f"{'them' if plural else 'it'} here, or choose others with --databases"
+        )
+
+
+def check_not_returning(state: ImportState) -> None:
+    """Raises InvalidOperationError if databases of the import are being given back."""
+    if state.state == RETURNING:
+        raise InvalidOperationError(
+            f"Databases are being given back to {state.source}. Nothing was changed: finish it first with "
+            f"metastore import back {state.source} --give-back"
         )
 
 

@@ -5,6 +5,7 @@ The checks read the source. They cannot keep writers away from it: an administra
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Sequence
 from contextlib import closing
@@ -12,14 +13,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from metastore.domain.names import DatabaseName
-from metastore.errors import ConflictError, InvalidOperationError, NotFoundError, UnavailableError
+from metastore.errors import ConflictError, InvalidOperationError, MetastoreError, NotFoundError, UnavailableError
 from metastore.importing.arriving import arrive
-from metastore.importing.copying import find_import, only_import
+from metastore.importing.copying import check_not_returning, find_import, only_import
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.settings import safe_url
 from metastore.storage.repositories.imports import COPIED, SWITCHED, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
+
+log = logging.getLogger("metastore.import")
 
 _LONGEST_SWEEP: Final = 2.0  # seconds that a sweep may take while the writers are stopped
 _SHOWN: Final = 5
@@ -95,15 +98,18 @@ def _fenced(
     """Stops the writers, awaits their last changes, checks, and switches. Returns the doubts, and the seconds."""
     slow = _arrive(store, address, names, force=force) > _LONGEST_SWEEP
     begun = time.monotonic()
+    takes_over = False
     try:
         fence.close()
         _arrive(store, address, names, force=force, sweeps=not slow)
         with store.read() as work:
             state = find_import(work, state.source)  # the follower has moved its position
         doubts = _checked(address, state, force=force)
+        takes_over = True
         _take_over(store, state, names)
     except BaseException:
-        fence.open()
+        if not (takes_over and _may_be_switched(store, state, names)):
+            fence.open()
         raise
     return doubts, time.monotonic() - begun
 
@@ -145,6 +151,7 @@ def doubts_of(source: Source, state: ImportState) -> list[str]:
 
 def _chosen(work: UnitOfWork, state: ImportState, names: Collection[DatabaseName]) -> dict[DatabaseName, str]:
     """Returns the databases to switch with their states. Raises NotFoundError, InvalidOperationError."""
+    check_not_returning(state)
     if state.state != COPIED:
         raise InvalidOperationError(
             f"The import from {state.source} is unfinished. Nothing was switched: run metastore import run again first"
@@ -185,6 +192,20 @@ def _take_over(store: Store, state: ImportState, names: Collection[DatabaseName]
                 f"The import from {state.source} was forgotten meanwhile. Nothing was switched: see metastore "
                 f"import status"
             )
+
+
+def _may_be_switched(store: Store, state: ImportState, names: Collection[DatabaseName]) -> bool:
+    """Tells whether a failure came after the commit. True if that is unknown: two servers must not accept changes."""
+    try:
+        with store.read() as work:
+            states = work.imports.databases(state.id)
+    except MetastoreError:
+        log.warning(
+            "This server's database does not answer, so the fence stays closed. Undo it if metastore import status "
+            "shows that the databases are borrowed"
+        )
+        return True
+    return all(states.get(name) == SWITCHED for name in names)
 
 
 def _texts(names: Collection[DatabaseName]) -> str:

@@ -20,7 +20,7 @@ from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.target import Target
-from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING, SWITCHED, Finding, ImportState
+from metastore.storage.repositories.imports import COPIED, RETURNING, SWITCHED, Finding, ImportState
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
@@ -47,7 +47,6 @@ class Returner:
         self._ours = ours
         self._theirs = theirs
         self._writer = SourceWriter(ours, theirs, calls)
-        self._given_back: Sequence[DatabaseName] | None = None
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -67,8 +66,8 @@ class Returner:
         """Applies the next batch of events. Raises UnavailableError; the batch is then applied again."""
         state = self._state()
         position = int(state.options["returned"])
+        end_of_log = self._ours.log()  # before the events: one that comes in between is no gap
         events = self._ours.events(position, _EVENTS)
-        end_of_log = self._ours.log()
         last = end_of_log.last if end_of_log else position
         owned = self._owned(state)
         if (events and events[0].eventId > position + 1) or (not events and last > position):
@@ -97,12 +96,10 @@ class Returner:
             raise InvalidOperationError(f"Transactions are open at this server ({opened[:5]}): end them")
         if state.state != RETURNING:
             self._reject_clients(state)
-        with self._store.read() as work:
-            self._given_back = [name for name, of in work.imports.databases(state.id).items() if of == BORROWED]
         total = self._drain()
-        end_of_log = self._theirs.log()
         with self._store.transaction(audited=False) as work:
-            work.imports.set_state(state.id, COPIED, end_of_log.last if end_of_log else None)
+            # The position stays: databases that were never switched may have changed at the source meanwhile.
+            work.imports.set_state(state.id, COPIED)
         return Returned(total, self._state().options["returned"])
 
     def _reject_clients(self, state: ImportState) -> None:
@@ -110,27 +107,33 @@ class Returner:
         if state.state != COPIED:
             raise InvalidOperationError(f"The import from {self._name} is {state.state}. Nothing was given back")
         with self._store.transaction(audited=False) as work:
-            work.imports.hand_over(state.id, uuid4())
+            if not work.imports.hand_over(state.id, uuid4()):
+                raise ConflictError(f"Another command has changed the import from {self._name}. Nothing was given back")
             work.imports.set_state(state.id, RETURNING)
             target = Target(state.id, Rewriting([]), keeps_events=False)
             target.borrow(work, work.imports.locations_to_give_back(state.id))
             work.imports.give_back(state.id)
 
     def _drain(self) -> int:
-        """Applies events until there are no more for a while: calls that were let in before have ended."""
+        """Applies events until there are no more for a while, and all calls that were let in before have ended."""
+        with self._store.read() as work:
+            running = work.blocking.running_changes()
         total, quiet = 0, time.monotonic()
         while time.monotonic() - quiet < _QUIET:
-            if events := self.step().events:
+            with self._store.read() as work:
+                running &= work.blocking.running_changes()
+            if (events := self.step().events) or running:
                 total, quiet = total + events, time.monotonic()
-            else:
+            if not events:
                 time.sleep(_PAUSE)
         return total
 
     def _owned(self, state: ImportState) -> Sequence[DatabaseName]:
-        if self._given_back is not None:
-            return self._given_back
+        """Returns the databases whose changes go back: those that are switched, or are being given back."""
+        given_back = state.options.get("given_back", ()) if state.state == RETURNING else ()
         with self._store.read() as work:
-            return [name for name, of in work.imports.databases(state.id).items() if of == SWITCHED]
+            databases = work.imports.databases(state.id)
+        return [name for name, of in databases.items() if of == SWITCHED or [name.catalog, name.name] in given_back]
 
     def _stored(self, state: ImportState, events: int, position: int) -> Returned:
         with self._store.transaction(audited=False) as work:

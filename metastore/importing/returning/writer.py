@@ -73,7 +73,7 @@ class SourceWriter:
             theirs = None
         if theirs is None:
             self._calls.call("create_database", ours)
-        elif form_of(ours) != form_of(theirs):
+        elif _differs(ours, theirs):
             self._calls.call("alter_database", text, ours)
             if (after := self._theirs.database(name)) and after.locationUri != ours.locationUri:
                 detail = f"it keeps its location {after.locationUri}: Hive 2 does not change it"
@@ -154,6 +154,9 @@ class SourceWriter:
             self._calls.call("drop_function", text, gone)
         for key in ours.keys() - theirs.keys():
             self._calls.call("create_function", ours[key])
+        for key in ours.keys() & theirs.keys():
+            if _differs(ours[key], theirs[key]):
+                self._calls.call("alter_function", text, key, ours[key])
 
     @staticmethod
     def _functions(side: Source, name: DatabaseName) -> dict[str, Function]:

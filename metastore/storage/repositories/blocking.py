@@ -1,4 +1,4 @@
-"""Sessions of PostgreSQL that hold locks for which other sessions wait."""
+"""Sessions of PostgreSQL that hold locks for which other sessions wait, and transactions that run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,15 @@ CROSS JOIN LATERAL unnest(pg_blocking_pids(waiting.pid)) AS blocker(pid)
 JOIN pg_stat_activity blocking ON blocking.pid = blocker.pid
 WHERE waiting.pid = ANY (:pids) AND waiting.wait_event_type = 'Lock'
 """
+_RUNNING: Final = text("""
+    SELECT l.transactionid::text FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
+    WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted AND a.datname = current_database()
+        AND l.pid <> pg_backend_pid()
+""")
 
 
 class Blocking(Repository):
-    """Queries for blocking sessions."""
+    """Queries for blocking sessions, and for transactions that run."""
 
     def sessions(self, pids: Sequence[int]) -> dict[int, list[Mapping[str, Any]]]:
         """Returns the sessions that block each of these sessions, by process id.
@@ -39,3 +44,7 @@ class Blocking(Repository):
                 session.pop("sql", None)
             blocking.setdefault(row["waiting_pid"], []).append(session)
         return blocking
+
+    def running_changes(self) -> set[str]:
+        """Returns the numbers of the transactions of this database that have changed something and have not ended."""
+        return set(self._connection.execute(_RUNNING).scalars())

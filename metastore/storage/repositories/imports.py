@@ -219,13 +219,9 @@ class Imports:
         less = imports.c.counts.op("-")(cast(array_literal(stages), ARRAY(Text)))
         self._connection.execute(update(imports).where(imports.c.id == number).values(counts=less))
 
-    def set_state(self, number: int, state: str, position: int | None = None) -> None:
-        """Changes the state, and the position in the source's log if one is given."""
-        values: dict[str, Any] = {"state": state, "seen_at": now()}
-        if state == COPIED:
-            values["copied_at"] = now()
-        if position is not None:
-            values["position"] = position
+    def set_state(self, number: int, state: str) -> None:
+        """Changes the state."""
+        values = {"state": state, "seen_at": now()} | ({"copied_at": now()} if state == COPIED else {})
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
     def forget(self, number: int) -> None:
@@ -274,7 +270,7 @@ class Imports:
             import_databases.c.catalog, import_databases.c.database, names
         )
         self._connection.execute(update(import_databases).where(chosen).values(state=SWITCHED))
-        self._connection.execute(text(_BEGIN_RETURN), {"id": number})
+        self._connection.execute(text(_BEGIN_RETURN), {"id": number})  # waits for the batch of a follower
         chosen = (borrowed_locations.c.import_id == number) & _among(
             borrowed_locations.c.catalog, borrowed_locations.c.database, names
         )
@@ -291,8 +287,9 @@ class Imports:
         return [(DatabaseName(catalog, name), location) for catalog, name, location in rows]
 
     def give_back(self, number: int) -> None:
-        """Makes the source the owner of all switched databases again. `borrow` must follow."""
+        """Makes the source the owner of all switched databases again, and records them (`options.given_back`)."""
         chosen = (import_databases.c.import_id == number) & (import_databases.c.state == SWITCHED)
+        self._connection.execute(text(_RECORD_GIVEN_BACK), {"id": number})
         self._connection.execute(update(import_databases).where(chosen).values(state=BORROWED))
 
     def switched_locations(self) -> list[str]:
@@ -367,8 +364,14 @@ _ADVANCE: Final = """
     WHERE id = %(id)s AND runner = cast(%(runner)s AS uuid) RETURNING id
 """
 _BEGIN_RETURN: Final = """
-    UPDATE imports SET options = options || jsonb_build_object('returned', last_event_id) FROM notification_sequence
-    WHERE imports.id = :id AND NOT options ? 'returned'
+    UPDATE imports SET options = jsonb_build_object('returned', last_event_id) || options FROM notification_sequence
+    WHERE imports.id = :id
+"""
+_RECORD_GIVEN_BACK: Final = """
+    UPDATE imports SET options = options || jsonb_build_object('given_back', (
+        SELECT coalesce(jsonb_agg(jsonb_build_array(catalog, database)), '[]') FROM import_databases
+        WHERE import_id = :id AND state = 'switched'
+    )) WHERE id = :id
 """
 _SWITCHED_LOCATIONS: Final = """
     WITH given AS (

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import pytest
 
 from metastore.importing.copying import Copier, Request
 from metastore.importing.rewriting import Rewriting
@@ -14,6 +17,7 @@ from metastore.settings import Settings, database_url
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.imports import ImportState
 from metastore.storage.unit_of_work import Store
+from tests.fixtures.server import Server, connected, running
 
 
 @contextmanager
@@ -40,6 +44,25 @@ def copy(
             return Copier(opened_source, store, Request(databases, rewrites), on_batch).run()
     finally:
         opened_source.close()
+
+
+@contextmanager
+def followed(
+    make_database: Callable[[], str],
+    directories: pytest.TempPathFactory,
+    fill: Callable[[Any], object],
+    *databases: str,
+    forwards: bool = False,
+) -> Iterator[tuple[Server, Server]]:
+    """Yields a source that `fill` has filled, and a server that has imported databases of it and follows it."""
+    with running(make_database(), directories.mktemp("source")) as source:
+        with connected(source) as client:
+            fill(client)
+        url = make_database()
+        copy(source.uri, url, *databases)
+        options = ["--follow", source.uri, *(["--forward-writes", source.uri] if forwards else [])]
+        with running(url, directories.mktemp("target"), *options) as target:
+            yield source, target
 
 
 def compare(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from thrift.Thrift import TApplicationException
 
-from tests.fixtures.server import Server, connected, running
+from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
-from tests.wire.importing.moving import compare, copy
+from tests.wire.importing.moving import compare, followed
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     Database,
@@ -27,15 +28,13 @@ def servers(
     make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, Server]]:
     """A source, and a server that follows it."""
-    with running(make_database(), tmp_path_factory.mktemp("source")) as source:
-        with connected(source) as client:
-            client.create_database(Database("sales"))
-            client.create_table(table("sales", "logs", [("ds", "string")]))
-        url = make_database()
-        copy(source.uri, url)
-        options = ("--follow", source.uri, "--forward-writes", source.uri)
-        with running(url, tmp_path_factory.mktemp("target"), *options) as target:
-            yield source, target
+
+    def fill(client: Any) -> None:
+        client.create_database(Database("sales"))
+        client.create_table(table("sales", "logs", [("ds", "string")]))
+
+    with followed(make_database, tmp_path_factory, fill, forwards=True) as both:
+        yield both
 
 
 def test_the_caller_gets_the_reply_of_the_source_and_reads_what_it_wrote(servers: tuple[Server, Server]) -> None:

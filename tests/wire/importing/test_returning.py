@@ -20,14 +20,22 @@ from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.switching import switch
 from metastore.importing.verifying import Difference
 from metastore.services.files.ownership import borrowed
-from metastore.storage.repositories.imports import BORROWED
-from tests.fixtures.server import Server, connected, running
+from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING
+from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
-from tests.wire.importing.moving import compare, copy, opened
+from tests.wire.importing.moving import compare, copy, followed, opened
 from tests.wire.importing.test_following import CHANGES, altered
-from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext, InvalidOperationException, MetaException
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    EnvironmentContext,
+    Function,
+    FunctionType,
+    InvalidOperationException,
+    MetaException,
+    PrincipalType,
+)
 
-SALES = DatabaseName("hive", "sales")
+SALES, WEB = (DatabaseName("hive", name) for name in ("sales", "web"))
 KINDS = ("table", "partition", "database", "functions")
 ICE = {"table_type": "ICEBERG", "metadata_location": "1"}
 
@@ -37,16 +45,15 @@ def servers(
     make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, Server]]:
     """A source, and a server that follows it in its own process."""
-    with running(make_database(), tmp_path_factory.mktemp("source")) as source:
-        with connected(source) as client:
-            client.create_database(Database("sales"))
-            client.create_table(table("sales", "logs", [("ds", "string")]))
-            client.create_table(table("sales", "plain"))
-            client.create_table(table("sales", "ice", parameters=dict(ICE)))
-        url = make_database()
-        copy(source.uri, url, "sales")
-        with running(url, tmp_path_factory.mktemp("target"), "--follow", source.uri) as target:
-            yield source, target
+
+    def fill(client: Any) -> None:
+        client.create_database(Database("sales"))
+        client.create_table(table("sales", "logs", [("ds", "string")]))
+        client.create_table(table("sales", "plain"))
+        client.create_table(table("sales", "ice", parameters=dict(ICE)))
+
+    with followed(make_database, tmp_path_factory, fill, "sales") as both:
+        yield both
 
 
 @contextmanager
@@ -82,6 +89,10 @@ def commit(client: Any, before: str, after: str) -> None:
     struct.parameters["metadata_location"] = after
     context = EnvironmentContext({"expected_parameter_key": "metadata_location", "expected_parameter_value": before})
     client.alter_table_with_environment_context("sales", "ice", struct, context)
+
+
+def function(database: str, name: str, class_name: str = "com.example.F") -> Function:
+    return Function(name, database, class_name, "me", PrincipalType.USER, 1, FunctionType.JAVA, [])
 
 
 def test_the_switch_awaits_the_follower(
@@ -185,6 +196,56 @@ def test_the_source_owns_the_databases_again(servers: tuple[Server, Server]) -> 
         until(lambda: "after" in client.get_all_tables("sales"))  # the follower goes on
     with opened(target.database_url) as store:
         assert switch(store, source.uri).databases == [SALES]
+
+
+def test_only_databases_that_were_switched_are_given_back(servers: tuple[Server, Server]) -> None:
+    """The copy of another database may be behind the source, which must not lose what is missing here."""
+    source, target = servers
+    with connected(source) as client:
+        client.create_database(Database("web"))
+        client.create_function(function("web", "theirs"))
+    with opened(target.database_url) as store, store.read() as work:
+        followed_to = work.imports.all()[0].position
+    copy(source.uri, target.database_url, "web")
+    with opened(target.database_url) as store, store.transaction() as work:
+        work.bulk_changes.delete_functions(work.bulk_load.database_ids([WEB]).values())
+    with connected(target) as client:
+        client.create_function(function("sales", "ours"))
+        client.drop_function("sales", "ours")
+        client.create_function(function("sales", "ours", "com.example.Other"))
+    with returner(source, target) as one:
+        assert one.give_back().events >= 3
+    with connected(source) as client:
+        assert client.get_functions("web", "*") == ["theirs"]
+        assert client.get_function("sales", "ours").className == "com.example.Other"
+    with opened(target.database_url) as store, store.read() as work:
+        assert work.imports.databases() == {SALES: BORROWED, WEB: BORROWED}
+        assert work.imports.all()[0].position >= (followed_to or 0)
+
+
+def test_the_way_back_that_was_interrupted_is_finished_first(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    with opened(target.database_url) as store, store.transaction() as work:
+        work.imports.set_state(work.imports.all()[0].id, RETURNING)
+    with pytest.raises(InvalidOperationError, match="finish it first with metastore import back"):
+        copy(source.uri, target.database_url)
+    with opened(target.database_url) as store, pytest.raises(InvalidOperationError, match="are being given back"):
+        switch(store, source.uri)
+    with returner(source, target) as one:
+        one.give_back()
+    with opened(target.database_url) as store, store.read() as work:
+        assert work.imports.all()[0].state == COPIED
+
+
+def test_changes_that_run_are_known(servers: tuple[Server, Server]) -> None:
+    _, target = servers
+    with opened(target.database_url) as store, store.read() as other:
+        before = other.blocking.running_changes()
+        with store.transaction() as work:
+            work.imports.set_state(work.imports.all()[0].id, COPIED)
+            running = other.blocking.running_changes() - before
+            assert running
+        assert not running & other.blocking.running_changes()
 
 
 def test_a_source_that_cannot_be_written_to(servers: tuple[Server, Server], capsys: pytest.CaptureFixture[str]) -> None:

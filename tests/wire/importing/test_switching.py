@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -11,10 +14,11 @@ from click.testing import CliRunner, Result
 from metastore.cli.commands import metastore
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, NotFoundError, UnavailableError
+from metastore.importing import switching
 from metastore.importing.copying import Copier, Request
 from metastore.importing.following.replaying import drop_database
 from metastore.importing.sources.opening import open_source
-from metastore.importing.switching import switch
+from metastore.importing.switching import Fence, switch
 from metastore.services.files.ownership import borrowed
 from metastore.storage.repositories.imports import BORROWED, SWITCHED
 from tests.fixtures.hive_schema import HiveDatabase
@@ -309,3 +313,32 @@ def test_another_address_of_the_source_does_not_borrow_switched_databases(
     assert switched(database_url, hive.url) == [SALES]
     copy(f"{hive.url}{'&' if '?' in hive.url else '?'}connect_timeout=9", database_url, "default")
     assert kept(database_url, f"file:{tmp_path}/theirs/sales.db/plain") == set()
+
+
+def test_a_signal_undoes_the_fence(hive: HiveDatabase, imported: str, tmp_path: Path) -> None:
+    undone = tmp_path / "undone"
+    fence = ["--fence", "kill -TERM $PPID; exec sleep 60", "--unfence", f"touch {undone}"]
+    command = [sys.executable, "-m", "metastore.cli", "import", "switch", hive.url, "--database-url", imported, *fence]
+    assert subprocess.run(command, check=False, cwd=tmp_path).returncode != 0
+    assert undone.exists()
+    assert set(states(imported).values()) == {BORROWED}
+
+
+def test_the_fence_stays_if_the_databases_are_switched(
+    hive: HiveDatabase, imported: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal, or a lost reply, can come after the commit. Two servers must not accept changes."""
+
+    def interrupted(*arguments: Any) -> None:
+        take_over(*arguments)
+        raise KeyboardInterrupt
+
+    class Reopened(Fence):
+        def open(self) -> None:
+            raise AssertionError
+
+    take_over = switching._take_over
+    monkeypatch.setattr(switching, "_take_over", interrupted)
+    with opened(imported) as store, pytest.raises(KeyboardInterrupt):
+        switch(store, hive.url, fence=Reopened())
+    assert states(imported) == {DEFAULT: SWITCHED, SALES: SWITCHED}
