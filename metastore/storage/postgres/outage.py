@@ -23,9 +23,11 @@ class Outage:
 
     def waited(self) -> bool:
         """Records a failure and sleeps a moment. Returns False, without sleeping, if the outage is too long."""
-        if self._began is None:
-            self._began = time.monotonic()
-        if time.monotonic() - self._began >= self._patience:
+        now = time.monotonic()
+        began = self._began  # read once: another thread may call `ended` at any time
+        if began is None:
+            began = self._began = now
+        if now - began >= self._patience:
             return False
         time.sleep(_PAUSE)
         return True
