@@ -90,12 +90,15 @@ class GrantsCache:
         return grants
 
     def current(self, work: UnitOfWork) -> CallerGrants:
-        """Returns the caller's grants, of the current version."""
+        """Returns the caller's grants, of the current version. A restore may have lowered it."""
         cached = self.cached(work)
-        if not cached.grants.is_admin:
-            version = work.access.version()
-            while cached.grants.version < version:
-                cached = self.reloaded(work)
+        if cached.grants.is_admin:
+            return cached.grants
+        version = work.access.version()
+        if cached.grants.version != version:
+            cached = self.reloaded(work)
+        if cached.grants.version != version:  # grants that another call has loaded, or newer ones
+            cached = self._renewed(work)
         return cached.grants
 
     def reloaded(self, work: UnitOfWork) -> CachedGrants:
@@ -106,7 +109,12 @@ class GrantsCache:
         if shared is not None and shared is not current.grants_cache:
             current.grants_cache = shared
             return shared
-        grants = current.grants_cache = self._read(work, key)
+        return self._renewed(work)
+
+    def _renewed(self, work: UnitOfWork) -> CachedGrants:
+        """Reads the caller's grants from the database, and remembers them."""
+        current = caller.get() or _UNKNOWN
+        grants = current.grants_cache = self._read(work, (current.user, tuple(current.groups)))
         return grants
 
     def _read(self, work: UnitOfWork, key: tuple[str | None, tuple[str, ...]]) -> CachedGrants:
