@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from metastore.cli.options import DATABASE, Group, settings_options, uri_option
 from metastore.settings import Settings
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @click.group(cls=Group)
@@ -97,10 +100,14 @@ def rights() -> None:
     """
 
 
+def _privilege(command: _Command) -> _Command:
+    """Adds the arguments RIGHT, OBJECT and PRINCIPAL to a command."""
+    command = click.argument("on", metavar="OBJECT")(click.argument("principal")(command))
+    return click.argument("right")(command)
+
+
 @rights.command("grant")
-@click.argument("right")
-@click.argument("on", metavar="OBJECT")
-@click.argument("principal")
+@_privilege
 @click.option("--grant-option", is_flag=True, help="Allow the principal to grant the privilege to others.")
 @uri_option
 def grant_right(right: str, on: str, principal: str, grant_option: bool, uri: str) -> None:
@@ -114,9 +121,7 @@ def grant_right(right: str, on: str, principal: str, grant_option: bool, uri: st
 
 
 @rights.command("revoke")
-@click.argument("right")
-@click.argument("on", metavar="OBJECT")
-@click.argument("principal")
+@_privilege
 @uri_option
 def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
     """Revoke a privilege."""
@@ -126,12 +131,10 @@ def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
 
 
 @rights.command("deny")
-@click.argument("right")
-@click.argument("on", metavar="OBJECT")
-@click.argument("principal")
+@_privilege
 @uri_option
 def deny_right(right: str, on: str, principal: str, uri: str) -> None:
-    """Deny a privilege, whatever is granted.
+    """Deny a privilege, even if it is also granted.
 
     RIGHT is SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or ALL. OBJECT is no location.
     """
@@ -141,9 +144,7 @@ def deny_right(right: str, on: str, principal: str, uri: str) -> None:
 
 
 @rights.command("allow")
-@click.argument("right")
-@click.argument("on", metavar="OBJECT")
-@click.argument("principal")
+@_privilege
 @uri_option
 def allow_right(right: str, on: str, principal: str, uri: str) -> None:
     """End a deny."""

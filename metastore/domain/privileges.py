@@ -5,7 +5,7 @@ A caller's privileges are in CallerGrants (everything except tables) and Securab
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
@@ -110,7 +110,7 @@ class Admins(NamedTuple):
 
 
 class Administrators(NamedTuple):
-    """Administrators by duty. Those of everything have both duties, and no rule applies to them."""
+    """Administrators by duty. Administrators of everything have both duties, and no rule applies to them."""
 
     of_everything: Admins
     of_security: Admins = Admins(frozenset(), frozenset())
@@ -175,7 +175,7 @@ class CallerGrants:
 
     @property
     def may_miss_columns(self) -> bool:
-        """Whether there may be tables of which the caller sees only some columns."""
+        """Whether some tables may have columns that the caller does not see."""
         return not self.is_admin and (self.has_columns or any(rule.pattern.column is not None for rule in self.rules))
 
     def is_principal(self, kind: int | None, name: str | None) -> bool:
@@ -231,8 +231,14 @@ def owns_database(grants: CallerGrants, securable: Securable) -> bool:
     """Returns whether the caller owns the database. A database of the role `public` has no owner (see `rights`)."""
     if grants.by_policy:
         return securable.table_id is None and Right.OWNERSHIP in securable.granted
-    is_everybodys = securable.database_owner_kind == PrincipalKind.ROLE and securable.database_owner == PUBLIC
-    return not is_everybodys and grants.is_principal(securable.database_owner_kind, securable.database_owner)
+    if _is_of_public(securable):
+        return False
+    return grants.is_principal(securable.database_owner_kind, securable.database_owner)
+
+
+def _is_of_public(securable: Securable) -> bool:
+    """Returns whether the database belongs to the role `public`."""
+    return securable.database_owner_kind == PrincipalKind.ROLE and securable.database_owner == PUBLIC
 
 
 def owns(grants: CallerGrants, securable: Securable) -> bool:
@@ -252,13 +258,7 @@ def owns_all(grants: CallerGrants, securable: Securable) -> bool:
 def stored_privileges(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     """Returns the privileges on the object, including those inherited from its database, catalog and the metastore."""
     above = inherited(grants.everywhere | grants.catalogs.get(securable.catalog, NOTHING))
-    by_rule = {
-        rule.privilege
-        for rule in grants.rules
-        if not rule.is_deny
-        and rule.pattern.column is None
-        and rule.pattern.matches(securable.catalog, securable.database, securable.name)
-    }
+    by_rule = {rule.privilege for rule in _rules_on(grants, securable) if not rule.is_deny}
     of_database = grants.databases.get(securable.database_id, NOTHING)
     if securable.table_id is None:
         return above | of_database | by_rule
@@ -267,13 +267,15 @@ def stored_privileges(grants: CallerGrants, securable: Securable) -> frozenset[s
 
 def denied_rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     """Returns the rights on the whole object that rules deny: "ALL" for all of them."""
-    return frozenset(
-        rule.privilege.removeprefix(DENY)
-        for rule in grants.rules
-        if rule.is_deny
-        and rule.pattern.column is None
-        and rule.pattern.matches(securable.catalog, securable.database, securable.name)
-    )
+    return frozenset(rule.privilege.removeprefix(DENY) for rule in _rules_on(grants, securable) if rule.is_deny)
+
+
+def _rules_on(grants: CallerGrants, securable: Securable) -> Iterator[NameRule]:
+    """Yields the rules that apply to the whole object."""
+    for rule in grants.rules:
+        pattern = rule.pattern
+        if pattern.column is None and pattern.matches(securable.catalog, securable.database, securable.name):
+            yield rule
 
 
 def rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
@@ -291,11 +293,7 @@ def rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
 def rights_on_whole(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     """Returns the rights on the object by ownership, grants and rules, as if the caller saw all columns."""
     held = _OWNED if owns(grants, securable) else expanded(stored_privileges(grants, securable))
-    if (
-        securable.table_id is None
-        and securable.database_owner_kind == PrincipalKind.ROLE
-        and securable.database_owner == PUBLIC
-    ):
+    if securable.table_id is None and _is_of_public(securable):
         held |= {Right.CREATE}  # as in Hive, where every user may create tables in `default`
     denied = denied_rights(grants, securable) if grants.rules else NOTHING
     if not denied:
