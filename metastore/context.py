@@ -64,7 +64,7 @@ class CallDeferredError(BaseException):
 
 
 def claim_reply_memory(size: int) -> None:
-    """Claims memory for the reply of the current call, of which `size` bytes are known so far.
+    """Claims memory for the reply of the current call. `size`: the bytes that are known so far.
 
     To be called before the reply is complete. Raises CallDeferredError if too many large replies are being made.
     """

@@ -25,7 +25,7 @@ from metastore.warehouse.roots import Roots
 
 
 class Security:
-    """The objects that decide who a caller is, what it may do, and what is recorded about it.
+    """The objects for authentication, authorization and audit.
 
     `audit` and `rights` are None if the settings turn them off.
     """

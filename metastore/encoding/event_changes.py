@@ -1,4 +1,4 @@
-"""What an event of the notification log changed, in words."""
+"""Describes the change of an event of the notification log in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the catalog has and an export to a version of Hive's schema has not."""
+"""Objects of the catalog that an export to a version of Hive's schema leaves out."""
 
 from __future__ import annotations
 

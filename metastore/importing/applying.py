@@ -105,7 +105,7 @@ def _report_names(target: Target, keys: Sequence[str], partitions: Iterable[Sour
 
 
 def _outside(directory: str | None, partitions: Iterable[SourcePartition]) -> Iterator[str]:
-    """Yields the locations of partitions outside of their table's directory, and those of skewed values."""
+    """Yields the locations of skewed values, and of partitions outside of their table's directory."""
     inside = f"{directory}/" if directory else "\0"
     for one in partitions:
         sd = one.partition.sd

@@ -86,7 +86,7 @@ def form_of(struct: Any) -> Form:
 
 
 class Digests:
-    """Digests of partitions. Those of shapes are computed once."""
+    """Digests of partitions. The digest of a shape is computed once."""
 
     def __init__(self) -> None:
         self._shapes: dict[Shape, bytes] = {}

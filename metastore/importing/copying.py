@@ -125,7 +125,7 @@ class Copier:
         new = wanted - known.keys()
         check_free(work, new)
         rewrites = list(self._request.rewrites) or state.options["rewrites"]
-        # The log of this server has events now: those of the source would come between them.
+        # The log of this server has events now. The source's events would come between them.
         options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False}
         work.imports.begin_again(state.id, self._runner, options, last_event)
 
@@ -216,7 +216,7 @@ def only_import(store: Store) -> Iterator[None]:
 
 
 def existing_of(work: UnitOfWork, names: Iterable[DatabaseName]) -> set[DatabaseName]:
-    """Returns the databases that exist here, without an empty `default`, which nobody can drop and imports replace."""
+    """Returns the databases that exist here, without an empty `default`: imports replace it."""
     existing = set(work.bulk_load.database_ids(names))
     if DEFAULT_DATABASE in existing and DEFAULT_DATABASE not in work.bulk_load.occupied([DEFAULT_DATABASE]):
         existing.discard(DEFAULT_DATABASE)

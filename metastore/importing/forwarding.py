@@ -84,7 +84,7 @@ class Forwarder:
         return event
 
     def _wait(self, source: str, event: int | None) -> None:
-        """Waits until this server has the event: the caller shall read what it has written."""
+        """Waits until this server has the event, so that callers read their own writes."""
         until = time.monotonic() + _PATIENCE
         while event is not None and time.monotonic() < until:
             with self._store.read() as work:

@@ -57,7 +57,7 @@ class Target:
         self.troubles.append(Trouble(kind, str(what), detail))
 
     def borrow_databases(self, work: UnitOfWork, databases: Sequence[Database]) -> None:
-        """Borrows the locations of databases of the source, imported or not, except those of switched databases."""
+        """Borrows the locations of databases of the source, imported or not, unless they are switched."""
         locations = [
             (DatabaseName(database.catalogName, database.name), text)
             for database in databases

@@ -163,7 +163,7 @@ class Directory:
             return sorted({text for names in names_by_group.values() for text in names})
 
     def _groups_of(self, connection: Any, user: str, dn: str) -> dict[str, list[str]]:
-        """Returns the names of the groups of which this user or DN is a direct member, by the group's DN."""
+        """Returns the names of the groups that have this user or DN as a direct member, by the group's DN."""
         escape = self._ldap.utils.conv.escape_filter_chars
         wanted = self._settings.group_filter.replace("{user}", escape(user)).replace("{dn}", escape(dn))
         connection.search(self._settings.group_base, wanted, attributes=["cn"])

@@ -29,7 +29,7 @@ _PAUSE: Final = 1.0  # seconds after a failure in which the engine is not asked
 
 
 class Resource(NamedTuple):
-    """What a decision is about: a table, a database (no table), a catalog (no database), or everything (no catalog).
+    """The object of a decision: a table, a database (no table), a catalog (no database), or everything (no catalog).
 
     The owner is None for an object that does not exist.
     """

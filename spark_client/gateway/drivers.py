@@ -42,7 +42,7 @@ _PREFIXES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DriverOptions:
-    """What all drivers have in common.
+    """The options that all drivers share.
 
     Attributes:
         arguments: arguments of `spark_client.commands.driver`.
@@ -186,7 +186,7 @@ class Drivers:
             login.connection.close()
 
     async def _check_logins(self) -> None:
-        """Logs in again where the metastore has closed a connection. Forgets logins that it rejects or nobody needs.
+        """Logs in again where the metastore has closed a connection. Forgets rejected and unused logins.
 
         A metastore that does not answer is no reason to stop drivers: the next check tries again.
         """

@@ -38,7 +38,7 @@ class Login:
 
 
 class Logins:
-    """Logs in to the metastore. The TLS settings are those of this process: METASTORE_CLIENT_TLS and …_CA."""
+    """Logs in to the metastore. It uses the TLS settings of this process: METASTORE_CLIENT_TLS and …_CA."""
 
     def __init__(self, uris: str | Sequence[str]) -> None:
         """Raises InvalidAddressError, CredentialsError."""

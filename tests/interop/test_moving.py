@@ -44,7 +44,7 @@ def mariadb() -> Iterator[tuple[Path, int]]:
 def test_a_source_on_mysql_comes_along(
     mariadb: tuple[Path, int], version: str, database_url: str, tmp_path: Path
 ) -> None:
-    """UTF-8 texts in latin1 columns are read as what they are. The user may only read."""
+    """UTF-8 texts in latin1 columns are read as UTF-8. The user may only read."""
     source = maria.hive_on_mariadb(*mariadb, version)
     fill(source, f"file:{tmp_path}/theirs", transactions=False)
     source.insert("TABLE_PARAMS", TBL_ID=1, PARAM_KEY="nul", PARAM_VALUE="a\0b")

@@ -162,7 +162,7 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_no_table_is_saved_over_files_of_others(gateway: Gateway) -> None:
+def test_a_table_cannot_be_saved_over_files_of_others(gateway: Gateway) -> None:
     directory = Path(f"{warehouse(gateway)}/alice.db/plain")
     before = sorted(directory.iterdir())
     (answer,) = gateway.ask("bob", f"!save-as {directory}")
@@ -172,7 +172,7 @@ def test_no_table_is_saved_over_files_of_others(gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_the_session_of_alice_is_of_no_use_to_bob(gateway: Gateway) -> None:
+def test_bob_cannot_use_the_session_of_alice(gateway: Gateway) -> None:
     session = "00112233-4455-6677-8899-aabbccddeeff"
     assert gateway.ask(
         "alice", "CREATE TEMPORARY VIEW own AS SELECT 5 AS id", "!keep", options=f";session_id={session}"
@@ -191,7 +191,7 @@ def test_other_credentials_are_rejected(gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_jdbc_clients_are_their_users(gateway: Gateway) -> None:
+def test_jdbc_statements_run_as_the_user(gateway: Gateway) -> None:
     said = {user: beeline(gateway, user, password_of(user)) for user in ("alice", "bob")}
     assert "> alice\n" in said["alice"], said["alice"]  # after beeline's prompt
     assert "> 3\n" in said["alice"], said["alice"]

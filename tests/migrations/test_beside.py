@@ -1,4 +1,4 @@
-"""An upgrade beside servers of the version before: what it refuses, what it leaves them, what finishing removes."""
+"""An upgrade beside servers of the previous version: its checks, and the objects that finishing drops."""
 
 from __future__ import annotations
 

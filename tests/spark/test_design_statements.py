@@ -32,7 +32,7 @@ def test_the_function_is_applied_to_columns_on_executors(spark: Session) -> None
     assert [row.name for row in rows] == [str(day) for day in days]
 
 
-def test_trinos_setting_for_empty_buckets_is_ours(spark: Session) -> None:
+def test_trinos_setting_for_empty_buckets_is_accepted(spark: Session) -> None:
     try:
         rows = spark.sql("SET hive.create-empty-bucket-files = true").collect()
         assert [tuple(row) for row in rows] == [("hive.create_empty_bucket_files", "true")]
@@ -41,7 +41,7 @@ def test_trinos_setting_for_empty_buckets_is_ours(spark: Session) -> None:
         spark.conf.unset("hive.create_empty_bucket_files")
 
 
-def test_a_partition_may_name_what_it_depends_on(spark: Session, empty_seed: str) -> None:
+def test_a_partition_may_name_its_base_partition(spark: Session, empty_seed: str) -> None:
     spark.sql("INSERT INTO T PARTITION (ds='1', hr='1') VALUES ('k', 'v')")
     spark.sql("alter table Tdep add partition (ds='1') depends on table T partition (ds='1')")
     spark.sql(

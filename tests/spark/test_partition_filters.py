@@ -126,7 +126,7 @@ def test_what_matches_is_read_and_of_little_else_is_told(
         del told[:]
         assert _read(spark, days, predicate) == rows, predicate
         assert rows, predicate
-        # For filters on several columns, the metastore is told which values of each column do not matter.
+        # For filters on several columns, the client tells the metastore which values of each column do not matter.
         assert told == [len(rows)] or predicate in OF_SEVERAL, predicate
 
 

@@ -14,7 +14,7 @@ AUTO = "TBLPROPERTIES ('skew.auto'='true', 'skew.auto.columns'='x', 'skew.auto.s
 
 
 def rows(spark: Session, heavy: str, day: int, *, count: int = 200) -> None:
-    """Creates a view `loaded` of rows of one day, 60 % of which have the value."""
+    """Creates a view `loaded` of rows of one day. 60 % of the rows have the value."""
     spark.range(count).selectExpr(
         "id", f"IF(id % 10 < 6, {heavy}, concat('r', id)) AS x", f"{day} AS day"
     ).createOrReplaceTempView("loaded")

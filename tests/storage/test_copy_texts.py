@@ -16,12 +16,12 @@ TEXTS = st.text(st.sampled_from('ab\x01\x1e"\\{},: é\n') | st.characters(codec=
 
 
 @given(st.lists(st.lists(st.none() | TEXTS)))
-def test_arrays_together_are_the_arrays_one_by_one(arrays: list[list[str | None]]) -> None:
+def test_literals_of_many_arrays_equal_single_literals(arrays: list[list[str | None]]) -> None:
     assert array_literals(arrays) == [array_literal(texts) for texts in arrays]
 
 
 @given(st.lists(st.dictionaries(TEXTS, TEXTS)))
-def test_objects_together_are_the_objects_one_by_one(maps: list[dict[str, str]]) -> None:
+def test_many_json_objects_equal_single_ones(maps: list[dict[str, str]]) -> None:
     assert json_objects(maps) == [json.dumps(one) for one in maps]
 
 

@@ -130,7 +130,7 @@ def test_a_failed_read_leaves_no_transaction(transaction: str) -> None:
 
 
 def test_many_clients_share_few_sessions(transaction: str) -> None:
-    """Prepared statements and settings of one client must not meet those of another."""
+    """Clients do not share prepared statements or settings."""
     settings = Settings(database_url=transaction, database_pooler="transaction", pool_size=4)
     stores = [Store(make_engine(settings, transaction), settings) for _ in range(4)]
 

@@ -149,7 +149,7 @@ def test_names_that_no_role_can_have(wrong: str, database_url: str, capsys: Capt
         assert reason in error
 
 
-def test_any_other_name_is_only_a_name(database_url: str, name: str, capsys: Capture) -> None:
+def test_unusual_role_names_are_quoted(database_url: str, name: str, capsys: Capture) -> None:
     for odd in ('"; DROP TABLE tables; --', "it's %s {role}", "-x", "current_user", "ünï"):
         odd_name = f"{odd} {name}"
         assert reader("add", "--", odd_name, url=database_url) == 0

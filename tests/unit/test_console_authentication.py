@@ -1,4 +1,4 @@
-"""Who may open the console, by the address that the client is connected to and the authentication methods."""
+"""The clients that may open the console, by the address of the connection and the authentication methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a restricted process cannot do. Each test runs a process of its own."""
+"""The restrictions of a sandboxed process. Each test runs a process of its own."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_restricted_process_restricts_its_children_further(tmp_path: Path) -> 
     assert "outer/file" in ran.stderr
 
 
-def test_a_kernel_without_landlock_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_landlock_is_a_one_line_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "_MIN_ABI", 1000)
     with pytest.raises(sandbox.SandboxError, match=r"^[^\n]*Landlock[^\n]*--share-level server$"):
         sandbox.check()

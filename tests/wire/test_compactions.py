@@ -218,8 +218,8 @@ def test_the_last_that_went_well_is_told(hive_client: Any, db: str, pool: str) -
     assert hive_client.get_latest_committed_compaction_info(request).compactions == []
 
 
-def test_what_was_asked_of_a_dropped_table_is_no_work(hive_client: Any, pool: str) -> None:
-    """The table may be undropped, and its requests with it. Until then, nobody sees them."""
+def test_requests_for_a_dropped_table_are_not_handed_out(hive_client: Any, pool: str) -> None:
+    """The table may be undropped, and its requests with it. Until then, no client sees them."""
     db = new_database(hive_client)
     insert_only = {"transactional": "true", "transactional_properties": "insert_only"}
     hive_client.create_table(table(db, "t", parameters=insert_only))

@@ -28,7 +28,7 @@ def test_tables_of_no_database_are_an_error_that_the_method_does_not_declare(
         ("@hive#default", "Can not drop default database in catalog hive"),
     ],
 )
-def test_the_default_database_stays_in_the_words_of_each_hive(metastore_server: Server, first: str, text: str) -> None:
+def test_the_error_about_default_matches_each_hive_version(metastore_server: Server, first: str, text: str) -> None:
     with connected(metastore_server, ThriftHiveMetastore) as client:
         client.set_ugi("test", [])  # Java's clients do this first
         client.get_database(first)

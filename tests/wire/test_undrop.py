@@ -1,4 +1,4 @@
-"""What any client drops, truncates or overwrites can be restored until its retention ends."""
+"""Dropped, truncated and overwritten data of any client can be restored until its retention ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What events of a notification log say has changed. The objects themselves are read anew from the source."""
+"""The changes that events of a notification log report. The objects themselves are read anew from the source."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics 
 
 @dataclass(frozen=True)
 class Step:
-    """What one step did. `events`: that were applied; `position`: the last one; `compared`: everything was compared."""
+    """The result of one step: `events` applied up to `position`. `compared`: everything was compared."""
 
     events: int
     position: int | None

@@ -1,6 +1,6 @@
-"""Makes objects of this server equal to those of the source, within a transaction of the caller.
+"""Makes objects of this server equal to the source's, within a transaction of the caller.
 
-Whatever the state of this server is, the result is the present state of the source. So changes can be applied twice.
+The result is the present state of the source, whatever the state of this server. So changes can be applied twice.
 """
 
 from __future__ import annotations

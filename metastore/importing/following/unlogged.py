@@ -1,7 +1,9 @@
-"""What no log tells, or only roughly: functions, constraints, indexes, roles, privileges, tokens and transactions.
+"""Objects that the source's log does not describe, or only roughly.
 
-A sweep reads them all and replaces those of the followed databases. Roles, and privileges on the whole metastore, are
-added and not removed: they may be this server's own.
+These are functions, constraints, indexes, roles, privileges, tokens and transactions.
+
+A sweep reads them all and replaces the objects of the followed databases. Roles, and privileges on the whole metastore,
+are added and not removed: they may be this server's own.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _STAGES: Final = (*BESIDE_TABLES, Stage.MASTER_KEYS, Stage.TOKENS, Stage.TRANSAC
 
 @dataclass
 class Sweep:
-    """What a sweep has read, by kind. `digests`: of the texts of the objects, to skip kinds that are unchanged."""
+    """The objects that a sweep has read, by kind. `digests`: of their texts, to skip unchanged kinds."""
 
     objects: dict[Stage, list[Any]] = field(default_factory=dict)
     digests: dict[Stage, int] = field(default_factory=dict)

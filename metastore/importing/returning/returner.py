@@ -31,7 +31,7 @@ _PAUSE: Final = 0.1
 
 @dataclass(frozen=True)
 class Returned:
-    """What a step did. `events`: that were applied; `position`: the last event whose changes the source has."""
+    """The result of a step. `events`: applied events; `position`: the last event whose changes the source has."""
 
     events: int
     position: int

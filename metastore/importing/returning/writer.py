@@ -1,4 +1,4 @@
-"""Makes objects of the source equal to those of this server, through Thrift. Files are never touched.
+"""Makes objects of the source equal to this server's, through Thrift. Files are never touched.
 
 A call is made only if something differs, so that a batch can be applied twice.
 """

@@ -47,7 +47,7 @@ _LEFT_OUT: Final = {
     "packages": "PACKAGES",
     "replication metrics": "REPLICATION_METRICS",
 }
-# Broken rows and odd values: the class, what is counted, and the query of the number.
+# Broken rows and odd values: the class, the objects that are counted, and the query of their number.
 _QUESTIONS: Final = (
     ("orphan", "tables without a database", "TBLS", '"DBS"', '"DB_ID"'),
     ("orphan", "partitions without a table", "PARTITIONS", '"TBLS"', '"TBL_ID"'),

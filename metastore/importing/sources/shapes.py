@@ -1,4 +1,4 @@
-"""Storage descriptors from a source's database. Those with the same content share one `Shape`."""
+"""Storage descriptors from a source's database. Descriptors with the same content share one `Shape`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Described(NamedTuple):
         )
 
     def whole(self) -> StorageDescriptor:
-        """Returns the descriptor of a table. It shares lists with the shape, which nobody changes."""
+        """Returns the descriptor of a table. It shares lists with the shape: do not change them."""
         sd = complete(StorageDescriptor(**{name: getattr(self.shape.sd, name) for name in self.shape.sd.__slots__}))
         shared = sd.skewedInfo
         sd.location = self.location

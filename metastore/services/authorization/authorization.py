@@ -88,7 +88,7 @@ class Authorization:
         return work.access.find(names, grants)
 
     def transaction_holder(self) -> str | None:
-        """Returns the user whose transactions the caller may end or renew; None: those of all users."""
+        """Returns the user whose transactions the caller may end or renew; None: all users."""
         grants = self.grants()
         return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
 
@@ -197,7 +197,7 @@ class Authorization:
             return work.access.seen_tables(visible, _EVERYTHING)
 
     def column_scopes(self, names: Iterable[TableName]) -> dict[TableName, ColumnScope]:
-        """Returns the tables of which the caller may not see all columns, with the columns."""
+        """Returns the visible columns of each table that has columns hidden from the caller."""
         unique = set(names)
         with self._store.read() as work:
             grants = self.current(work)
@@ -265,7 +265,7 @@ class Authorization:
         return self._read(look_up)
 
     def _found(self, work: UnitOfWork, grants: CallerGrants, names: Iterable[Name]) -> dict[Name, Securable]:
-        """Looks up objects. Those whose database does not exist are left out."""
+        """Looks up objects. Leaves out objects whose database does not exist."""
         listed = list(names)
         securables = self.find(work, grants, listed)
         return {name: securable for name, securable in zip(listed, securables, strict=True) if securable}

@@ -139,7 +139,7 @@ def _number(table: Table, key: str) -> int | None:
 
 
 def _privileges(examined: ExaminedTable, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the privileges on the table: those of others only to its owner."""
+    """Returns the privileges on the table. Only its owner gets other principals' privileges."""
     grants = examined.grants
     kept = rows
     if grants is not None and not examined.is_owned:

@@ -96,13 +96,13 @@ class TransactionService(LeasingService):
             abort(work, [transaction])
 
     def abort_many(self, transactions: Collection[int]) -> None:
-        """Aborts the open ones of these transactions. Those of others are ignored, like missing ones."""
+        """Aborts the open ones of these transactions. Transactions of others are ignored, like missing ones."""
         holder = self._rights.transaction_holder() if self._rights else None
         with self._store.transaction() as work:
             abort(work, work.transactions.held_by(holder, list(transactions)))
 
     def snapshot(self, excluded: Collection[int]) -> GetOpenTxnsResponse:
-        """Returns a reader's snapshot: open and aborted transactions, except those of `excluded` types."""
+        """Returns a reader's snapshot: open and aborted transactions, without the `excluded` types."""
         with self._store.read() as work:
             last, unfinished = work.transactions.unfinished()
         listed = [transaction for transaction in unfinished if transaction.type not in excluded]
@@ -120,8 +120,8 @@ class TransactionService(LeasingService):
         return GetOpenTxnsInfoResponse(last, [_info(transaction) for transaction in unfinished])
 
     def heartbeat_range(self, first: int | None, last: int | None) -> HeartbeatTxnRangeResponse:
-        """Renews transactions from the first to the last id. Returns the aborted and the missing ones. Those of others
-        count as missing.
+        """Renews transactions from the first to the last id. Returns the aborted and the missing ones.
+        Transactions of others count as missing.
 
         Raises InvalidInputError for an incomplete or too large range.
         """

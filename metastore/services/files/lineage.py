@@ -1,7 +1,7 @@
 """The witness: a file in the warehouse that tells whether the database was restored to an older moment.
 
-A database that was restored does not know what happened since. What it takes for garbage may be the only copy of later
-data, so nothing is cleaned until `metastore db restored` has reconciled catalog and files (decision 023).
+A restored database does not know later changes. Files that it considers garbage may be the only copy of later data, so
+nothing is cleaned until `metastore db restored` has reconciled catalog and files (decision 023).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Comparing stored objects with those of another metastore, and deleting what is stored anew."""
+"""Compares stored objects with another metastore's, and deletes objects before they are stored anew."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class BulkLoad:
         self._listed = listed  # receives the ids of tables whose partitions change
 
     def insert_databases(self, new: Sequence[Database]) -> None:
-        """Adds databases, or replaces those of the same name (`default`, which every server has)."""
+        """Adds databases. Replaces a database of the same name (`default`, which every server has)."""
         columns = "name, location, description, owner, owner_type, create_time, parameters, encoded, catalog, version"
         for database in new:
             row = database_row(database) | {"catalog": database.catalogName, "version": 1}

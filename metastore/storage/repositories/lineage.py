@@ -48,7 +48,7 @@ _RESTART: Final = (
     UPDATE file_operations SET lease_ends_at = drops.kept_until FROM drops
     WHERE drops.id = drop_id AND file_operations.kind = 'remove' AND origin IS NOT NULL
     """,
-    # The lost part of the history may have published them, so their files stay, hidden, until somebody decides.
+    # The lost part of the history may have published them, so their files stay, hidden, until an administrator decides.
     "UPDATE open_writes SET lease_ends_at = 'infinity' WHERE aborted_at IS NULL AND table_id IS NOT NULL",
     "DELETE FROM metastore_properties WHERE name = 'lineage.restored'",
 )
@@ -137,7 +137,7 @@ class Lineages(Repository):
         self._connection.execute(_SKIP_IDS, {"gap": _ID_GAP})
 
     def raise_write_floor(self) -> None:
-        """Makes later write numbers start at the present time in microseconds: those of lost writes do not recur."""
+        """Makes later write numbers start at the present time in microseconds, so that lost numbers do not recur."""
         self._connection.execute(_RAISE_FLOOR)
 
     def pending_removals(self) -> list[tuple[str, str]]:

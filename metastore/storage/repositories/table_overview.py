@@ -1,4 +1,4 @@
-"""What the page about one table shows besides the table itself, in one statement."""
+"""Reads the details for the page about one table, in one statement."""
 
 from __future__ import annotations
 

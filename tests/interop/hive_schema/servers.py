@@ -54,7 +54,7 @@ SETTINGS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Jdbc:
-    """What a server of Hive needs to reach a database."""
+    """The settings with which a server of Hive connects to a database."""
 
     url: str
     user: str

@@ -98,7 +98,7 @@ def main(uri: str, warehouse: str) -> None:
 
 
 def _answer(spark: SparkSession, statement: str) -> list[str]:
-    """Returns the rows, those of a SELECT sorted."""
+    """Returns the rows. Sorts the rows of a SELECT."""
     try:
         rows = [str(tuple(row)) for row in spark.sql(statement).collect()]
     except (PySparkException, Py4JError) as error:

@@ -70,7 +70,7 @@ def test_a_pattern_of_all_tables_includes_the_database() -> None:
     assert not parse_pattern("sales.*").matches("spark", "sales", "t")
 
 
-def test_a_rule_grants_on_what_matches() -> None:
+def test_a_rule_grants_on_matching_names() -> None:
     bob = CallerGrants("bob", rules=(rule("sales.public_*", "SELECT"),))
     assert rights(bob, TABLE) == {"SELECT"}
     assert not sees(bob, TABLE._replace(name="secret"))

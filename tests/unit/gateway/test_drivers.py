@@ -48,7 +48,7 @@ class Logins:
 
 
 class SleepingDrivers(Drivers):
-    """Drivers of which each sleeps."""
+    """Drivers whose processes only sleep."""
 
     def __init__(self, logins: Any, folder: Path, idle_timeout: float = 1000) -> None:
         relay = Relay(parse_uris("thrift://127.0.0.1:1"))

@@ -44,6 +44,6 @@ def test_without_a_bearer_token_the_error_says_how_to_connect(logins: Logins, he
         logins.bearer(header)
 
 
-def test_no_metastore_is_one_line(logins: Logins) -> None:
+def test_an_unreachable_metastore_is_a_one_line_error(logins: Logins) -> None:
     with pytest.raises(MetastoreUnavailableError, match=r"^no metastore answers at thrift://127.0.0.1:1 [^\n]*$"):
         logins.log_in(Credentials(user="alice", password="x"))

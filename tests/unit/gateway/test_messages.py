@@ -1,4 +1,4 @@
-"""What is rejected in raw messages of Spark Connect."""
+"""The gateway's checks of raw messages of Spark Connect."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_other_uploads_are_rejected(name: str) -> None:
     assert rejected_upload(first_chunk(name)) == f"uploading {name!r}"
 
 
-def test_every_name_of_a_message_counts() -> None:
+def test_every_upload_name_of_a_message_is_checked() -> None:
     twice = field(3, field(1, field(1, b"cache/1") + field(1, b"jars/a.jar")))
     assert rejected_upload(twice) == "uploading 'jars/a.jar'"
     assert rejected_upload(batch("cache/1") + batch("jars/b.jar")) == "uploading 'jars/b.jar'"
@@ -76,7 +76,7 @@ def test_other_commands_are_rejected(command: int) -> None:
     assert rejected_command(two) is not None
 
 
-def test_a_compressed_plan_could_be_any_command() -> None:
+def test_compressed_plans_are_rejected() -> None:
     assert rejected_command(field(3, field(3, b"zstd"))) == "a compressed plan"
 
 

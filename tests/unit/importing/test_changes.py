@@ -1,4 +1,4 @@
-"""What events say has changed: messages of both formats, renames, partitions, and messages that cannot be read."""
+"""The changes that events report: messages of both formats, renames, partitions, and messages that cannot be read."""
 
 from __future__ import annotations
 

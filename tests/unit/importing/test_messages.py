@@ -1,4 +1,4 @@
-"""Messages of events: those of Hive 4 are decompressed, damaged ones are recognised."""
+"""Messages of events: messages of Hive 4 are decompressed, damaged ones are recognised."""
 
 from __future__ import annotations
 

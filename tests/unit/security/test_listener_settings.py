@@ -146,7 +146,7 @@ def test_the_default_user_is_the_most_specific_common_name(names: str, user: str
         assert certificates.identity(shown).user == user
 
 
-def test_a_name_of_several_in_one_rdn_counts() -> None:
+def test_a_user_name_in_a_multi_valued_rdn_is_found() -> None:
     """O=Example+CN=Carol,CN=Users is not the user Users."""
     own = (("organizationName", "Example"), ("commonName", "Carol"))
     shown = {**certificate(("commonName", "Users")), "subject": ((("commonName", "Users"),), own)}

@@ -19,7 +19,7 @@ from spark_client.write.rows import is_normal
         (DEFAULT_PARTITION, "int"),
     ],
 )
-def test_the_text_of_the_value_itself_is_normal(text: str, type_: str) -> None:
+def test_canonical_texts_are_normal(text: str, type_: str) -> None:
     assert is_normal(text, type_)
 
 

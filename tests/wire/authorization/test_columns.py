@@ -138,7 +138,7 @@ def _words(reply: bytes) -> str:
 
 
 @pytest.mark.parametrize("user", ["clerk", "reader"])
-def test_the_rest_of_the_table_is_as_before(sheltered: Application, user: str) -> None:
+def test_visible_columns_are_unchanged(sheltered: Application, user: str) -> None:
     with speaking(user):
         actual = called(sheltered, "get_table", *NAMES[:2]).decode()
         fields = called(sheltered, "get_schema", *NAMES[:2])
@@ -159,7 +159,7 @@ def test_the_rest_of_the_table_is_as_before(sheltered: Application, user: str) -
 
 
 @pytest.mark.parametrize("user", ["clerk", "reader"])
-def test_statistics_of_hidden_columns_are_as_those_of_missing_ones(sheltered: Application, user: str) -> None:
+def test_hidden_and_missing_columns_have_the_same_statistics_replies(sheltered: Application, user: str) -> None:
     def of_columns(*names: str) -> tuple[Any, Any]:
         own = TableStatsRequest(*NAMES[:2], list(names))
         each = PartitionsStatsRequest(*NAMES[:2], list(names), ["ds=1"])
@@ -179,7 +179,7 @@ def test_statistics_of_hidden_columns_are_as_those_of_missing_ones(sheltered: Ap
 
 
 @pytest.mark.parametrize("user", ["clerk", "reader"])
-def test_who_misses_a_column_alters_and_scans_nothing(sheltered: Application, user: str) -> None:
+def test_callers_with_hidden_columns_cannot_alter_or_scan(sheltered: Application, user: str) -> None:
     with speaking(user):
         seen = called(sheltered, "get_table", *NAMES[:2]).decode()
         with pytest.raises(MetastoreError, match=r"does not have \[ALTER\]"):

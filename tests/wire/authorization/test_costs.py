@@ -126,7 +126,7 @@ def test_writes_and_locks_of_others_cost_what_missing_ones_cost(house: Applicati
         assert cost(house, "stranger", name, others) == cost(house, "stranger", name, missing), name
 
 
-def test_transactions_of_others_are_answered_and_cost_as_missing_ones(house: Application) -> None:
+def test_transactions_of_others_look_like_missing_ones_at_the_same_cost(house: Application) -> None:
     owner, stranger = Client(house, HIDDEN.user), Client(house, "stranger")
     theirs, mine = (client.open_txns(OpenTxnRequest(1, "x", "h")).txn_ids[0] for client in (owner, stranger))
     calls: dict[str, Callable[[int], Any]] = {

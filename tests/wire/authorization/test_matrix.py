@@ -121,7 +121,7 @@ def test_each_method_allows_the_callers_of_the_table(guarded: Application, who: 
 
 @pytest.mark.parametrize("user", ["owner", "SELECT", "stranger"])
 def test_reads_get_an_answer_or_a_declared_error(guarded: Application, user: str) -> None:
-    """Filters do not break any answer: errors are those of the IDL."""
+    """Filters do not break any answer. All errors are declared in the IDL."""
     answered = set()
     for name in filter(is_read, served()):
         with speaking(user), suppress(MetastoreError, TException, TExceptionBase):

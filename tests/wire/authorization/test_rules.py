@@ -52,7 +52,7 @@ def tables_of(client: Any, database: str) -> list[str]:
     return sorted(client.get_all_tables(database))
 
 
-def test_a_wildcard_grants_and_a_deny_takes_back(client_of: Clients, sales: str, rights: Callable[..., str]) -> None:
+def test_a_wildcard_grants_and_a_deny_overrides(client_of: Clients, sales: str, rights: Callable[..., str]) -> None:
     bob = client_of("bob", [unique("group")])
     assert sales not in bob.get_all_databases()
     assert rights("grant", "SELECT", f"{sales}.public_*", "bob") == f"SELECT on {sales}.public_* granted to bob.\n"

@@ -31,7 +31,7 @@ class Console:
     sessions: dict[str | None, dict[str, str]] = field(default_factory=dict)
 
     def visitor(self, user: str | None = None) -> Visitor:
-        """Returns a visitor, who has logged in if `user` is given: at the first time only, because a login is slow."""
+        """Returns a visitor, logged in as `user` if given. Each user logs in once, because a login is slow."""
         visitor = Visitor(self.url, self.tls)
         if user in self.sessions:
             visitor.cookies |= self.sessions[user]

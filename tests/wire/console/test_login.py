@@ -1,4 +1,4 @@
-"""Who may read the console: loopback, sessions, credentials, forms of other sites."""
+"""Access to the console: loopback, sessions, credentials, forms of other sites."""
 
 from __future__ import annotations
 

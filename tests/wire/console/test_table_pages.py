@@ -1,4 +1,4 @@
-"""The pages about one table: what they show, what they hide, and errors."""
+"""The pages about one table: shown and hidden content, and errors."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_each_change_arrives(source: Server, target: Server) -> None:
         assert one.catch_up() == Step(0, client.get_current_notificationEventId().eventId)
 
 
-def test_changes_that_are_in_no_log_arrive_when_everything_is_compared(source: Server, target: Server) -> None:
+def test_unlogged_changes_arrive_with_a_full_comparison(source: Server, target: Server) -> None:
     with connected(source) as client, follower(source.uri, target.database_url) as one:
         for change in UNLOGGED:
             change(client)
@@ -160,7 +160,7 @@ def test_changes_that_are_in_no_log_arrive_when_everything_is_compared(source: S
             assert compare(source.uri, target.uri) == []
 
 
-def test_many_changes_of_the_same_objects_are_one(source: Server, target: Server) -> None:
+def test_many_changes_of_one_object_are_applied_once(source: Server, target: Server) -> None:
     caught_up(source, target)
     with connected(source) as client:
         for _ in range(2):

@@ -257,7 +257,7 @@ def test_a_directory_of_a_database_that_is_not_switched(hive: HiveDatabase, data
     assert kept(database_url, loose) == set()
 
 
-def test_forgetting_changes_no_ownership_in_silence(hive: HiveDatabase, imported: str) -> None:
+def test_forgetting_an_import_does_not_change_ownership_silently(hive: HiveDatabase, imported: str) -> None:
     assert switched(imported, hive.url, DEFAULT) == [DEFAULT]
     refused = run(imported, "forget", hive.url)
     assert "The databases sales of this import exist" in str(refused.exception)

@@ -47,7 +47,7 @@ def second(first: Server, database_url: str, tmp_path: Path) -> Iterator[Server]
         yield server
 
 
-# What is lost or changed in the database of the second server, and the difference that the comparison must show.
+# Statements that damage the database of the second server, and the difference that the comparison must show.
 STATEMENTS = [
     ("privileges", "missing on this server", "DELETE FROM privileges WHERE principal = 'bob' AND privilege = 'INSERT'"),
     ("privileges", "createTime", "UPDATE privileges SET create_time = 1 WHERE privilege = 'SELECT'"),
@@ -84,7 +84,7 @@ def altered_partition(change: Callable[[Any], object]) -> Callable[[Any], None]:
     return alter
 
 
-# What a client changes on the second server.
+# Changes by a client on the second server.
 ALTERATIONS: list[tuple[str, str, Callable[[Any], None]]] = [
     ("table", "parameters.x", altered("plain", lambda table: table.parameters.update(x="other"))),
     ("table", "parameters.numFiles", altered("plain", lambda table: table.parameters.update(numFiles="0"))),

@@ -191,7 +191,7 @@ def test_nobody_else_comes_in(url: str, user: str, password: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["alicia", "alicé"])
-def test_an_entry_with_another_name_is_not_the_users(url: str, account: dict[str, Any], typed: str) -> None:
+def test_an_ldap_entry_with_another_name_is_rejected(url: str, account: dict[str, Any], typed: str) -> None:
     """A directory that finds alice under a similar name must not let her be two users."""
     similar = {"user_filter": "(|(uid={user})(sn=Liddell))"}
     assert directory(url, **account).check("Alice", "wonderland")
