@@ -127,7 +127,8 @@ class GrantsCache:
                 everything = grants.everywhere | {"ALL"}
                 grants = replace(grants, everywhere=everything, locations=grants.locations | {ANY_LOCATION})
         cached = CachedGrants(user, groups, grants)
-        size = 1000 + 100 * (len(groups) + len(grants.roles) + len(grants.databases) + len(grants.locations))
+        names = (groups, grants.roles, grants.catalogs, grants.databases, grants.locations)
+        size = 1000 + 100 * sum(map(len, names)) + 500 * len(grants.rules)
         self._cache.put(key, cached, size)
         return cached
 
