@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -157,7 +158,16 @@ def test_decisions_are_remembered_and_asked_in_batches(application: Application,
 def test_no_connection_waits_for_the_engine(application: Application, policy: Policy) -> None:
     bob, alice = Client(application, "bob", ["analysts"]), Client(application, "alice")
     used: list[int] = []
-    policy.on_question = lambda: used.append(application._store.connections_used)
+    rights: Any = application._rights
+    rights._engine._timeout = 60.0
+
+    def count_connections() -> None:
+        deadline = time.monotonic() + 30
+        while application._store.connections_used and time.monotonic() < deadline:
+            time.sleep(0.01)  # background timers use connections for a moment
+        used.append(application._store.connections_used)
+
+    policy.on_question = count_connections
     visible(bob)
     assert bob.get_all_databases() == ["sales"]
     for client in (bob, alice):
