@@ -42,10 +42,8 @@ VERSION: Final = """
     UPDATE privileges_version
     SET version = greatest(version + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 """
-"""Run with each change of roles or privileges: caches of `Access.caller_grants` on all servers become invalid.
-
-The version is the time in microseconds, so that it does not recur after a restore or a fail-over that lost changes.
-"""
+"""Run with each change of roles or privileges: caches of `Access.caller_grants` on all servers become invalid. The
+version is the time in microseconds, so that it does not recur after a restore or a fail-over that lost changes."""
 
 # Members of the role admin are configured in the settings, so grants of it in the database are ignored.
 _CALLER_GRANTS: Final = text(f"""

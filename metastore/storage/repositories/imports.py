@@ -265,10 +265,7 @@ class Imports:
             self._connection.execute(insert(import_databases).values(rows))
 
     def switch(self, number: int, names: Collection[DatabaseName]) -> None:
-        """Makes this server the owner of the files of databases of an import.
-
-        Locations that another import borrows stay borrowed.
-        """
+        """Makes this server own the files of databases of an import, except files that another import borrows."""
         chosen = (import_databases.c.import_id == number) & _among(
             import_databases.c.catalog, import_databases.c.database, names
         )
