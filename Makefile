@@ -9,6 +9,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # One worker per core, at most four. Test files are scheduled in the order that tests/fixtures/parallel.py sets: slow files first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
 
+RERUN := Failed tests run once more, one at a time. A test that passes now depends on timing: report it as a defect.
+
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -16,7 +18,7 @@ demo: $(DEMO_READY)  ## Load real flights into a skewed table, query it with pla
 	@.venv/bin/metastore demo
 
 test: $(CLASSES) lint docs  ## Run every check: ruff, mypy, the documentation build and all tests
-	@.venv/bin/python -m pytest $(PARALLEL)
+	@.venv/bin/python -m pytest $(PARALLEL) || { [ $$? -eq 1 ] && echo "$(RERUN)" && .venv/bin/python -m pytest --last-failed; }
 
 quick: $(READY)  ## Run the fast tests of rules, wire protocol and storage, about two minutes
 	@.venv/bin/python -m pytest $(PARALLEL) -m 'not slow' --hypothesis-profile=quick tests/architecture tests/unit tests/storage tests/wire

@@ -26,6 +26,7 @@ _IGNORED: Final = re.compile(
 )
 _DOTTED_I: Final = "i\u0307"
 _COMPARED: Final = re.compile(r"\(([\w.;-]+)=\{user\}\)")  # an attribute that a filter compares with the name
+_UNREADABLE: Final = (LookupError, TypeError, ValueError)  # ldap3 raises these for replies that are not LDAP
 FOUND_IN_LDAP: Final = "ldap"
 """`Identity.credential` of a user whose entry can be looked up again."""
 
@@ -229,8 +230,8 @@ class Directory:
             if self._settings.start_tls and not connection.start_tls():
                 raise UnavailableError("LDAP rejects StartTLS (ldap_start_tls)")
             yield connection
-        except self._ldap.core.exceptions.LDAPException as error:
-            log.warning("LDAP does not answer: %s", error)
+        except (self._ldap.core.exceptions.LDAPException, *_UNREADABLE) as error:
+            log.warning("LDAP does not answer: %r", error)
             raise UnavailableError(f"LDAP does not answer: {error}") from error
         finally:
             self._disconnect(connection)

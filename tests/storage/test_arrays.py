@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from metastore.app import Application
 from metastore.domain.names import TableName
 from metastore.storage.unit_of_work import UnitOfWork
+from tests.fixtures.statements import statements_of
 
 MANY = range(1, 1001)
 TABLE = TableName("hive", "default", "t")
@@ -27,18 +27,9 @@ TABLE = TableName("hive", "default", "t")
     ],
 )
 def test_they_travel_as_one_text(application: Application, work: Callable[[UnitOfWork], Any]) -> None:
-    sent: list[Any] = []
-    engine = application._store._engine
-
-    def note(_connection: Any, _cursor: Any, _statement: str, parameters: Any, *_: Any) -> None:
-        sent.extend(parameters.values())
-
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        with application._store.transaction() as unit:
-            assert not work(unit)
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
+    with statements_of(application._store._engine) as statements, application._store.transaction() as unit:
+        assert not work(unit)
+    sent = [value for each in statements for value in each.parameters.values()]
     assert sent
     assert not [value for value in sent if isinstance(value, list)]
     assert len(sent) < len(MANY)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from metastore.domain.names import TableName
 from metastore.services.entry.locks import LockService
@@ -16,6 +14,7 @@ from metastore.services.entry.write_ids import WriteIdService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store
+from tests.fixtures.statements import statements_of
 from thrift_idl.gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     DataOperationType,
@@ -73,20 +72,13 @@ def abort_many(store: Store, count: int) -> None:
 def test_many_are_as_many_statements_as_few(store: Store, call: Callable[[Store, int], None]) -> None:
     counts = []
     for count in (2, 500):
-        statements: list[str] = []
-
-        def note(_c: Any, _cursor: Any, statement: str, *_: Any, seen: list[str] = statements) -> None:
-            seen.append(statement)
-
-        event.listen(store._engine, "before_cursor_execute", note)
-        call(store, count)
-        event.remove(store._engine, "before_cursor_execute", note)
+        with statements_of(store._engine) as statements:
+            call(store, count)
         counts.append(len(statements))
     assert counts[0] == counts[1]
 
 
 def test_a_lock_that_is_free_takes_three_between_begin_and_commit(store: Store) -> None:
-    statements: list[str] = []
-    event.listen(store._engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
-    lock(store, 1)
+    with statements_of(store._engine) as statements:
+        lock(store, 1)
     assert len(statements) == 3, statements

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from metastore.app import Application
 from metastore.domain.events import Event
 from metastore.storage.repositories import notifications
 from metastore.storage.repositories.notifications import Write
+from tests.fixtures.statements import statements_of
 from thrift_idl.gen.hive_metastore.ttypes import WriteEventInfo
 
 MANY = 501
@@ -35,21 +35,11 @@ def test_events_are_appended_some_at_a_time(application: Application, monkeypatc
 
 
 def test_writes_are_stored_some_at_a_time(application: Application) -> None:
-    sizes: list[int] = []
-    engine = application._store._engine
-
-    def note(_connection: Any, _cursor: Any, _statement: str, parameters: Any, *_: Any) -> None:
-        sizes.append(len(parameters))
-
     writes = [
         Write(7, WriteEventInfo(1, "d", "t", "f", partition=f"p={number}", tableObj="{}")) for number in range(MANY)
     ]
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        with application._store.transaction() as work:
-            work.write_notifications.add(writes)
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
+    with statements_of(application._store._engine) as statements, application._store.transaction() as work:
+        work.write_notifications.add(writes)
     with application._store.read() as work:
         assert len(work.write_notifications.of(7, "d", "t")) == MANY
-    assert max(sizes) <= 200 * 10
+    assert max(len(each.parameters) for each in statements) <= 200 * 10

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Table, event, text
+from sqlalchemy import Connection, Table, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import BigInteger, Boolean, Integer, LargeBinary
 
@@ -18,6 +17,7 @@ from metastore.storage.schema import metadata
 from metastore.storage.verification.verify import KINDS, verify, verify_within
 from tests.fixtures.application import called
 from tests.fixtures.database import execute
+from tests.fixtures.statements import statements_of
 from tests.wire.builders import descriptor, partition, skewed, table
 from tests.wire.statistics import longs
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -182,18 +182,10 @@ def test_it_sees_one_moment_while_others_change_the_database(full: Application) 
 
 def test_rows_come_in_pieces(full: Application) -> None:
     """Rows are read by a server-side cursor, because a million partitions do not fit into memory."""
-    cursors = []
-
-    def note(_: Any, cursor: Any, statement: str, *__: Any) -> None:
-        if statement.startswith("SELECT"):
-            cursors.append(cursor.name)
-
     engine = full._store._engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
+    with statements_of(engine) as sent:
         list(verify(engine, 10))
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
+    cursors = [each.cursor for each in sent if each.sql.startswith("SELECT")]
     assert len(cursors) == len(KINDS)
     assert all(cursors)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -207,10 +208,26 @@ def test_groups(url: str) -> None:
 
 
 def test_a_directory_that_does_not_answer_is_told() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with pytest.raises(AuthenticationFailedError, match="does not answer"):
-        directory(f"ldap://127.0.0.1:{port}").check("alice", "wonderland")
+    with socket.socket() as silent:  # The port stays bound: a client that gets it as its own would talk to itself.
+        silent.bind(("127.0.0.1", 0))
+        with pytest.raises(AuthenticationFailedError, match="does not answer"):
+            directory(f"ldap://127.0.0.1:{silent.getsockname()[1]}").check("alice", "wonderland")
+
+
+def test_a_directory_that_sends_rubbish_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        echo = threading.Thread(target=echo_once, args=[listener])
+        echo.start()
+        with pytest.raises(AuthenticationFailedError, match="does not answer"):
+            directory(f"ldap://127.0.0.1:{listener.getsockname()[1]}").check("alice", "wonderland")
+        echo.join()
+
+
+def echo_once(listener: socket.socket) -> None:
+    connection, _ = listener.accept()
+    with connection:
+        connection.sendall(connection.recv(4096))
+        connection.recv(4096)
 
 
 @pytest.mark.parametrize(
