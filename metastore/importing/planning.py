@@ -14,15 +14,9 @@ from metastore.importing.copying import existing_of
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import LogState, Source, Survey
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.warehouse.roots import SERVED, Roots
+from metastore.warehouse import schemes
+from metastore.warehouse.roots import Roots
 
-_LIBRARIES: Final = {
-    "s3": ("s3fs", "s3"),
-    "gs": ("gcsfs", "gcs"),
-    "abfs": ("adlfs", "azure"),
-    "hdfs": ("pyarrow", "hdfs"),
-}
-_SYNONYMS: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "gcs": "gs", "": "file"}
 _SAMPLE: Final = 20_000  # partitions that are read to estimate the time
 
 
@@ -64,13 +58,11 @@ def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: 
 
 def access(location: str, roots: Roots) -> str:
     """Returns how this server reaches a root of locations after the switch. The import itself accesses no file."""
-    scheme = location.partition(":")[0].lower() if ":" in location else ""
-    scheme = _SYNONYMS.get(scheme, scheme)
-    if scheme not in SERVED:
+    scheme = schemes.SERVED.get(schemes.canonical(location.partition(":")[0].lower() if ":" in location else "file"))
+    if scheme is None:
         return "registered without being touched: this server has no library for the scheme"
-    library, extra = _LIBRARIES.get(scheme, ("", ""))
-    if library and importlib.util.find_spec(library) is None:
-        return f"registered without being touched; managed tables need: pip install 'metastore[{extra}]'"
+    if scheme.module and importlib.util.find_spec(scheme.module) is None:
+        return f"registered without being touched; managed tables need: pip install 'metastore[{scheme.extra}]'"
     if location in roots.all or roots.within([f"{location.rstrip('/')}/x"]):
         return "below a root of this server"
     if location.endswith("://"):  # a scheme without a host, such as file://: the setting must not name the whole disk

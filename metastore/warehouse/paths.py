@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from metastore import text_cache
 from metastore.errors import InvalidInputError
+from metastore.warehouse import schemes
 
 DEFAULT_DATABASE: Final = "default"
 # The directory in which our Spark library writes data that replaces a table or partition.
@@ -22,8 +23,6 @@ TRASH: Final = ".metastore_trash"
 _LOCATION: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL
 )
-# Synonyms of schemes: Hadoop had three connectors for S3, and fsspec also calls the local file system `local`.
-_SAME_SCHEME: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file"}
 # Authorities of the local host. Any other authority of `file:` is rejected (`roots`).
 _LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "[::1]")
 
@@ -45,7 +44,7 @@ class Location(NamedTuple):
     @property
     def identity(self) -> tuple[str, str, str]:
         """Equal for two spellings of one location: `s3a://b/x` and `s3://b/x`, `file:/x` and `local://localhost/x`."""
-        scheme, authority = _SAME_SCHEME.get(self.scheme, self.scheme), self.authority or ""
+        scheme, authority = schemes.canonical(self.scheme), self.authority or ""
         if scheme in ("file", "hdfs"):  # authorities are host names there, not buckets
             authority = authority.lower()
         return scheme, "" if scheme == "file" and authority in _LOCAL_HOSTS else authority, self.path
@@ -120,9 +119,8 @@ def canonical(location: str) -> str:
 def spellings(location: str) -> list[str]:
     """Returns the texts by which clients may have stored this location."""
     scheme, authority, path = parse(location).identity
-    schemes = [scheme, *(other for other, canonical_scheme in _SAME_SCHEME.items() if canonical_scheme == scheme)]
     authorities = [f"//{authority}"] if authority else ["", "//"]
-    texts = [f"{text}:{before}{path}" for text in schemes for before in authorities]
+    texts = [f"{text}:{before}{path}" for text in (scheme, *schemes.synonyms(scheme)) for before in authorities]
     return [*texts, path] if scheme == "file" and not authority else texts
 
 

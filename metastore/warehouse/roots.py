@@ -14,10 +14,9 @@ from typing import Final
 
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.warehouse import paths
+from metastore.warehouse.schemes import SERVED
 
 SETTING: Final = "METASTORE_ALLOWED_LOCATIONS"
-# `file:`, and the schemes of the extras in pyproject.toml: s3, gcs, azure, hdfs.
-SERVED: Final = ("file", "s3", "gs", "abfs", "hdfs")
 _AUTHORITY: Final = frozenset(f"{ascii_letters}{digits}.-_:@[]")
 
 
