@@ -322,16 +322,19 @@ def skew() -> None:
 @click.option("--columns", metavar="A,B", help="Columns to analyze together. Default: each column on its own.")
 @click.option("--share", default=0.01, show_default=True, help="Minimum share of all rows for a heavy value.")
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number of heavy values.")
+@click.option("--record", is_flag=True, help="Store the result with the table, for the console.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
 @uri_option
-def suggest(name: str, columns: str | None, share: float, limit: int | None, master: str, uri: str) -> None:
+def suggest(
+    name: str, columns: str | None, share: float, limit: int | None, master: str, uri: str, *, record: bool
+) -> None:
     """Find heavy values of a table with Spark, and print the statement that gives each its own directory.
 
     Reads the whole table once.
     """
     from metastore.cli.skew import suggest as run_suggest
 
-    run_suggest(uri, name, columns, share=share, limit=limit, master=master)
+    run_suggest(uri, name, columns, share=share, limit=limit, master=master, record=record)
 
 
 @metastore.command()

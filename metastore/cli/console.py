@@ -56,8 +56,9 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     warehouse = Warehouse(settings.warehouse, settings.roots)
     rights = make_authorization(settings, store, warehouse.roots)
     groups = Groups(settings)
-    site = Site(_authenticator(settings, store), groups.of, _CONNECTIONS)
-    now = NowPages(metrics, _activity(store, rights, settings))
+    activity = _activity(store, rights, settings)
+    site = Site(_authenticator(settings, store), groups.of, activity.sees_health, _CONNECTIONS)
+    now = NowPages(metrics, activity)
     now.start()
     return Console(site, [*now.pages(), *pages_of(store, warehouse, rights, settings, gauges)])
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
+from metastore.cli.client import connected
+from metastore.cli.names import split_table
 from metastore.cli.printing import print_table
 from metastore.cli.spark import run_client
+from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
 
 _COMMAND: Final = "metastore skew suggest"
 
 
-def suggest(uri: str, name: str, columns: str | None, *, share: float, limit: int | None, master: str) -> None:
-    """Prints the heavy values and the statement that declares them.
+def suggest(
+    uri: str, name: str, columns: str | None, *, share: float, limit: int | None, master: str, record: bool = False
+) -> None:
+    """Prints the heavy values and the statement that declares them. `record`: stores them with the table.
 
     `columns`: columns to analyze together, separated by commas; None analyzes each column on its own. `share`: minimum
     share of the rows. `limit`: maximum number of values. `master`: Spark's master.
@@ -28,6 +34,8 @@ def suggest(uri: str, name: str, columns: str | None, *, share: float, limit: in
             ("column", "heavy values", "heaviest", "share of other rows", "skipped on average"),
             [_column(suggestion) for suggestion in suggestions],
         )
+    if record:
+        record_survey(uri, name, share, suggestions)
     best = suggestions[0] if suggestions else {"values": []}
     if not best["values"]:
         click.echo(f"No value has {share:.2%} or more of the rows of {name}.")
@@ -38,6 +46,24 @@ def suggest(uri: str, name: str, columns: str | None, *, share: float, limit: in
         [_value(value) for value in best["values"]],
     )
     click.echo(f"ALTER TABLE {name} {best['clause']};")
+
+
+def record_survey(uri: str, name: str, share: float, suggestions: Sequence[dict[str, Any]]) -> None:
+    """Stores heavy values in the table's parameters. Raises NotFoundError, PermissionDeniedError."""
+    rows = max((suggestion["rows"] for suggestion in suggestions), default=0)
+    found = [
+        HeavyColumns(
+            tuple(suggestion["columns"]),
+            tuple((tuple(value["values"]), round(value["share"], 6)) for value in suggestion["values"]),
+        )
+        for suggestion in suggestions
+        if suggestion["values"]
+    ]
+    database, table_name = split_table(name)
+    with connected(uri) as client:
+        table = client.get_table(database, table_name)
+        table.parameters[SURVEY] = encoded(Survey(int(time.time()), rows, share, tuple(found)))
+        client.alter_table(table.dbName, table.tableName, table)
 
 
 def _column(suggestion: dict[str, Any]) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""The maximum number of skewed values of a table.
+"""The maximum number of skewed values of a table, and the share of the rows from which a value is heavy.
 
 Each value is a row in the catalog and possibly a directory in every partition.
 """
@@ -14,6 +14,11 @@ MAX_VALUES: Final = "skew.max.values"
 """Table parameter that overrides the default maximum."""
 
 DEFAULT_MAX_VALUES: Final = 100
+
+AUTO_SHARE: Final = "skew.auto.share"
+"""Table parameter that overrides the default share."""
+
+DEFAULT_SHARE: Final = 0.01
 
 
 def read_limit(name: str, text: str) -> int:

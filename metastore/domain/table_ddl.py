@@ -23,7 +23,7 @@ _TOKEN: Final = re.compile(r"[<>,:()]|[^<>,:()]+")
 # Parameters that the server or writers compute: a new table must not have them.
 _COMPUTED: Final = re.compile(
     r"(numFiles|numRows|totalSize|rawDataSize|numPartitions|transient_lastDdlTime|COLUMN_STATS_ACCURATE|EXTERNAL|comment"
-    r"|bucketing_version|numFilesErasureCoded|spark_query_id|spark\.sql\..*|last_modified_.*)"
+    r"|bucketing_version|numFilesErasureCoded|skew\.survey|spark_query_id|spark\.sql\..*|last_modified_.*)"
 )
 
 
@@ -112,10 +112,8 @@ def _clauses(table: TableDefinition) -> list[str]:
             f"CLUSTERED BY ({columns}){f' SORTED BY ({order})' if order else ''} INTO {table.buckets} BUCKETS"
         )
     if table.skewed_columns:
-        columns = ", ".join(map(_ticked, table.skewed_columns))
-        values = ", ".join(_tuple(value) for value in table.skewed_values)
         directories = "\nSTORED AS DIRECTORIES" if table.as_directories else ""
-        clauses.append(f"SKEWED BY ({columns}) ON ({values}){directories}")
+        clauses.append(f"{_skewed_by(table.skewed_columns, table.skewed_values)}{directories}")
     clauses += _storage(table)
     if table.is_external and table.location:
         clauses.append(f"LOCATION {_text(table.location)}")
@@ -123,6 +121,16 @@ def _clauses(table: TableDefinition) -> list[str]:
         pairs = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in own.items())
         clauses.append(f"TBLPROPERTIES ({pairs})")
     return clauses
+
+
+def skew_statement(database: str, table: str, columns: Sequence[str], values: Sequence[Sequence[str]]) -> str:
+    """Returns the statement that gives each of the values a directory in new partitions."""
+    name = f"{_ticked(database)}.{_ticked(table)}"
+    return f"ALTER TABLE {name} {_skewed_by(columns, values)} STORED AS DIRECTORIES;"
+
+
+def _skewed_by(columns: Sequence[str], values: Sequence[Sequence[str]]) -> str:
+    return f"SKEWED BY ({', '.join(map(_ticked, columns))}) ON ({', '.join(map(_tuple, values))})"
 
 
 def _storage(table: TableDefinition) -> list[str]:

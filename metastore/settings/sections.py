@@ -282,7 +282,9 @@ class Retention(Section):
     title = "Retention"
     table = "retention"
 
-    event_retention: float = duration(DAY, "Time that events stay in the notification log.", low=1, high=CENTURY)
+    event_retention: float = duration(
+        DAY, "Time that events stay in the notification log, and ended writes in the console.", low=1, high=CENTURY
+    )
     drop_retention: float = duration(
         DAY,
         "Time for which dropped, truncated and overwritten data can be restored. 0 deletes it immediately.",

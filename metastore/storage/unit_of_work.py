@@ -39,6 +39,7 @@ from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.dependency_overview import DependencyOverview
 from metastore.storage.repositories.drops import Drops
+from metastore.storage.repositories.ended_writes import EndedWrites
 from metastore.storage.repositories.failed_logins import FailedLogins
 from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
@@ -133,6 +134,7 @@ class UnitOfWork:
     compactions = _Repository(Compactions)
     writes = _Repository(Writes)
     dead_writes = _Repository(DeadWrites)
+    ended_writes = _Repository(EndedWrites)
     locations = _Repository(Locations)
     file_operations = _Repository(FileOperations)
     drops = _Repository(Drops)

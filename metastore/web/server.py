@@ -14,6 +14,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from metastore.web.handshakes import Handshakes, MakeProtocol
+
 _MAX_CONNECTIONS: Final = 64
 _MAX_SECONDS: Final = 10.0  # a connection sends one request and reads one response in this time, or is closed
 _LOG_LEVEL: Final = logging.ERROR  # of uvicorn: its warnings are about malformed requests, which any client can send
@@ -60,16 +62,22 @@ class _Server(uvicorn.Server):
         # The supervisor has the socket open as well: without this, the kernel would keep accepting connections.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, _Loop) and loop.handshakes:
+            loop.handshakes.abort()
         await super().shutdown(sockets)
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """Bounds the time of TLS handshakes, which uvicorn does not."""
+    """Bounds the number and the time of TLS handshakes, which uvicorn does not."""
 
-    async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:
-        if options.get("ssl"):
-            options["ssl_handshake_timeout"] = _MAX_SECONDS
-        return await super().create_server(*arguments, **options)
+    handshakes: Handshakes | None = None
+
+    async def create_server(self, make: MakeProtocol, *arguments: Any, **options: Any) -> asyncio.Server:  # type: ignore[override] # uvicorn passes no other types
+        if tls := options.pop("ssl", None):
+            self.handshakes = handshakes = Handshakes(tls, _MAX_CONNECTIONS, _MAX_SECONDS)
+            return await super().create_server(lambda: handshakes.protocol(make), *arguments, **options)
+        return await super().create_server(make, *arguments, **options)
 
 
 def serve(application: ASGIApp, listener: socket.socket, lifeline: int, tls: ssl.SSLContext | None = None) -> int:

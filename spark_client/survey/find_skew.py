@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField
 
-from metastore.domain.skew_limit import MAX_VALUES
+from metastore.domain.skew_limit import DEFAULT_SHARE, MAX_VALUES
 from spark_client.context import reject_remote
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.catalog import relation_metadata
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
-from spark_client.table.sketch import DEFAULT_SHARE, Sketch
+from spark_client.table.sketch import Sketch
 from spark_client.table.skew_keys import is_simple
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
 

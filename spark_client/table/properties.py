@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 
-from metastore.domain.skew_limit import MAX_VALUES
+from metastore.domain.skew_limit import AUTO_SHARE, MAX_VALUES
+from metastore.domain.skew_survey import SURVEY
 from spark_client.table.directory_names import FUNCTION
 from spark_client.table.settings import IN_PLACE, LEASE, MAX_FILE_SIZE, MODE, VERSIONS
 from spark_client.table.skew_layout import LAYOUT, layout_problem
 
-AUTO, AUTO_COLUMNS, AUTO_SHARE = "skew.auto", "skew.auto.columns", "skew.auto.share"
+AUTO, AUTO_COLUMNS = "skew.auto", "skew.auto.columns"
 # The smallest share of the rows that a heavy value may have: a lower one needs too much memory to count.
 SMALLEST_SHARE = 0.0001
 # Names of dropped columns, separated by commas. Existing files may still contain these columns.
@@ -37,7 +38,7 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     "orc.compress": ("plain", "none", "uncompressed", "snappy", "zlib", "lzo", "lz4", "zstd", "brotli"),
 }
 # The values of the other properties are checked where they are read.
-_KNOWN = (*_VALUES, LAYOUT, AUTO_COLUMNS, AUTO_SHARE, MAX_VALUES, LEASE, MAX_FILE_SIZE, FUNCTION, DROPPED)
+_KNOWN = (*_VALUES, LAYOUT, AUTO_COLUMNS, AUTO_SHARE, MAX_VALUES, LEASE, MAX_FILE_SIZE, FUNCTION, DROPPED, SURVEY)
 # `csv.compression` is not a misspelt `compression`.
 _NAMES = [name for name in _KNOWN if name != _COMPRESSION]
 # Similarity of whole names, and of their first words: `avro.compression` is not a misspelt `orc.compress`.

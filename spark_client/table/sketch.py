@@ -22,7 +22,6 @@ from spark_client.jvm.sql_text import quote
 from spark_client.table.properties import SMALLEST_SHARE
 from spark_client.table.skew_keys import key_of, values_of
 
-DEFAULT_SHARE = 0.01
 # A sketch with n entries counts at most 3.5 / n of all rows too many, and certainly contains every value with twice
 # that share (DataSketches' ItemsSketch). 100 entries for each value that can have the share keep the error below 3 % of
 # it.

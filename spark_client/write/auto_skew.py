@@ -12,11 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
 from metastore.client.structs import NOT_SKEWED, Skew, Table
+from metastore.domain.skew_limit import AUTO_SHARE as SHARE
+from metastore.domain.skew_limit import DEFAULT_SHARE
 from spark_client.errors import InvalidInsertError
 from spark_client.table.properties import AUTO, auto_columns, auto_columns_problem, auto_problem
 from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, those that it is skewed by are taken
-from spark_client.table.properties import AUTO_SHARE as SHARE
-from spark_client.table.sketch import DEFAULT_SHARE, Sketch
+from spark_client.table.sketch import Sketch
 from spark_client.table.skew_keys import is_simple, key_of, values_of
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
 from spark_client.write.partition_rows import partition_columns, partition_texts

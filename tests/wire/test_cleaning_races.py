@@ -150,7 +150,7 @@ def test_a_late_writer_that_comes_first_is_left_alone(
             assert work.writes.renew(write)
         else:
             stored = work.tables.find(TableName("hive", *NAME))
-            assert work.writes.close(write, stored.ref.id)  # type: ignore[union-attr]
+            assert work.writes.publish(write, stored.ref.id)  # type: ignore[union-attr]
         cleaning = start(clean_now, call)
         wait_for_a_lock(database_url)
         work.commit()

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from metastore.cli import spark
+from metastore.domain.skew_survey import SURVEY, HeavyColumns, decoded
 from metastore.errors import ConfigurationError
+from tests.fixtures.server import Server
+from tests.wire.builders import table, unique
 
 FOUND = {
     "columns": ["x"],
@@ -70,6 +73,29 @@ def test_without_columns_all_are_compared_first(tmp_path: Path) -> None:
 def test_no_heavy_value_is_no_error(tmp_path: Path) -> None:
     done = suggest(tmp_path, json.dumps({"suggestions": [NOTHING]}), "db.t", "--columns", "y", "--share", "0.05")
     assert (done.returncode, done.stdout) == (0, "No value has 5.00% or more of the rows of db.t.\n")
+
+
+def test_the_result_is_recorded_with_the_table(tmp_path: Path, metastore_server: Server, metastore_client: Any) -> None:
+    name = unique("surveyed")
+    metastore_client.create_table(table("default", name, parameters={"a": "b"}))
+    done = suggest(
+        tmp_path,
+        json.dumps({"suggestions": [FOUND, NOTHING]}),
+        f"default.{name}",
+        "--record",
+        "--uri",
+        metastore_server.uri,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    parameters = metastore_client.get_table("default", name).parameters
+    actual = decoded(parameters[SURVEY])
+    assert actual is not None
+    assert (actual.rows, actual.share, actual.found) == (
+        100,
+        0.01,
+        (HeavyColumns(("x",), ((("ab",), 0.6), (("c",), 0.2))),),
+    )
+    assert parameters["a"] == "b"
 
 
 @pytest.mark.parametrize(

@@ -50,15 +50,11 @@ class ActivityService:
         return [_event({**row, "message": None} if examined.has_hidden_columns else row) for row in rows]
 
     def held(self) -> dict[str, list[dict[str, Any]]]:
-        """Returns locks, open transactions and open writes."""
+        """Returns locks, open transactions, open writes, and the last writes that have ended."""
         user, is_admin, scope = self._caller()
-        return self._held(user, scope, is_admin=is_admin)
-
-    def _held(self, user: str | None, scope: Scope, *, is_admin: bool) -> dict[str, list[dict[str, Any]]]:
         with self._store.read() as work:
             held = work.activity.held(user, self._timeout, scope, is_admin=is_admin)
-        names = {kind.value: kind.name for kind in LockType}
-        return {**held, "locks": [{**lock, "type": names.get(lock["type"], "")} for lock in held["locks"]]}
+        return {**held, "locks": _typed(held["locks"])}
 
     def health(self) -> dict[str, Any]:
         """Returns the state of the database. Raises PermissionDeniedError if the caller is no administrator."""
@@ -67,17 +63,31 @@ class ActivityService:
         with self._store.read() as work:
             return work.activity.health()
 
+    def sees_health(self) -> bool:
+        """Returns whether the caller may read `health`, by privileges that may be out of date."""
+        if self._rights is None:
+            return True
+        with self._store.read() as work:
+            grants = self._rights.cached(work)
+        return grants.is_admin or Administrator().duty in grants.duties
+
     def waiting(self) -> tuple[str | None, bool, list[dict[str, Any]]]:
         """Returns the caller, whether it may see the calls of others, and the locks that wait or make others wait."""
         user, is_admin, scope = self._caller()
-        locks = self._held(user, scope, is_admin=is_admin)["locks"]
-        blocking = {lock["blocked_by"] for lock in locks if lock["waiting"]}
-        return user, is_admin, [lock for lock in locks if lock["waiting"] or lock["id"] in blocking]
+        with self._store.read() as work:
+            locks = work.activity.waiting(user, self._timeout, scope, is_admin=is_admin)
+        return user, is_admin, _typed(locks)
 
     def _caller(self) -> tuple[str | None, bool, Scope]:
         if self._rights is None:
             return None, True, EVERYTHING
         return self._rights.caller_and_scope()
+
+
+def _typed(locks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Names the types of locks."""
+    names = {kind.value: kind.name for kind in LockType}
+    return [{**lock, "type": names.get(lock["type"], "")} for lock in locks]
 
 
 def _event(row: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +104,7 @@ def _event(row: dict[str, Any]) -> dict[str, Any]:
         except (ValueError, KeyError, TypeError, EOFError):
             changes = []  # of an event in another format
     names = ("id", "at", "event", "catalog", "database", "table", "user")
-    return {**{name: row[name] for name in names}, "changes": changes[:_MAX_CHANGES]}
+    return {**{name: row[name] for name in names}, "exists": row.get("exists", True), "changes": changes[:_MAX_CHANGES]}
 
 
 def _undrop(drop: dict[str, Any]) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from metastore.domain.buckets import bucket_of, buckets
 from metastore.domain.names import TableName
+from metastore.domain.skew_shares import DESERVED, TOO_SMALL, shares_of, threshold
+from metastore.domain.skew_survey import SURVEY, decoded
+from metastore.domain.table_ddl import skew_statement
 from metastore.errors import PermissionDeniedError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import ExaminedTable, examine
@@ -27,7 +31,8 @@ class LayoutService:
         self._rights = rights
 
     def read(self, name: TableName) -> dict[str, Any]:
-        """Returns the bytes of each skewed value and bucket in the newest partitions.
+        """Returns the bytes of each skewed value and bucket in the newest partitions, and the values that deserve a
+        directory.
 
         Raises NotFoundError; PermissionDeniedError without SELECT.
         """
@@ -40,12 +45,15 @@ class LayoutService:
         skewed_by = list(skew.skewedColNames or ()) if skew else []
         declared = buckets(sd.bucketCols, sd.numBuckets)
         answer |= {"skewed_by": skewed_by, "bucketed_by": list(declared.columns), "buckets": declared.count}
-        if not skewed_by and not declared.count:
-            return answer | {"skew": [], "bucket_files": []}
-        rows = self._locations(examined)
         values = [tuple(value) for value in skew.skewedColValues or ()] if skew else []
-        return answer | {
-            "skew": self._skew(rows, values) if skewed_by else [],
+        rows = self._locations(examined) if skewed_by or declared.count else []
+        counted = self._skew(rows, values) if skewed_by else []
+        shares = _shares(counted, values, threshold(examined.table.parameters or {}))
+        return {
+            **answer,
+            "skew": counted,
+            **shares,
+            "survey": _survey(name, examined.table.parameters or {}, skewed_by, shares["shares"]),
             "bucket_files": [self._buckets(row, declared.count) for row in rows[-_BUCKETED:]] if declared.count else [],
         }
 
@@ -104,3 +112,33 @@ class LayoutService:
             "doubled": [number for number in shown if files[number] > 1],
             "without_number": unnamed,
         }
+
+
+def _shares(
+    partitions: Sequence[Mapping[str, Any]], declared: Sequence[tuple[str, ...]], heavy: float
+) -> dict[str, Any]:
+    shares = shares_of(partitions, declared, heavy)
+    values = [{**each._asdict(), "value": list(each.value)} for each in shares.values]
+    return {"heavy_share": heavy, "shares": values, "rest_share": shares.rest, "may_deserve": shares.may_deserve}
+
+
+def _survey(
+    name: TableName, parameters: Mapping[str, str], skewed_by: Sequence[str], shares: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Returns the recorded survey: the heavy values of each column, which of them have a directory, and the statement
+    that gives one to all.
+    """
+    survey = decoded(parameters.get(SURVEY, ""))
+    if survey is None:
+        return None
+    present = {tuple(each["value"]) for each in shares if each["verdict"] in (DESERVED, TOO_SMALL)}
+    found = []
+    for heavy in survey.found:
+        known = present if list(heavy.columns) == list(skewed_by) else set()
+        values = [
+            {"value": list(value), "share": share, "has_directory": value in known} for value, share in heavy.values
+        ]
+        missing = any(value not in known for value, _ in heavy.values)
+        statement = skew_statement(name.database, name.name, heavy.columns, [value for value, _ in heavy.values])
+        found.append({"columns": list(heavy.columns), "values": values, "statement": statement if missing else ""})
+    return {"at": survey.at, "rows": survey.rows, "share": survey.share, "found": found}

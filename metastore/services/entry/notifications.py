@@ -117,9 +117,9 @@ class NotificationService:
             return work.write_notifications.of(transaction_id, database, table)
 
     def clean(self) -> int:
-        """Deletes events older than the time to live, in batches, unless another server does.
+        """Deletes events and ended writes older than the time to live, in batches, unless another server does.
 
-        Returns the number of deleted events.
+        Returns the number of deleted rows.
         """
         removed = 0
         while True:
@@ -128,6 +128,7 @@ class NotificationService:
                     return removed
                 batch = work.notifications.delete_older(self._time_to_live, _BATCH)
                 batch += work.write_notifications.delete_older(self._time_to_live, _BATCH)
+                batch += work.ended_writes.delete_older(self._time_to_live, _BATCH)
             removed += batch
             if batch < _BATCH:
                 return removed

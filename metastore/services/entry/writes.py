@@ -69,7 +69,7 @@ class WriteService(Service):
     def end(self, query_id: str) -> None:
         """Ends a write without publishing it. Raises NotFoundError if it has ended or was aborted."""
         with self._store.transaction() as work:
-            if work.writes.close(query_id) is None:
+            if not work.writes.discard(query_id):
                 raise ended(query_id)
 
 

@@ -20,7 +20,7 @@ def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> lis
     Returns the present directory of the table, then those that it had since the write began.
     Raises NotFoundError if the write has ended or was aborted, because its files may be deleted.
     """
-    roots = work.writes.close(query_id, stored.ref.id)
+    roots = work.writes.publish(query_id, stored.ref.id)
     if roots is None and is_registered_form(query_id):
         raise ended(query_id, f" to {stored.ref.name}")
     return list(dict.fromkeys([root_of(stored), *(roots or ())]))

@@ -15,6 +15,7 @@ from metastore.storage.queries.visibility import OWNED, WHOLE, Scope
 _SCANNED: Final = 10_000  # newest events among which visible ones are looked for
 _LONGEST: Final = 200_000  # characters of a message that is read
 _LISTED: Final = 200
+_ENDED: Final = 100
 _OWNS_DATABASE: Final = OWNED.format(table="d")
 _EVENT: Final = f"""
     e.event_id AS id, e.event_time AS at, e.event_type AS event, e.catalog, e.database, e.table_name AS "table",
@@ -28,12 +29,17 @@ _HISTORY: Final = text(f"""
     ORDER BY e.event_id DESC LIMIT :limit
 """)  # noqa: S608 - constants
 
+_EXISTS: Final = """
+    EXISTS (SELECT FROM databases AS d JOIN tables AS t ON t.database_id = d.id
+            WHERE d.catalog = e.catalog AND d.name = e.database AND t.name = e.table_name)
+"""
 _CHANGES: Final = f"""
     WITH recent AS MATERIALIZED (
         {{recent}} ORDER BY e.event_id DESC LIMIT :limit
     )
     SELECT (SELECT jsonb_agg(to_jsonb(x) ORDER BY x.id DESC) FROM (
-               SELECT {_EVENT} FROM recent JOIN notification_log AS e ON e.event_id = recent.event_id) AS x) AS events,
+               SELECT {_EVENT}, {_EXISTS} AS exists
+               FROM recent JOIN notification_log AS e ON e.event_id = recent.event_id) AS x) AS events,
            (SELECT jsonb_agg(to_jsonb(x)) FROM (
                SELECT r.id, r.kind, r.catalog, r.database, r.name AS "table", r.partitions, r.dropped_by AS "user",
                       r.dropped_from AS address, extract(epoch FROM r.dropped_at)::float8 AS at,
@@ -56,24 +62,38 @@ _RECENT_SEEN: Final = f"""
 _FEW: Final = "(SELECT t.id, t.database_id, t.name, t.create_time FROM tables AS t WHERE {seen} OFFSET 0)"
 
 _HIDDEN: Final = "CASE WHEN cast(:is_admin AS boolean) OR {user} = :user THEN {column} ELSE '***' END"
+_LOCKS: Final = f"""
+    SELECT l.id, l.transaction_id AS transaction, l.acquired_at IS NULL AS waiting, l.blocked_by, c.type,
+           c.catalog, c.database, c.table_name AS "table", c.partition_name AS partition,
+           {_HIDDEN.format(user="l.user_name", column="l.user_name")} AS "user",
+           {_HIDDEN.format(user="l.user_name", column="l.host_name")} AS host,
+           {_HIDDEN.format(user="l.user_name", column="left(l.agent, 200)")} AS agent,
+           extract(epoch FROM now() - l.acquired_at)::float8 AS age,
+           extract(epoch FROM now() - coalesce(x.heartbeat_at, l.heartbeat_at))::float8 AS heartbeat_age
+    FROM locks AS l JOIN lock_components AS c ON c.lock_id = l.id
+    LEFT JOIN transactions AS x ON x.id = l.transaction_id
+    LEFT JOIN databases AS d ON d.catalog = c.catalog AND d.name = c.database
+    LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = c.table_name
+    WHERE coalesce(x.heartbeat_at, l.heartbeat_at) > now() - cast(:timeout AS interval)
+      AND (l.user_name = :user OR {{seen}}) {{chosen}}
+    ORDER BY l.acquired_at IS NULL DESC, l.id, c.position LIMIT {_LISTED}
+"""  # noqa: S608 - constants
+_WAITING: Final = """
+    AND (l.acquired_at IS NULL OR l.id IN (SELECT blocked_by FROM locks WHERE acquired_at IS NULL))
+"""
+_OF_WRITE: Final = f"""
+    w.query_id, d.catalog, d.database_name AS database, d."table",
+    {_HIDDEN.format(user="w.user_name", column="w.user_name")} AS "user", extract(epoch FROM w.begun_at) AS begun
+"""
+_TABLE_OF_WRITE: Final = """
+    JOIN LATERAL (
+        SELECT d.catalog, d.name AS database_name, t.name AS "table" FROM tables AS t
+        JOIN databases AS d ON d.id = t.database_id WHERE t.id = w.table_id AND {seen}
+    ) AS d ON true
+"""
 _HELD: Final = f"""
     SELECT
-        (SELECT jsonb_agg(to_jsonb(h)) FROM (
-            SELECT l.id, l.transaction_id AS transaction, l.acquired_at IS NULL AS waiting, l.blocked_by, c.type,
-                   c.catalog, c.database, c.table_name AS "table", c.partition_name AS partition,
-                   {_HIDDEN.format(user="l.user_name", column="l.user_name")} AS "user",
-                   {_HIDDEN.format(user="l.user_name", column="l.host_name")} AS host,
-                   {_HIDDEN.format(user="l.user_name", column="left(l.agent, 200)")} AS agent,
-                   extract(epoch FROM now() - l.acquired_at) AS age,
-                   extract(epoch FROM now() - coalesce(x.heartbeat_at, l.heartbeat_at)) AS heartbeat_age
-            FROM locks AS l JOIN lock_components AS c ON c.lock_id = l.id
-            LEFT JOIN transactions AS x ON x.id = l.transaction_id
-            LEFT JOIN databases AS d ON d.catalog = c.catalog AND d.name = c.database
-            LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = c.table_name
-            WHERE coalesce(x.heartbeat_at, l.heartbeat_at) > now() - cast(:timeout AS interval)
-              AND (l.user_name = :user OR {{seen}})
-            ORDER BY l.acquired_at IS NULL DESC, l.id, c.position LIMIT {_LISTED}
-        ) AS h) AS locks,
+        (SELECT jsonb_agg(to_jsonb(h)) FROM ({_LOCKS.replace("{chosen}", "")}) AS h) AS locks,
         (SELECT jsonb_agg(to_jsonb(o)) FROM (
             SELECT x.id, x.type, {_HIDDEN.format(user="x.user_name", column="x.user_name")} AS "user",
                    {_HIDDEN.format(user="x.user_name", column="x.host_name")} AS host,
@@ -83,16 +103,16 @@ _HELD: Final = f"""
               AND (cast(:is_admin AS boolean) OR x.user_name = :user) ORDER BY x.id LIMIT {_LISTED}
         ) AS o) AS transactions,
         (SELECT jsonb_agg(to_jsonb(p)) FROM (
-            SELECT w.query_id, d.catalog, d.database_name AS database, d."table",
-                   extract(epoch FROM w.begun_at) AS begun,
-                   extract(epoch FROM w.lease_ends_at) AS lease_ends,
+            SELECT {_OF_WRITE}, extract(epoch FROM w.lease_ends_at) AS lease_ends,
                    CASE WHEN w.aborted_at IS NOT NULL THEN 'aborted' WHEN w.lease_ends_at < now() THEN 'abandoned'
                         ELSE 'in flight' END AS state
-            FROM open_writes AS w JOIN LATERAL (
-                SELECT d.catalog, d.name AS database_name, t.name AS "table" FROM tables AS t
-                JOIN databases AS d ON d.id = t.database_id WHERE t.id = w.table_id AND {{seen}}
-            ) AS d ON true ORDER BY w.begun_at LIMIT {_LISTED}
-        ) AS p) AS writes
+            FROM open_writes AS w {_TABLE_OF_WRITE} ORDER BY w.begun_at LIMIT {_LISTED}
+        ) AS p) AS writes,
+        (SELECT jsonb_agg(to_jsonb(e)) FROM (
+            SELECT {_OF_WRITE}, extract(epoch FROM w.ended_at) AS ended, w.outcome
+            FROM (SELECT * FROM ended_writes ORDER BY ended_at DESC LIMIT {_SCANNED}) AS w {_TABLE_OF_WRITE}
+            ORDER BY w.ended_at DESC LIMIT {_ENDED}
+        ) AS e) AS ended
 """  # noqa: S608 - constants
 
 _SERVERS: Final = text(f"""
@@ -136,7 +156,7 @@ class Activity:
         self, before: int, limit: int, user: str | None, scope: Scope, *, is_admin: bool
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Returns the newest visible events before an id, and the drops that can be undone, by this user, in databases
-        of the caller, or all.
+        of the caller, or all. `exists`: whether the table of an event still exists.
         """
         if scope.is_whole:
             recent = _RECENT
@@ -158,10 +178,18 @@ class Activity:
     def held(
         self, user: str | None, timeout: timedelta, scope: Scope, *, is_admin: bool
     ) -> dict[str, list[dict[str, Any]]]:
-        """Returns locks, open transactions and open writes. Other holders are hidden unless `is_admin`."""
+        """Returns locks, open transactions, open writes and the last ended ones. Other holders are hidden unless
+        `is_admin`.
+        """
         values = {"user": user, "is_admin": is_admin, "timeout": timeout, **scope.parameters}
         row = self._connection.execute(text(_HELD.format(seen=scope.tables)), values).mappings().one()
         return {name: found or [] for name, found in row.items()}
+
+    def waiting(self, user: str | None, timeout: timedelta, scope: Scope, *, is_admin: bool) -> list[dict[str, Any]]:
+        """Returns the locks that wait or make others wait."""
+        values = {"user": user, "is_admin": is_admin, "timeout": timeout, **scope.parameters}
+        rows = self._connection.execute(text(_LOCKS.format(seen=scope.tables, chosen=_WAITING)), values)
+        return [dict(row) for row in rows.mappings()]
 
     def health(self) -> dict[str, Any]:
         """Returns servers, sizes and waiting statements of the database."""

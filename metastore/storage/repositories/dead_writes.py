@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, any_, delete, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, any_, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import BigInteger
 
 from metastore.storage.postgres import clock
 from metastore.storage.postgres.clock import ago, now
+from metastore.storage.queries.ended_writes import ABANDONED, ending
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import open_write_locations, open_write_renames, open_writes, tables
 from metastore.storage.schema.base import Texts
@@ -22,6 +23,8 @@ _DEAD = or_(_COLUMNS.lease_ends_at < now(), _COLUMNS.table_id.is_(None), _COLUMN
 
 # The files of writes to a dropped table are in the trash with it, until it is restored or purged.
 _OF_DROPPED = select(tables.c.id).where(tables.c.id == _COLUMNS.table_id, tables.c.database_id.is_(None)).exists()
+
+_FORGET = ending("query_id = :query_id")
 
 
 class DeadWrite(NamedTuple):
@@ -97,8 +100,8 @@ class DeadWrites(Repository):
         self._connection.execute(update(open_write_locations).where(of_it).values(owned=False))
 
     def forget(self, query_id: str) -> None:
-        """Deletes a write."""
-        self._connection.execute(delete(open_writes).where(_COLUMNS.query_id == query_id))
+        """Deletes a write whose files are removed."""
+        self._connection.execute(_FORGET, {"query_id": query_id, "outcome": ABANDONED})
 
     def _locations(self, query_id: str) -> list[str]:
         columns = open_write_locations.c

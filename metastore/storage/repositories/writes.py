@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import TextClause, select, text
 
+from metastore.storage.queries.ended_writes import DISCARDED, PUBLISHED, ending
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema import open_write_locations, open_write_renames, open_writes
 
@@ -48,6 +49,9 @@ _RENEW = text("""
     WHERE query_id = :query_id AND aborted_at IS NULL AND table_id IS NOT NULL
     RETURNING table_id, roots
 """)
+
+_DISCARD = ending("query_id = :query_id AND aborted_at IS NULL AND table_id IS NOT NULL")
+_PUBLISH = ending("query_id = :query_id AND aborted_at IS NULL AND table_id = :table_id")
 
 _ONE_CLAIM_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended('claims of locations', 0))")
 
@@ -100,16 +104,16 @@ class Writes(Repository):
         row = self._connection.execute(_RENEW, {"query_id": query_id}).one_or_none()
         return OpenWrite(*row) if row else None
 
-    def close(self, query_id: str, table_id: int | None = None) -> list[str] | None:
-        """Deletes a finished write, if it is one of this table. Returns its roots; None where `renew` returns None."""
-        statement = delete(open_writes).where(
-            open_writes.c.query_id == query_id, open_writes.c.aborted_at.is_(None), open_writes.c.table_id.is_not(None)
-        )
-        if table_id is not None:
-            statement = statement.where(open_writes.c.table_id == table_id)
-        roots: list[str] | None = self._connection.execute(
-            statement.returning(open_writes.c.roots)
-        ).scalar_one_or_none()
+    def publish(self, query_id: str, table_id: int) -> list[str] | None:
+        """Ends a published write, if it is one of this table. Returns its roots; None where `renew` returns None."""
+        return self._end(_PUBLISH, {"query_id": query_id, "table_id": table_id, "outcome": PUBLISHED})
+
+    def discard(self, query_id: str) -> bool:
+        """Ends a write that is not published. Returns False where `renew` returns None."""
+        return self._end(_DISCARD, {"query_id": query_id, "outcome": DISCARDED}) is not None
+
+    def _end(self, statement: TextClause, values: dict[str, Any]) -> list[str] | None:
+        roots: list[str] | None = self._connection.execute(statement, values).scalar_one_or_none()
         return roots
 
     def open_ids(self, table_id: int) -> set[str]:

@@ -38,6 +38,7 @@ from metastore.storage.schema.transactions import transaction_components, transa
 from metastore.storage.schema.types import types
 from metastore.storage.schema.write_ids import write_id_counters, write_ids
 from metastore.storage.schema.writes import (
+    ended_writes,
     open_write_locations,
     open_write_renames,
     open_writes,
@@ -60,6 +61,7 @@ __all__ = [
     "dropped_rows",
     "dropped_tables",
     "drops",
+    "ended_writes",
     "failed_logins",
     "file_operations",
     "functions",

@@ -1,4 +1,4 @@
-"""Open writes: readers hide the files of writes that are not published.
+"""Open writes: readers hide the files of writes that are not published. Ended writes are kept for a while.
 
 Locations are in the form of `warehouse.paths.canonical`: all spellings of a location are one text.
 """
@@ -31,6 +31,19 @@ open_writes = Table(
     Column("swept", Boolean, nullable=False),  # its files were removed; the writer may still create some
     time_column("begun_at", nullable=False, default=text("now()")),
     Column("user_name", Text),  # who began it; null: an anonymous user, or a server of an earlier version
+)
+
+# No foreign key: it would make writers wait for a drop of the table. Rows live as long as events.
+ended_writes = Table(
+    "ended_writes",
+    metadata,
+    Column("query_id", Name, primary_key=True),
+    Column("table_id", BigInteger, nullable=False, autoincrement=False),
+    Column("user_name", Text),
+    time_column("begun_at", nullable=False),
+    time_column("ended_at", nullable=False),
+    Column("outcome", Text, nullable=False),  # one of `queries.ended_writes`
+    Index("ended_writes_ended_at_idx", "ended_at"),
 )
 
 open_write_locations = Table(

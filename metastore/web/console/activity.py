@@ -21,8 +21,8 @@ class ActivityPages:
     def pages(self) -> list[Page]:
         """Returns the pages."""
         return [
-            Page("/changes", "changes.html", self.changes),
-            Page("/locks", "locks.html", self.locks, with_waits),
+            Page("/changes", "changes.html", self.changes, is_live=True),
+            Page("/locks", "locks.html", self.locks, with_waits, is_live=True),
             Page("/tables/{catalog}/{database}/{table}/history", "history.html", self.history),
         ]
 

@@ -33,7 +33,6 @@ def _with_bars(data: Data) -> Data:
         **data,
         "bars": [_bar(partition) for partition in data["skew"]],
         "columns": [_columns(each) for each in data["bucket_files"]],
-        "totals": _totals(data["skew"]),
     }
 
 
@@ -50,23 +49,6 @@ def _bar(partition: dict[str, Any]) -> list[dict[str, Any]]:
         bar.append({"x": round(x, 2), "width": width, "label": label, "bytes": size, "shade": shade})
         x += width
     return bar
-
-
-def _totals(skew: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the bytes and the share of each value in all shown partitions, the greatest first."""
-    sizes: dict[str, list[int]] = {}
-    for partition in skew:
-        for each in partition["values"]:
-            sizes.setdefault(", ".join(each["value"]), []).append(each["bytes"])
-    rest = sum(partition["rest"] for partition in skew)
-    total = sum(map(sum, sizes.values())) + rest
-    rows: list[dict[str, Any]] = [
-        {"value": value, "bytes": sum(found), "share": sum(found) / total if total else None, "directories": len(found)}
-        for value, found in sizes.items()
-    ]
-    rows.sort(key=lambda row: -row["bytes"])
-    rows.append({"value": "other values", "bytes": rest, "share": rest / total if total else None, "directories": 0})
-    return rows
 
 
 def _columns(partition: dict[str, Any]) -> list[dict[str, Any]]:

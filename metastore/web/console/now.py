@@ -36,7 +36,7 @@ class NowPages:
 
     def pages(self) -> list[Page]:
         """Returns the pages."""
-        return [Page("/now", "now.html", self.now, with_waits)]
+        return [Page("/now", "now.html", self.now, with_waits, is_live=True)]
 
     def now(self, _: Parameters) -> Data:
         """Calls by method and user, the slowest calls, the calls in execution, and the locks that wait. Others' calls

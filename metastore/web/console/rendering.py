@@ -104,11 +104,11 @@ def address(*parts: str, **query: object) -> str:
     return f"{path}?{urlencode(kept)}" if kept else path
 
 
-def database_address(database: Mapping[str, Any], **query: object) -> str:
+def database_address(database: Mapping[str, Any], /, **query: object) -> str:
     """Returns the address of a database. `database`: anything with `catalog` and `database`."""
     return address("databases", database["catalog"], database["database"], **query)
 
 
-def table_address(table: Mapping[str, Any], *page: str, **query: object) -> str:
+def table_address(table: Mapping[str, Any], /, *page: str, **query: object) -> str:
     """Returns the address of a table's page. `table`: anything with `catalog`, `database` and `table`."""
     return address("tables", table["catalog"], table["database"], table["table"], *page, **query)

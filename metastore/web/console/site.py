@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -29,6 +29,7 @@ from metastore.web.console.authentication import (
 )
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.rendering import render
+from metastore.web.console.snapshots import Snapshot, Snapshots, max_age, snapshot
 
 log = logging.getLogger("metastore.console")
 
@@ -54,20 +55,32 @@ class Page:
         template: the file that renders its data.
         read: returns its data, which is also its JSON twin. Runs in a thread, with the visitor as the caller.
         picture: adds what only the HTML page needs, such as the coordinates of a picture.
+        is_live: whether browsers refresh it.
     """
 
     path: str
     template: str
     read: Callable[[Parameters], Data]
     picture: Callable[[Data], Data] = lambda data: data
+    is_live: bool = False
 
 
 class Site:
-    """Serves pages to visitors. `groups` returns the groups of a user. At most `threads` pages are read at a time."""
+    """Serves pages to visitors. `groups` returns the groups of a user, `sees_health` whether the caller sees that page.
+    At most `threads` pages are read at a time.
+    """
 
-    def __init__(self, authenticator: ConsoleAuthenticator, groups: Callable[[str], list[str]], threads: int) -> None:
+    def __init__(
+        self,
+        authenticator: ConsoleAuthenticator,
+        groups: Callable[[str], list[str]],
+        sees_health: Callable[[], bool],
+        threads: int,
+    ) -> None:
         self._authenticator = authenticator
         self._groups = groups
+        self._sees_health = sees_health
+        self._snapshots = Snapshots()
         self._executor = ThreadPoolExecutor(threads, "console", initializer=_be_nice)
 
     async def page(self, page: Page, request: Request) -> Response:
@@ -76,20 +89,36 @@ class Site:
         visitor = None
         try:
             visitor = await self._authenticator.visitor(request)
-            parameters = Parameters(request.path_params, request.query_params)
-            data = await self._run(visitor, lambda: page.read(parameters))
-            if as_json:
-                return _secured(JSONResponse(data))
-            text = await self._run(
-                visitor, lambda: render(page.template, page.picture(data), self._view(request, visitor))
-            )
-            return _secured(HTMLResponse(text))
+            made = await self._snapshot(page, request, visitor, as_json=as_json)
+            kind = "application/json" if as_json else "text/html; charset=utf-8"
+            headers = {"ETag": made.tag}
+            if request.headers.get("if-none-match") == made.tag:
+                return _secured(Response(status_code=304, headers=headers))
+            return _secured(Response(made.body, headers={**headers, "Content-Type": kind}))
         except LoginRequiredError:
             if as_json:
                 return self._error(request, None, 401, "Log in: send a password (Basic) or a JWT (Bearer)")
             return _secured(RedirectResponse(login_path(request), 303))
         except Exception as error:  # noqa: BLE001 - `_failed` logs what it does not expect
             return self._failed(request, visitor, error)
+
+    async def _snapshot(self, page: Page, request: Request, visitor: Visitor, *, as_json: bool) -> Snapshot:
+        """Reads and renders a page. Live pages are shared by the refreshes of one user, which accept an older one."""
+
+        def body() -> Snapshot:
+            data = page.read(Parameters(request.path_params, request.query_params))
+            if as_json:
+                return snapshot(bytes(JSONResponse(data).body))
+            view = {**self._view(request, visitor), "sees_health": self._sees_health()}
+            return snapshot(render(page.template, page.picture(data), view).encode())
+
+        def make() -> Awaitable[Snapshot]:
+            return self._run(visitor, body)
+
+        if not page.is_live:
+            return await make()
+        key = (visitor.user, visitor.method, request.url.path, request.url.query, as_json)
+        return await self._snapshots.get(key, max_age(request.headers.get("cache-control", "")), make)
 
     async def login(self, request: Request) -> Response:
         """`/login`: shows the form, or checks it."""
@@ -159,6 +188,7 @@ class Site:
             "path": request.url.path,
             "query": dict(request.query_params),
             "user": visitor.user if visitor else None,
+            "sees_health": False,
             "json_address": f"{twin}?{query}" if query else twin,
         }
 

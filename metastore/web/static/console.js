@@ -14,14 +14,19 @@ for (const text of document.querySelectorAll("pre.copy")) {
   text.before(button);
 }
 
+// Refreshes accept a page that the server made for another tab. The server replies 304 if nothing has changed.
 const live = document.querySelector("[data-refresh]");
 if (live) {
+  const seconds = Number(live.dataset.refresh);
+  let tag = "";
   setInterval(async () => {
     if (document.hidden || live.contains(document.activeElement)) return;
-    const reply = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+    const headers = { Accept: "text/html", "Cache-Control": `max-age=${seconds - 1}`, ...(tag && { "If-None-Match": tag }) };
+    const reply = await fetch(location.href, { headers }).catch(() => null);
     if (!reply || !reply.ok || reply.redirected) return;
+    tag = reply.headers.get("ETag") || "";
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
     const fresh = page.querySelector("[data-refresh]");
     if (fresh) live.replaceChildren(...fresh.childNodes);
-  }, Number(live.dataset.refresh) * 1000);
+  }, seconds * 1000);
 }

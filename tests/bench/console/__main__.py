@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import multiprocessing
 import random
 import tempfile
 import threading
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 from sqlalchemy.engine import make_url
@@ -88,9 +90,9 @@ def _print_load(server: Server, seconds: float, turns: int) -> None:
     beside: list[float] = []
     for _ in range(turns):
         alone += _busy(server, seconds)
-        with _open_pages(_host(server)) as shown:
+        with _open_pages(_host(server)) as counts:
             beside += _busy(server, seconds)
-        click.echo(f"  {len(shown)} pages shown")
+        click.echo(f"  {counts[0]} refreshes, {counts[1]:,} bytes")
     for name, latencies in (("without pages", alone), (f"with {_OPEN} open pages", beside)):
         measured: Timing = timing(latencies, seconds * turns)
         click.echo(
@@ -115,26 +117,36 @@ def _busy(server: Server, seconds: float) -> list[float]:
 
 
 @contextmanager
-def _open_pages(host: str) -> Iterator[list[float]]:
-    """Refreshes 50 live pages every five seconds while the block runs."""
-    closing_time = threading.Event()
-    shown: list[float] = []
-
-    def watch(address: str) -> None:
-        closing_time.wait(random.random() * _REFRESH)
-        while not closing_time.is_set():
-            shown.append(_get(host, address))
-            closing_time.wait(_REFRESH)
-
-    watchers = [threading.Thread(target=watch, args=(_LIVE[number % len(_LIVE)],)) for number in range(_OPEN)]
-    for watcher in watchers:
-        watcher.start()
+def _open_pages(host: str) -> Iterator[Any]:
+    """Keeps 50 live pages open while the block runs, in a process of its own. Yields the number of refreshes and of
+    bytes.
+    """
+    context = multiprocessing.get_context("spawn")
+    closing_time, counts = context.Event(), context.Array("q", 2)
+    process = context.Process(target=_watch, args=(host, closing_time, counts))
+    process.start()
     try:
-        yield shown
+        yield counts
     finally:
         closing_time.set()
-        for watcher in watchers:
-            watcher.join()
+        process.join()
+
+
+def _watch(host: str, closing_time: Any, counts: Any) -> None:
+    """Refreshes pages as `console.js` does, until `closing_time` is set."""
+
+    def watch(address: str) -> None:
+        tag = ""
+        closing_time.wait(random.random() * _REFRESH)
+        while not closing_time.is_set():
+            accepted = {"Cache-Control": f"max-age={_REFRESH - 1:.0f}", "If-None-Match": tag}
+            tag, size = _refreshed(host, address, accepted)
+            with counts.get_lock():
+                counts[0] += 1
+                counts[1] += size
+            closing_time.wait(_REFRESH)
+
+    _together([threading.Thread(target=watch, args=(_LIVE[number % len(_LIVE)],)) for number in range(_OPEN)])
 
 
 def _together(threads: Sequence[threading.Thread]) -> None:
@@ -147,14 +159,20 @@ def _together(threads: Sequence[threading.Thread]) -> None:
 def _get(host: str, address: str) -> float:
     """Requests a page. Returns the seconds until it has arrived."""
     begun = time.perf_counter()
-    connection = http.client.HTTPConnection(host, timeout=60)
-    connection.request("GET", address.replace(" ", "%20"))
-    reply = connection.getresponse()
-    reply.read()
-    connection.close()
-    if reply.status != 200:
-        raise RuntimeError(f"{address}: HTTP status {reply.status}")
+    _refreshed(host, address, {})
     return time.perf_counter() - begun
+
+
+def _refreshed(host: str, address: str, headers: dict[str, str]) -> tuple[str, int]:
+    """Requests a page. Returns its entity tag, and the bytes of its body."""
+    connection = http.client.HTTPConnection(host, timeout=60)
+    connection.request("GET", address.replace(" ", "%20"), headers=headers)
+    reply = connection.getresponse()
+    size = len(reply.read())
+    connection.close()
+    if reply.status not in (200, 304):
+        raise RuntimeError(f"{address}: HTTP status {reply.status}")
+    return reply.headers["ETag"], size
 
 
 def _host(server: Server) -> str:

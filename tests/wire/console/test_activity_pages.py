@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
 from tests.wire.builders import columns, descriptor, partition, skewed, table, unique
 from tests.wire.console.conftest import ADMIN, LOW, Console
+from tests.wire.writing import begin, day, publish
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     FieldSchema,
@@ -26,6 +28,7 @@ def make_tables(client: Any, owner: str = "me") -> str:
     database = unique("secret")
     client.create_database(Database(database, ownerName=owner))
     client.create_table(table(database, "base", [("dt", "string"), ("hour", "int")], owner=owner))
+    client.create_table(table(database, "plain", [("ds", "string")], owner=owner))
     client.add_partitions([partition(database, "base", [f"2026-01-0{day}", "1"]) for day in (1, 2)])
     keys = [FieldSchema("dt", "string", None)]
     client.create_dependent_table(
@@ -101,6 +104,42 @@ def test_locks_show_who_waits_for_whom(console: Console) -> None:
     assert f"lock {waiting}: ben" in present
 
 
+def test_ended_writes_are_listed_with_their_outcome(console: Console) -> None:
+    with console.client() as client:
+        database = make_tables(client)
+        root = client.get_table(database, "plain").sd.location
+        published, discarded = (begin(client, (database, "plain")) for _ in range(2))
+        publish(client, (database, "plain"), published, day(root, "2026-01-01"))
+        client.end_write(discarded)
+        shown, page = console.visitor().json("/locks"), console.visitor().get("/locks").text
+    outcomes = {each["query_id"]: each["outcome"] for each in shown["ended"] if each["database"] == database}
+    assert outcomes == {published: "published", discarded: "discarded"}
+    assert "Writes that have ended" in page
+    assert published in page
+
+
+def test_refreshes_of_a_live_page_are_shared_and_need_no_body(console: Console) -> None:
+    visitor = console.visitor()
+    visitor.get("/changes.json")
+    with console.client() as client:
+        name = unique("fresh")
+        client.create_database(Database(name))
+    visit = visitor.get("/changes.json")
+    assert name in visit.text, "a visit reads anew"
+    refreshed = visitor.get("/changes.json", **{"Cache-Control": "max-age=4", "If-None-Match": visit.headers["etag"]})
+    assert (refreshed.status, refreshed.text) == (304, "")
+    assert visitor.get("/changes.json", **{"If-None-Match": '"another"'}).status == 200
+
+
+def test_pages_link_only_to_tables_that_exist(console: Console) -> None:
+    with console.client() as client:
+        database = make_tables(client)
+    page = console.visitor().get("/changes").text
+    assert f'href="/tables/hive/{database}/base"' in page
+    assert f'href="/tables/hive/{database}/gone"' not in page
+    assert f"{database}.</span>gone" in page
+
+
 def test_dependencies_show_what_a_drop_breaks_and_what_is_stale(console: Console) -> None:
     with console.client() as client:
         database = make_tables(client)
@@ -139,11 +178,34 @@ def test_skew_and_buckets_are_counted_from_files(console: Console) -> None:
         [{"value": ["big"], "bytes": 300, "files": 1}],
     )
     assert shown["without_directory"] == [["<b>"]]
+    page = visitor.json(f"/tables/hive/{database}/skew/skew")
+    assert [(*each["value"], each["share"], each["verdict"]) for each in page["shares"]] == [
+        ("big", 0.75, "deserved"),
+        ("<b>", 0.0, "unused"),
+    ]
+    assert (page["rest_share"], page["may_deserve"], page["survey"]) == (0.25, 25, None)
     (counted,) = visitor.json(f"/tables/hive/{database}/buckets/skew")["bucket_files"]
     assert (counted["files"], counted["missing"], counted["doubled"]) == ([1, 2, 0, 0], [2, 3], [1])
     assert counted["without_number"] == 1
     for name in ("skew", "buckets"):
         assert visitor.get(f"/tables/hive/{database}/{name}/skew").status == 200
+
+
+def test_a_recorded_survey_names_values_that_deserve_a_directory(console: Console) -> None:
+    database = unique("db")
+    survey = Survey(1_700_000_000, 100, 0.01, (HeavyColumns(("x",), ((("big",), 0.5), (("it's",), 0.25))),))
+    with console.client() as client:
+        client.create_database(Database(database))
+        for name, text in (("surveyed", encoded(survey)), ("rubbish", '{"found": [[1]]}'), ("hostile", "[" * 5000)):
+            client.create_table(table(database, name, [("day", "int")], parameters={SURVEY: text}))
+    visitor = console.visitor()
+    (found,) = visitor.json(f"/tables/hive/{database}/surveyed/skew")["survey"]["found"]
+    assert [each["has_directory"] for each in found["values"]] == [False, False]
+    assert found["statement"].endswith(r"surveyed SKEWED BY (x) ON ('big', 'it\'s') STORED AS DIRECTORIES;")
+    assert "deserves one" in visitor.get(f"/tables/hive/{database}/surveyed/skew").text
+    for name in ("rubbish", "hostile"):
+        assert visitor.json(f"/tables/hive/{database}/{name}/skew")["survey"] is None
+    assert SURVEY not in visitor.json(f"/tables/hive/{database}/surveyed")["ddl"]["Hive"]
 
 
 def test_the_present_and_the_health_of_the_server(console: Console) -> None:
