@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import click
 
 from metastore.cli.database import database
 from metastore.cli.printing import print_table, printable
-from metastore.errors import ConfigurationError, InvalidOperationError
+from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
 from metastore.importing.arriving import is_followed
 from metastore.importing.copying import Copier, Request, existing_of, find_import, name_of
 from metastore.importing.following.follower import Follower
@@ -29,7 +29,7 @@ from metastore.importing.sources.source import Source
 from metastore.settings import Settings, safe_url
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.imports import BORROWED, Finding, ImportState
-from metastore.storage.unit_of_work import Store
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from migrations import runner
 
@@ -37,12 +37,15 @@ _STATEMENT_TIMEOUT = 3600.0  # seconds: a batch may wait for a busy server
 
 
 @contextmanager
-def opened_store(settings: Settings) -> Iterator[Store]:
-    """Yields the database of this server. Raises ConfigurationError if the schema does not fit."""
-    with database(settings, make=True) as url:
-        if settings.embedded:
+def opened_store(settings: Settings, *, read_only: bool = False) -> Iterator[Store]:
+    """Yields the database of this server. Raises ConfigurationError if the schema does not fit.
+
+    `read_only`: an embedded database is neither created nor upgraded.
+    """
+    with database(settings, make=not read_only) as url:
+        if settings.embedded and not read_only:
             runner.upgrade(url)
-        runner.check(url)
+        runner.check(url, read_only=read_only)
         engine = make_engine(
             settings, url, statement_timeout=_STATEMENT_TIMEOUT, application="metastore import", size=4
         )
@@ -51,6 +54,18 @@ def opened_store(settings: Settings) -> Iterator[Store]:
             yield store
         finally:
             store.close()
+
+
+@contextmanager
+def _read_if_ready(settings: Settings) -> Iterator[tuple[UnitOfWork | None, str]]:
+    """Yields the database of this server for reading; None, with the reason, if it cannot be read yet."""
+    with ExitStack() as stack:
+        try:
+            store = stack.enter_context(opened_store(settings, read_only=True))
+            ready: tuple[UnitOfWork | None, str] = stack.enter_context(store.read()), ""
+        except (ConfigurationError, UnavailableError) as error:
+            ready = None, str(error)
+        yield ready
 
 
 @contextmanager
@@ -71,7 +86,7 @@ def names_of(databases: str | None) -> tuple[str, ...]:
 def show_plan(settings: Settings, address: str, databases: str | None) -> None:
     """Prints what an import would copy, leave behind and find wrong."""
     selection = Selection(frozenset(map(name_of, names_of(databases))) or None)
-    with opened_source(address) as source, opened_store(settings) as store, store.read() as work:
+    with opened_source(address) as source, _read_if_ready(settings) as (work, unready):
         plan = make_plan(source, work, Roots(settings.warehouse, settings.roots), selection)
     print_table("Objects", ["kind", "number"], [[kind, str(number)] for kind, number in plan.survey.counts.items()])
     print_table("Locations", ["root", "objects", "access"], [[root, str(n), text] for root, n, text in plan.roots])
@@ -82,6 +97,8 @@ def show_plan(settings: Settings, address: str, databases: str | None) -> None:
     if plan.collisions:
         text = ", ".join(map(str, plan.collisions))
         click.echo(f"metastore: these databases exist on this server already: {text}", err=True)
+    if unready:
+        click.echo(f"metastore: names were not compared with this server's: {unready}", err=True)
     click.echo(
         f"{plan.address}: schema {plan.version}. Notification log: {plan.log}. An import takes about "
         f"{plan.seconds:.0f} s. Nothing was changed.",

@@ -74,7 +74,7 @@ def describe_log(log: LogState | None) -> str:
     """Returns whether changes during the import can be followed."""
     if log is None:
         return (
-            "off, or not readable: changes during the import are not noticed. "
+            "off, not readable, or without any event yet: changes during the import are not noticed. "
             "Set hive.metastore.transactional.event.listeners=org.apache.hive.hcatalog.listener.DbNotificationListener"
         )
     if log.first is None:

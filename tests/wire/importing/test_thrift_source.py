@@ -151,6 +151,23 @@ def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, 
     assert through_thrift.survey.left_out == {"master keys and delegation tokens (use the source's database)": 1}
 
 
+def test_a_plan_needs_no_database_of_this_server(
+    hive: HiveDatabase, make_database: Callable[..., str], data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["import", "plan", hive.url, "--data-dir", str(data_dir)]) == 0
+    assert f"no database in {data_dir}" in capsys.readouterr().err
+    assert not data_dir.exists()
+    for url, reason in (
+        (make_database(empty=True), "has no schema yet"),
+        ("postgresql://nobody@127.0.0.1:1/none", "refused"),
+    ):
+        assert run(["import", "plan", hive.url, "--database-url", url]) == 0
+        captured = capsys.readouterr()
+        assert "sales" not in captured.err
+        assert reason in captured.err
+        assert "partitions\t37" in captured.out
+
+
 def test_the_plan_does_not_advise_to_allow_the_whole_disk(tmp_path: Path) -> None:
     ours = Roots(str(tmp_path))
     assert "METASTORE_ALLOWED_LOCATIONS=" not in access("file://", ours)
