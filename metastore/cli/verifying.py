@@ -63,6 +63,12 @@ def show_verified(
         write_report(report, _report(address, uri, outcome, seconds))
     if any(one.field == MISSING for one in outcome.differences):
         click.echo(_HIDDEN, err=True)
+    for name, setting in outcome.hidden.items():
+        click.echo(
+            f"metastore: {name} of column statistics were not compared: the source returns them through Thrift only "
+            f"with {setting}=true",
+            err=True,
+        )
     total = sum(outcome.compared.values())
     click.echo(
         f"{total} objects compared in {seconds:.1f} s, {len(outcome.differences)} differences. Digest of the source: "

@@ -45,11 +45,16 @@ class Difference(NamedTuple):
 
 @dataclass
 class Outcome:
-    """The result of a comparison. `compared`: objects by kind. `digest`: of all objects of the source."""
+    """The result of a comparison.
+
+    `compared`: objects by kind. `digest`: of all objects of the source. `hidden`: fields of column statistics that the
+    source does not return, with the settings that return them. They are not compared.
+    """
 
     compared: dict[str, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
     digest: str = ""
+    hidden: Mapping[str, str] = field(default_factory=dict)
 
 
 class Verifier:
@@ -71,6 +76,7 @@ class Verifier:
     def run(self, selection: Selection) -> Outcome:
         """Compares the selected databases with everything in them, and roles and grants."""
         with self._pool, self._source.snapshot(), self._ours.snapshot():
+            self._outcome.hidden = self._source.hidden_statistics
             theirs, ours = self._all(Stage.DATABASES, selection)
             self._compare("database", theirs, ours)
             for name in sorted(theirs, key=str):
@@ -127,6 +133,8 @@ class Verifier:
     def _compare_statistics(self, table: TableName, columns: set[str]) -> None:
         """Compares the statistics of columns that the table has: clients cannot ask for others."""
         one, other = self._both(partial(_statistics, table, columns))
+        for hidden in self._outcome.hidden:
+            _clear(hidden, [*one.values(), *other.values()])
         for identity in one.keys() & other.keys():  # the time is not known to all sources
             if 0 in (one[identity].analyzed_at, other[identity].analyzed_at):
                 one[identity] = one[identity]._replace(analyzed_at=0)
@@ -216,6 +224,14 @@ def _statistics(table: TableName, columns: set[str], side: Source) -> dict[tuple
         if known:
             by_owner[one.partition or "", one.engine] = one._replace(columns=known)
     return by_owner
+
+
+def _clear(name: str, statistics: Iterable[SourceStatistics]) -> None:
+    """Clears a field of column statistics."""
+    for column in (column for one in statistics for column in one.columns):
+        for data in (getattr(column.statsData, kind) for kind in column.statsData.__slots__):
+            if hasattr(data, name):
+                setattr(data, name, None)
 
 
 def _partitions(table: TableName, names: Sequence[str], side: Source) -> dict[str, SourcePartition]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -71,6 +71,10 @@ class DatabaseSource:
     @property
     def stages(self) -> Sequence[Stage]:
         return list(Stage)
+
+    @property
+    def hidden_statistics(self) -> Mapping[str, str]:
+        return {}
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

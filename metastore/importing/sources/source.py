@@ -4,7 +4,7 @@ use nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -59,6 +59,10 @@ class Source(Protocol):
     @property
     def stages(self) -> Sequence[Stage]:
         """The kinds of objects that it can return, in the order of `Stage`."""
+
+    @property
+    def hidden_statistics(self) -> Mapping[str, str]:
+        """Fields of column statistics that the source stores and does not return, with the settings that do it."""
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Opens a snapshot: until its end, all methods see the source as it is now, if the source supports that."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
@@ -25,6 +25,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 _PARTITIONS: Final = 500
 _ENGINE: Final = "hive"
+_FETCHED: Final = {"bitVectors": "metastore.stats.fetch.bitvector", "histogram": "metastore.stats.fetch.kll"}
+"""Fields of column statistics, and the settings of Hive with which its server returns them."""
 
 
 class ObjectReader:
@@ -51,6 +53,14 @@ class ObjectReader:
         yield from self._of_table(table)
         if table.partitionKeys:
             yield from self._of_partitions(table, partitions, times=partitions is not None)
+
+    def hidden_fields(self) -> Mapping[str, str]:
+        """Returns the fields that servers of Hive 3 and later return only with a setting, and the setting."""
+        return {
+            field: setting
+            for field, setting in _FETCHED.items()
+            if self._calls.optional("get_config_value", setting, "") == "false"
+        }
 
     def functions(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the functions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -92,6 +92,10 @@ class ThriftSource:
         """Thrift does not return the numbers of master keys. So keys and tokens can be compared, and not copied."""
         return [stage for stage in Stage if stage in self._readers and stage not in (Stage.MASTER_KEYS, Stage.TOKENS)]
 
+    @property
+    def hidden_statistics(self) -> Mapping[str, str]:
+        return self._objects.hidden_fields()
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Forgets the list of databases. Thrift knows no snapshots."""
@@ -99,7 +103,7 @@ class ThriftSource:
         yield
 
     def survey(self) -> Survey:
-        return survey(self._listing)
+        return survey(self._listing, self.hidden_statistics)
 
     def log(self) -> LogState | None:
         current = self._calls.optional("get_current_notificationEventId")

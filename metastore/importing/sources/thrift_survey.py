@@ -6,6 +6,7 @@ Partitions are only counted: reading them takes as long as copying them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from metastore.domain.names import TableName, is_object_name
 from metastore.importing.sources.objects import Selection, Trouble
@@ -15,10 +16,11 @@ from metastore.importing.sources.thrift_listing import ThriftListing
 from metastore.warehouse import paths
 
 _LEFT_OUT = "master keys and delegation tokens (use the source's database)"
+_HIDDEN = "{field} of column statistics (set {setting}=true at the source, or use its database)"
 
 
-def survey(listing: ThriftListing) -> Survey:
-    """Returns the survey of a metastore."""
+def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
+    """Returns the survey of a metastore. `hidden`: fields of column statistics that the server does not return."""
     calls, counts, roots = listing.calls, Counter[str](), Counter[str]()
     troubles: list[Trouble] = []
     for database in listing.databases(Selection()):
@@ -35,9 +37,10 @@ def survey(listing: ThriftListing) -> Survey:
                 where = in_catalog(name.catalog, name.database)
                 counts["partitions"] += len(calls.optional("get_partition_names", where, name.name, -1) or ())
             troubles += _odd(str(name), table)
+    left_out = {_HIDDEN.format(field=field, setting=setting): 1 for field, setting in hidden.items()}
     if calls.optional("get_all_token_identifiers") or calls.optional("get_master_keys"):
-        return Survey(dict(counts), _listed(roots), {_LEFT_OUT: 1}, troubles)
-    return Survey(dict(counts), _listed(roots), {}, troubles)
+        left_out[_LEFT_OUT] = 1
+    return Survey(dict(counts), _listed(roots), left_out, troubles)
 
 
 def _listed(roots: Counter[str]) -> list[Root]:
