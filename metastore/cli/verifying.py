@@ -61,6 +61,18 @@ def show_verified(
         print_table("Differences", ["kind", "object", "field", "source", "this server"], shown)
     if report:
         write_report(report, _report(address, uri, outcome, seconds))
+    _print_hints(outcome)
+    total = sum(outcome.compared.values())
+    click.echo(
+        f"{total} objects compared in {seconds:.1f} s, {len(outcome.differences)} differences. Digest of the source: "
+        f"{outcome.digest}",
+        err=True,
+    )
+    return 1 if outcome.differences else 0
+
+
+def _print_hints(outcome: Outcome) -> None:
+    """Prints what was not compared, and why objects may be missing."""
     if any(one.field == MISSING for one in outcome.differences):
         click.echo(_HIDDEN, err=True)
     for name, setting in outcome.hidden.items():
@@ -69,13 +81,6 @@ def show_verified(
             f"with {setting}=true",
             err=True,
         )
-    total = sum(outcome.compared.values())
-    click.echo(
-        f"{total} objects compared in {seconds:.1f} s, {len(outcome.differences)} differences. Digest of the source: "
-        f"{outcome.digest}",
-        err=True,
-    )
-    return 1 if outcome.differences else 0
 
 
 def _report(address: str, uri: str, outcome: Outcome, seconds: float) -> dict[str, object]:
