@@ -19,6 +19,7 @@ from metastore.storage.postgres.connect import parameters_of
 from metastore.storage.postgres.embedded import is_made
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pooler import check_pooler
+from metastore.storage.postgres.readers import Readers
 from metastore.storage.repositories.lineage import Lineages
 from metastore.storage.verification.completeness import incompleteness
 from migrations import runner
@@ -53,6 +54,8 @@ def check_database(settings: Settings) -> Iterator[Finding]:
                 middle = (before + time.time()) / 2
                 lack = incompleteness(connection)
                 restored = not lack and Lineages(connection).read().restored
+            readers = Readers(engine)
+            excess = readers.excess() if readers.names() else None
         except DBAPIError as error:
             raise UnavailableError(f"{settings.safe_url}: {' '.join(str(error.orig).split())}") from error
         finally:
@@ -62,6 +65,8 @@ def check_database(settings: Settings) -> Iterator[Finding]:
             yield Finding(ERROR, lack)
         if restored:
             yield Finding(WARNING, "the database was restored: run  metastore db restored  to reconcile the files")
+        if excess:
+            yield Finding(WARNING, excess)
         yield from _client_programs(settings, url)
 
 

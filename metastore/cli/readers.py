@@ -25,7 +25,7 @@ JDBC
   jdbc:postgresql://{address}/{database}?currentSchema=hive   user {name}
 
 Hive, Databricks and other servers of Hive's metastore (hive-site.xml)
-  javax.jdo.option.ConnectionURL=jdbc:postgresql://{address}/{database}?currentSchema=hive
+  javax.jdo.option.ConnectionURL=jdbc:postgresql://{address}/{database}?currentSchema=hive&stringtype=unspecified
   javax.jdo.option.ConnectionDriverName=org.postgresql.Driver
   javax.jdo.option.ConnectionUserName={name}
   javax.jdo.option.ConnectionPassword={password}
@@ -46,10 +46,15 @@ Airflow (connection for MetastorePartitionSensor, with PostgreSQL's hook)
 
 
 def add(settings: Settings, name: str, password_file: Path | None) -> str:
-    """Creates a reader. Returns its password, if it was generated, and the settings of tools."""
+    """Creates a reader. Prints a warning if it can do more than read. Returns its password, if it was generated, and
+    the settings of tools.
+    """
     given = _password(password_file) if password_file else None
     with _readers(settings) as (readers, url):
         generated = readers.add(name, given)
+        excess = readers.excess()
+    if excess:
+        click.echo(f"metastore: warning: {excess}", err=True)
     if generated:
         said = f"Reader {name} created. Its password, which is shown only now: {generated}"
     elif given:

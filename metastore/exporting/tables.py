@@ -115,10 +115,13 @@ TABLES: Final = (
     Exported(
         "SERDES",
         _DESCRIPTORS.rstrip()
-        + """, decoded AS MATERIALIZED (SELECT * FROM hive."SERDES")
-             SELECT o.sd_id AS "SERDE_ID", s."NAME", s."SLIB", s."DESCRIPTION", s."SERIALIZER_CLASS",
-                    s."DESERIALIZER_CLASS", s."SERDE_TYPE"
-             FROM owned o JOIN decoded s ON s."SERDE_ID" = o.format_id""",
+        + """, decoded AS MATERIALIZED (
+                 SELECT id, serde_name, serde_library, hive.thrift_field(encoded, 7) AS serde FROM storage_formats
+             )
+             SELECT o.sd_id AS "SERDE_ID", s.serde_name AS "NAME", s.serde_library AS "SLIB",
+                    hive.text_of(serde -> '4') AS "DESCRIPTION", hive.text_of(serde -> '5') AS "SERIALIZER_CLASS",
+                    hive.text_of(serde -> '6') AS "DESERIALIZER_CLASS", (serde ->> '7')::int AS "SERDE_TYPE"
+             FROM owned o JOIN decoded s ON s.id = o.format_id""",
         "MSerDeInfo",
     ),
     Exported(

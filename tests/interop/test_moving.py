@@ -106,7 +106,7 @@ def test_a_real_server_on_mariadb_moves(version: str, database_url: str, tmp_pat
             for script in hive.scripts(version, "mysql"):
                 hive.mysql(socket, database=name, file=script)
             reached = hive.Jdbc(jdbc.url + name, jdbc.user, jdbc.password)
-            source = jdbc.url.replace("jdbc:mariadb://", f"mysql://{jdbc.user}:{jdbc.password}@") + name
+            source = jdbc.url.replace("jdbc:mysql://", f"mysql://{jdbc.user}:{jdbc.password}@") + name
             moves(version, reached, source, database_url, tmp_path)
     except UnavailableError as error:
         pytest.skip(str(error))

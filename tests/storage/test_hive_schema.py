@@ -139,6 +139,15 @@ def test_a_table_with_its_descriptor(filled: Application, rows: Rows) -> None:
     }
 
 
+def test_each_descriptor_has_its_own_format(filled: Application, rows: Rows) -> None:
+    """Hive's SQL for partitions fails for shared formats."""
+    assert rows("""
+        SELECT count(*), count(DISTINCT s."SERDE_ID"), count(DISTINCT f."SLIB"), min("PARAM_VALUE")
+        FROM "SDS" s JOIN "SERDES" f USING ("SERDE_ID") JOIN "SERDE_PARAMS" p USING ("SERDE_ID")
+        WHERE "PARAM_KEY" = 'serialization.format'
+    """) == [(3, 3, 1, "1")]
+
+
 def test_skewed_values_and_their_locations(filled: Application, rows: Rows) -> None:
     owner = """(SELECT "SD_ID" FROM "TBLS" WHERE "TBL_NAME" = 't')"""
     assert rows(f"""
@@ -302,6 +311,8 @@ LOOKUPS = {
     "descriptor by id": """SELECT * FROM "SDS" WHERE "SD_ID" IN (5, 4503599627370497)""",
     "parameters by ids": """SELECT * FROM "PARTITION_PARAMS" WHERE "PART_ID" IN (5, 6)""",
     "values by ids": """SELECT * FROM "PARTITION_KEY_VALS" WHERE "PART_ID" IN (5, 6)""",
+    "format by id": """SELECT * FROM "SERDES" WHERE "SERDE_ID" IN (5, 4503599627370497)""",
+    "parameters of formats by ids": """SELECT * FROM "SERDE_PARAMS" WHERE "SERDE_ID" IN (5, 6)""",
     "buckets by id": """SELECT * FROM "BUCKETING_COLS" WHERE "SD_ID" IN (5, 6)""",
     "buckets of a table": """SELECT b.* FROM "TBLS" t JOIN "BUCKETING_COLS" b USING ("SD_ID") WHERE t."TBL_ID" = 5""",
 }

@@ -140,6 +140,25 @@ def test_readers_are_added_again_after_a_restore(
         assert reader("remove", name, url=url) == 0
 
 
+def test_a_reader_that_can_create_objects_is_reported(database_url: str, name: str, capsys: Capture) -> None:
+    """Before PostgreSQL 15, every role may create objects in the schema public."""
+    execute(database_url, "GRANT CREATE ON SCHEMA public TO PUBLIC")
+    fix = "REVOKE CREATE ON SCHEMA"
+    run(["doctor", "--database-url", database_url])
+    assert fix not in capsys.readouterr().out
+    assert reader("add", name, url=database_url) == 0
+    warning = capsys.readouterr().err
+    assert warning.count("\n") == 1
+    run(["doctor", "--database-url", database_url])
+    assert fix in capsys.readouterr().out
+    assert "GRANT CREATE ON SCHEMA public TO" in warning
+    execute(database_url, warning.partition("run:  ")[2])
+    for command in (["db", "reader", "add", name], ["doctor"]):
+        run([*command, "--database-url", database_url])
+        said = capsys.readouterr()
+        assert fix not in said.out + said.err
+
+
 @pytest.mark.parametrize("wrong", ["pg_reader", "", "x" * 64, "public", "two\nlines", "\x1b[31m", "\udcff"])
 def test_names_that_no_role_can_have(wrong: str, database_url: str, capsys: Capture) -> None:
     reason = "reserves it" if wrong in ("pg_reader", "public") else "choose 1 to 63 bytes"

@@ -37,6 +37,13 @@ _READERS: Final = """
     SELECT pg_get_userbyid(a.grantee) FROM pg_namespace n, aclexplode(n.nspacl) a
     WHERE n.nspname = 'hive' AND a.privilege_type = 'USAGE' AND a.grantee NOT IN (0, n.nspowner) ORDER BY 1
 """
+_REVOKES_OF_PUBLIC: Final = """
+    SELECT format('GRANT CREATE ON SCHEMA %1$I TO %2$I; REVOKE CREATE ON SCHEMA %1$I FROM PUBLIC', nspname,
+                  current_user)
+    FROM pg_namespace
+    WHERE oid = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('tables'))
+          AND has_schema_privilege('public', oid, 'CREATE')
+"""
 _MAY_CREATE: Final = "SELECT rolsuper OR rolcreaterole, rolname FROM pg_roles WHERE rolname = current_user"
 
 _GRANTS: Final = (
@@ -63,6 +70,16 @@ class Readers:
     def names(self) -> list[str]:
         """Returns the names of the readers, ascending."""
         return self._run(lambda cursor: _column(cursor, _READERS))
+
+    def excess(self) -> str | None:
+        """Returns a right of readers beyond reading, with its fix, or None. PostgreSQL grants it to all roles."""
+        revokes = self._run(lambda cursor: _column(cursor, _REVOKES_OF_PUBLIC))
+        if not revokes:
+            return None
+        return (
+            "readers can create objects in the schema of the metastore's tables. As the owner of the schema or a "
+            f"superuser, run:  {revokes[0]}"
+        )
 
     def add(self, name: str, password: str | None) -> str | None:
         """Lets a role read the views, and creates it if it does not exist.

@@ -52,6 +52,7 @@ def fill(client: Any, tables: int, partitions: int, *, indexes: bool = True) -> 
         if made.partitionKeys and made.tableName != "big":
             _add_partitions(client, made)
     _large(client, partitions)
+    _dated(client)
     if indexes:
         client.add_index(index(DATABASE, of="plain_0"), holding(DATABASE, of="plain_0"))
     _around(client)
@@ -127,6 +128,15 @@ def _large(client: Any, partitions: int) -> None:
                 for number in range(start, min(start + PART_OF_LOAD, partitions))
             ]
         )
+
+
+def _dated(client: Any) -> None:
+    """Keys of other types than string. No other table has a date as its first key."""
+    client.create_table(table(DATABASE, "dated", [("d", "date"), ("h", "int"), ("s", "string")]))
+    values = [[f"2026-01-{number % 28 + 1:02}", str(number % 5), f"a/{number % 2}"] for number in range(60)]
+    absent = "__HIVE_DEFAULT_PARTITION__"
+    values += [[absent, "1", "a/1"], ["2026-01-02", absent, "a/1"], [absent, absent, absent]]
+    client.add_partitions([partition(DATABASE, "dated", each) for each in values])
 
 
 def _around(client: Any) -> None:

@@ -21,9 +21,24 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     TableStatsRequest,
 )
 
-FILTERS = ("ds = '2026-03'", "ds > '2026-10'", "ds = '2026-01' or ds = '2026-02'")
-"""On the key of type string. Hive refuses most conditions on other keys, and takes LIKE for a pattern of Java."""
-UNORDERED = {"get_all_tables", "get_table_meta", "get_role_names", "get_functions"}
+FILTERS = {
+    "big": (
+        "ds = '2026-03'",
+        "ds > '2026-10'",
+        "ds = '2026-01' or ds = '2026-02'",
+        "n = 7",
+        "n < 90 and ds = '2026-05'",
+    ),
+    "dated": (
+        "d = 2026-01-02",
+        "d = '2026-01-02'",
+        "d > 2026-01-20 and h < 2",
+        "h = 1 or h = 2",
+        "h <> 1 and s = 'a/1'",
+    ),
+}
+"""By table. Hive takes LIKE for a pattern of Java."""
+UNORDERED = {"get_all_tables", "get_tables", "get_table_meta", "get_role_names", "get_functions"}
 
 
 def everything(client: Any) -> dict[str, Any]:
@@ -46,11 +61,13 @@ def _calls(client: Any) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
     for user in ("bob", "ann"):
         yield from _one("list_roles", user, PrincipalType.USER)
         yield from _one("list_privileges", user, PrincipalType.USER, HiveObjectRef(None, None, None, [], None))
-    # Not by a pattern: Hive's LIKE fails on MariaDB, and Hive 4.0.1 closes the connection.
+    yield from _one("get_databases", "s*")
     functions = client.get_all_functions().functions or []
     for database in client.get_all_databases():
         yield from _one("get_database", database)
         yield from _one("get_all_tables", database)
+        yield from _one("get_tables", database, "p*_1*|stats")
+        yield from _one("get_functions", database, "*")
         yield from _one("get_table_meta", database, "*", [])
         for function in functions:
             if function.dbName == database:
@@ -79,9 +96,8 @@ def _of_table(client: Any, database: str, name: str) -> Iterator[tuple[str, str,
     if "stats" in name:
         yield from _one("get_partitions_statistics_req", PartitionsStatsRequest(database, name, columns, names))
         yield from _one("get_aggr_stats_for", PartitionsStatsRequest(database, name, columns, names[:2]))
-    if name == "big":
-        for text in FILTERS:
-            yield from _one("get_partitions_by_filter", database, name, text, -1)
+    for text in FILTERS.get(name, ()):
+        yield from _one("get_partitions_by_filter", database, name, text, -1)
 
 
 def _one(method: str, *arguments: Any) -> Iterator[tuple[str, str, tuple[Any, ...]]]:

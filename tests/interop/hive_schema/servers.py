@@ -18,8 +18,11 @@ from tests.fixtures.real_hive import RealHive, free_port, running_real_hive
 from tests.interop.maven import CACHE, UnavailableError, fetched
 
 POSTGRES = "org.postgresql:postgresql:42.7.4"
-MARIADB = "org.mariadb.jdbc:mariadb-java-client:2.7.12"
+MYSQL = "com.mysql:mysql-connector-j:8.0.33"
+"""Also for MariaDB: Hive takes a database for MySQL only through this driver."""
 COLLECTIONS = "commons-collections:commons-collections:3.2.2"
+HDFS = "org.apache.hadoop:hadoop-hdfs:3.3.6"
+"""Has an exception that Hive 4 loads. Clients of Hadoop, which PySpark brings, do not have it."""
 STANDALONE = {
     "3.1": "org.apache.hive:hive-standalone-metastore:3.1.3",
     "4.0": "org.apache.hive:hive-standalone-metastore-server:4.0.1",
@@ -44,6 +47,16 @@ _WITHOUT_QL = {
     "metastore.metastore.event.db.notification.api.auth": "false",
 }
 """Replaces classes that are not in the standalone metastore."""
+LOG = """\
+rootLogger.level = WARN
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1} %m%n%ex{full}
+"""
+LOG_FILES = ("log4j2", "hive-log4j2", "metastore-log4j2")
+"""Names under which the versions of Hive look for their log's configuration."""
 PATIENCE = "600000"  # milliseconds: a busy machine opens a connection late
 SETTINGS: dict[str, dict[str, str]] = {
     "2.3": {"datanucleus.connectionPool.connectionWaitTimeout": PATIENCE},
@@ -62,7 +75,7 @@ class Jdbc:
 
     @property
     def driver(self) -> str:
-        return "org.postgresql.Driver" if ":postgresql:" in self.url else "org.mariadb.jdbc.Driver"
+        return "org.postgresql.Driver" if ":postgresql:" in self.url else "com.mysql.cj.jdbc.Driver"
 
 
 def standalone(version: str) -> Path:
@@ -81,8 +94,10 @@ def standalone(version: str) -> Path:
 
 @contextmanager
 def running(version: str, folder: Path, jdbc: Jdbc, **settings: str) -> Iterator[RealHive]:
-    """Starts a metastore of Hive that creates no tables."""
+    """Starts a metastore of Hive that creates no tables. Its warnings are in hive.log."""
     folder.mkdir()
+    for name in LOG_FILES:
+        (folder / f"{name}.properties").write_text(LOG)
     options = {
         "hive.in.test": "false",
         "datanucleus.schema.autoCreateAll": "false",
@@ -100,13 +115,14 @@ def running(version: str, folder: Path, jdbc: Jdbc, **settings: str) -> Iterator
 
 
 def _jars(version: str) -> list[str]:
-    drivers = [str(fetched(artifact, ".jar")) for artifact in (POSTGRES, MARIADB)]
+    drivers = [str(fetched(artifact, ".jar")) for artifact in (POSTGRES, MYSQL)]
     ours = sorted((Path(pyspark.__path__[0]) / "jars").glob("*.jar"))
     if version == "2.3":
         return [*drivers, *map(str, ours)]
     own = [jar for jar in sorted((standalone(version) / "lib").glob("*.jar")) if not LOGGING.match(jar.name)]
     shared = [jar for jar in ours if not REPLACED.match(jar.name)]
-    return [*drivers, *map(str, (*own, *shared)), str(fetched(COLLECTIONS, ".jar"))]
+    rest = (fetched(artifact, ".jar") for artifact in (COLLECTIONS, HDFS))
+    return [*drivers, *map(str, (*own, *shared, *rest))]
 
 
 def scripts(version: str, kind: str) -> list[Path]:
@@ -140,7 +156,7 @@ def mariadb(folder: Path) -> Iterator[tuple[Jdbc, Path]]:
         _ping(socket)
         grant = "CREATE USER hive@'%' IDENTIFIED BY 'pw'; GRANT ALL ON *.* TO hive@'%'; "
         mysql(socket, grant + "DROP USER IF EXISTS ''@localhost")
-        yield Jdbc(f"jdbc:mariadb://127.0.0.1:{port}/", "hive", "pw"), socket
+        yield Jdbc(f"jdbc:mysql://127.0.0.1:{port}/", "hive", "pw"), socket
     finally:
         process.terminate()
         process.wait(timeout=60)
