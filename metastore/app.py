@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from mmap import mmap
 from typing import Any, Final
 
 from metastore.background import recovery
@@ -115,8 +115,8 @@ from metastore.services.entry.write_ids import WriteIdService
 from metastore.services.entry.writes import WriteService
 from metastore.services.files.journal import Journal
 from metastore.settings import Settings
-from metastore.settings.sections import OFF
 from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.history import CommitHistory
 from metastore.storage.postgres.listener import make_listener
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.servers import Registration
@@ -136,11 +136,18 @@ def make_application(
     database_url: str,
     shared_metrics: SharedMetrics | None = None,
     registration: Registration | None = None,
+    history: mmap | None = None,
     worker: int = 0,
 ) -> Application:
-    """Returns a started application. Its calls fail with an error as long as the database is unreachable."""
+    """Returns a started application. Its calls fail with an error as long as the database is unreachable.
+
+    `shared_metrics`, `history` (of `shared_history`): shared by all workers of the server.
+    """
     metrics = shared_metrics.worker(worker) if shared_metrics else None
-    application = Application(settings, database_url, metrics=metrics, registration=registration, worker=worker)
+    commits = CommitHistory(history, worker)
+    application = Application(
+        settings, database_url, metrics=metrics, registration=registration, history=commits, worker=worker
+    )
     application.start()
     return application
 
@@ -159,6 +166,7 @@ class Application:
         on_step: Callable[[str], object] = lambda _: None,
         metrics: WorkerMetrics | None = None,
         registration: Registration | None = None,
+        history: CommitHistory | None = None,
         worker: int = 0,
     ) -> None:
         """Connects all objects of the process. Nothing runs before `start`.
@@ -169,9 +177,8 @@ class Application:
         self._metrics, self._settings = metrics, settings
 
         # The database
-        name = registration.application_name if registration else "metastore"
-        engine = make_engine(settings, database_url, application=name)
-        self._store = Store(engine, settings, metrics.count_events if metrics else None)
+        engine = make_engine(settings, database_url, application=_application_name(registration))
+        self._store = Store(engine, settings, metrics.count_events if metrics else None, history)
         self._watch = Timer("PostgreSQL watchdog", Watch(settings.statement_timeout).check, _WATCH_INTERVAL)
         self._listener = make_listener(settings, database_url)
         self._server = ServerService(self._store, registration, worker) if registration else None
@@ -304,15 +311,11 @@ class Application:
             descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
             *(() if settings.read_only else (size_measurement(SizeService(self._store)),)),
             *([server_registration(self._server)] if self._server else []),
-            *self._blocking_timer(),
+            Timer("noting blocking sessions", self._note_blockers, _WATCH_INTERVAL),
         )
 
-    def _blocking_timer(self) -> tuple[Timer, ...]:
-        """Returns the timer that notes what blocks calls. A pooler has process ids that PostgreSQL does not know."""
-        if self._settings.database_pooler != OFF:
-            return ()
-        note = partial(self._records.note_blockers, BlockingService(self._store).sessions)
-        return (Timer("noting blocking sessions", note, _WATCH_INTERVAL),)
+    def _note_blockers(self) -> None:
+        self._records.note_blockers(BlockingService(self._store).sessions)
 
     def _make_handlers(self) -> dict[str, Any]:
         """Returns the handlers by domain, which is the name of their module."""
@@ -370,6 +373,10 @@ def _records(settings: Settings, metrics: WorkerMetrics | None, spans: Spans | N
     if spans:
         return TracedRecords(settings.slow_call_threshold, metrics, spans)
     return CallRecords(settings.slow_call_threshold, metrics)
+
+
+def _application_name(registration: Registration | None) -> str:
+    return registration.application_name if registration else "metastore"
 
 
 def _now() -> int:

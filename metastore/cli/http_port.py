@@ -20,7 +20,6 @@ from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.security.listener_settings import http_tls
 from metastore.settings import Settings
-from metastore.settings.sections import OFF
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
@@ -81,12 +80,11 @@ def run_http_port(
         return {**slow.gauges, "metastore_certificate_expiry_seconds": {"": seconds}}
 
     def blocking(pids: Sequence[int]) -> Blockers:
-        with _one_line_errors(), pool.connection() as connection:
+        with _one_line_errors(), pool.connection() as connection, reading(connection):
             return Blocking(connection).sessions(pids)
 
-    # A pooler gives its clients process ids of its own, which PostgreSQL does not know.
-    blocked = BlockedCalls(blocking) if settings.database_pooler == OFF else None
-    pages = Pages(metrics, DatabaseProbe(database_gauges), other_gauges, settings.metrics_hive_names, blocked)
+    probe, blocked = DatabaseProbe(database_gauges), BlockedCalls(blocking)
+    pages = Pages(metrics, probe, other_gauges, blocked, settings.metrics_hive_names)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
     application = make_application(
         pages, make_console(settings, url, metrics, other_gauges), token=token, allowed_hosts=allowed_hosts

@@ -35,6 +35,7 @@ from metastore.security.listener_settings import http_tls, listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
 from metastore.security_setup import check_security_settings
 from metastore.settings import Settings
+from metastore.storage.postgres.history import shared_history
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.repositories.servers import Registration
 from metastore.transport.bind import BindError, listen
@@ -75,7 +76,8 @@ def serve(settings: Settings) -> int:
         if settings.follow and not settings.read_only:
             background.append(BackgroundProcess("follower", partial(_run_follower, settings, url)))
         metrics = _shared_metrics(settings) if settings.http_port is not None else None
-        application = partial(make_application, settings, url, metrics, _registration(settings))
+        history = shared_history(settings.workers)
+        application = partial(make_application, settings, url, metrics, _registration(settings), history)
         try:
             with _http_listener(settings) as http:
                 if http and metrics:

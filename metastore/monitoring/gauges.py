@@ -29,5 +29,13 @@ DATABASE_GAUGES: Final = {
     "metastore_certificate_expiry_seconds": ("", "Seconds until the server's TLS certificate expires"),
     "metastore_servers": ("revision", "Workers of all servers on the database, by schema revision of their version"),
     "metastore_file_operations": ("kind", "Pending file operations: make, move, remove, or kept for undrop"),
-    "metastore_file_operations_parked": ("", "File operations that have failed and wait for an operator"),
+    "metastore_file_operations_parked": ("", "File operations that have failed and are not repeated"),
+    "metastore_file_operation_failing_seconds": (
+        "",
+        "Time since the first failure of the oldest failing file operation",
+    ),
+    "metastore_catalog_unreconciled": (
+        "",
+        "1 if files are not cleaned because the database may be older than they are",
+    ),
 }

@@ -39,7 +39,13 @@ _WAITING: Final = """
 SELECT count(*), extract(epoch FROM now() - min(decided_at)) FROM file_operations
 WHERE kind = 'remove' AND reason = 'replaced'
 """
-_PARKED: Final = "SELECT count(*) FROM file_operations WHERE parked"
+_FAILING: Final = """
+SELECT count(*) FILTER (WHERE parked), extract(epoch FROM now() - min(failing_since) FILTER (WHERE error IS NOT NULL))
+FROM file_operations
+"""
+_UNRECONCILED: Final = """
+SELECT count(*) FROM metastore_properties WHERE name IN ('lineage.restored', 'lineage.problem')
+"""
 _SERVERS: Final = "SELECT revision, count(*) FROM servers WHERE seen_at > now() - interval '1 minute' GROUP BY revision"
 
 
@@ -65,7 +71,8 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
     (oldest_transaction,) = row(_OLDEST)
     writing, aborted, oldest_write = row(_WRITES)
     waiting_files, oldest_file = row(_WAITING)
-    (parked,) = row(_PARKED)
+    parked, longest_failing = row(_FAILING)
+    (unreconciled,) = row(_UNRECONCILED)
     compactions = connection.execute(text(_COMPACTIONS)).all()
     none = dict.fromkeys(_PENDING_STATES, 0.0)
     return {
@@ -85,6 +92,8 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
         "metastore_file_waiting_oldest_seconds": {"": float(oldest_file or 0)},
         "metastore_servers": by_label(_SERVERS),
         "metastore_file_operations_parked": {"": float(parked)},
+        "metastore_file_operation_failing_seconds": {"": float(longest_failing or 0)},
+        "metastore_catalog_unreconciled": {"": float(unreconciled > 0)},
         "metastore_file_operations": {"make": 0.0, "move": 0.0, "remove": 0.0, **by_label(_FILES)},
     }
 

@@ -6,23 +6,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from time import monotonic, sleep
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, Engine, func, select, text
+from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
 
 from metastore.context import AuditNote, caller
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
-from metastore.storage.cache import Cache
+from metastore.storage.caches import Caches
 from metastore.storage.lazy import Lazy
 from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.exceptions import DATABASE_ERRORS, is_read_only, raise_translated, translate
+from metastore.storage.postgres.history import CommitHistory
 from metastore.storage.postgres.pool import ConnectionPool
-from metastore.storage.postgres.sessions import begin_of, reading
-from metastore.storage.queries.descriptors import Descriptors, TailCache
+from metastore.storage.postgres.sessions import begin, reading
+from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.repositories.access import VERSION, Access
 from metastore.storage.repositories.activity import Activity
 from metastore.storage.repositories.audit import WRITE, Audit, written
@@ -32,6 +32,7 @@ from metastore.storage.repositories.bulk_load import BulkLoad
 from metastore.storage.repositories.bulk_objects import BulkObjects
 from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.column_statistics import ColumnStatistics
+from metastore.storage.repositories.commits import Commits
 from metastore.storage.repositories.compactions import Compactions
 from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
@@ -55,7 +56,7 @@ from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import APPEND, Notifications, WriteNotifications, appended
 from metastore.storage.repositories.partition_calendar import PartitionCalendar
 from metastore.storage.repositories.partition_events import PartitionEvents
-from metastore.storage.repositories.partition_names import RAISE, NameCache, PartitionNames
+from metastore.storage.repositories.partition_names import RAISE, PartitionNames
 from metastore.storage.repositories.partition_values import PartitionValues
 from metastore.storage.repositories.partitions import Partitions
 from metastore.storage.repositories.partitions_write import PartitionsWrite
@@ -68,7 +69,7 @@ from metastore.storage.repositories.servers import Servers
 from metastore.storage.repositories.shared_descriptors import SharedDescriptors
 from metastore.storage.repositories.sizes import Sizes
 from metastore.storage.repositories.table_overview import TableOverview
-from metastore.storage.repositories.tables import ReferenceCache, Tables
+from metastore.storage.repositories.tables import Tables
 from metastore.storage.repositories.tokens import Tokens
 from metastore.storage.repositories.transaction_writes import TransactionWrites
 from metastore.storage.repositories.transactions import Transactions
@@ -76,12 +77,8 @@ from metastore.storage.repositories.types import Types
 from metastore.storage.repositories.write_ids import WriteIds
 from metastore.storage.repositories.writes import Writes
 
-_CACHE_BYTES: Final = 16 * 2**20
-_REFERENCE_BYTES: Final = 2 * 2**20
 _PATIENCE: Final = 40.0  # seconds in which the outcome of a lost commit must become known
 _SHORT_PATIENCE: Final = 5.0  # the same for a transaction that can be undone later
-_PAUSE: Final = 0.05
-_STATUS: Final = text("SELECT pg_xact_status(cast(cast(:number AS text) AS xid8))")
 _R = TypeVar("_R")
 Undo: TypeAlias = Callable[["UnitOfWork"], object]
 
@@ -131,6 +128,7 @@ class UnitOfWork:
     transaction_writes = _Repository(TransactionWrites)
     locks = _Repository(Locks)
     write_ids = _Repository(WriteIds)
+    commits = _Repository(Commits)
     compactions = _Repository(Compactions)
     writes = _Repository(Writes)
     dead_writes = _Repository(DeadWrites)
@@ -148,24 +146,20 @@ class UnitOfWork:
     lost_writes = _Repository(LostWrites)
     shared_descriptors = _Repository(SharedDescriptors)
 
-    def __init__(
-        self,
-        connection: Connection,
-        tails: TailCache,
-        names: NameCache | None = None,
-        references: ReferenceCache | None = None,
-    ) -> None:
+    def __init__(self, connection: Connection, caches: Caches, *, uncommitted: bool = False) -> None:
+        """`uncommitted`: what is read may be uncommitted, so it is not cached, except for immutable rows."""
         self._connection = connection
-        self._tails = tails
-        self._names = names
-        self._references = references
+        self._tails = caches.tails
+        self._names = None if uncommitted else caches.names
+        self._references = None if uncommitted else caches.references
         self._in_transaction = False
-        self._number = ""  # PostgreSQL's id of the transaction
+        self.number = ""  # PostgreSQL's id of the transaction
         self.unknown: UnknownCommit | None = None  # set if the commit's outcome is unknown
         self._undo: Undo | None = None
         self.recorded: list[Event] = []  # events for the notification log
         self._listed: set[int] = set()  # ids of tables whose partition lists change
         self._privileges_change = False
+        self.gives_number = False  # see `give_number`
         self.note: AuditNote | None = None  # line of the audit trail to write with the commit
 
     @Lazy
@@ -213,20 +207,19 @@ class UnitOfWork:
     def begin(self) -> None:
         """Opens the transaction, and reads its number, by which the outcome of a lost commit can be looked up."""
         self._in_transaction = True  # before the statement: a standby opens the block and then fails to assign a number
-        ((self._number,),) = run(self._connection, f"{begin_of(self._connection)}; SELECT pg_current_xact_id()::text")
+        (self.number,) = begin(self._connection, "pg_current_xact_id()::text")
 
     def undo_if_unknown(self, undo: Undo) -> None:
         """Registers the function that undoes this transaction if it was committed after its caller got an error."""
         self._undo = undo
 
-    def outcome(self, number: str) -> str:
-        """Returns the outcome of a transaction: committed, aborted or in progress."""
-        outcome: str = self._connection.execute(_STATUS, {"number": number}).scalar_one()
-        return outcome
-
     def mark_partitions_changed(self, table_ids: Iterable[int]) -> None:
         """Gives the partition lists of these tables a new state with the commit, as `PartitionsWrite` does itself."""
         self._listed.update(table_ids)
+
+    def give_number(self) -> None:
+        """Notes that the client gets a number that must not recur: the loss of this transaction is noticed, too."""
+        self.gives_number = True
 
     def record(self, *events: Event) -> None:
         """Adds events of this transaction to the notification log, right before the commit."""
@@ -266,24 +259,15 @@ class UnitOfWork:
 
     def _was_committed(self) -> bool:
         """Reconnects and polls the outcome of the transaction. Raises UnavailableError if it stays unknown."""
-        deadline = monotonic() + (_SHORT_PATIENCE if self._undo else _PATIENCE)
-        while True:
-            try:
-                self._connection.rollback()  # SQLAlchemy reconnects on the next statement
-                status = self.outcome(self._number)
-                if status in ("committed", "aborted"):
-                    return bool(status == "committed")
-            except DBAPIError as error:
-                if not (error.connection_invalidated or isinstance(translate(error), UnavailableError)):
-                    raise
-            if monotonic() > deadline:
-                if self._undo:
-                    self.unknown = UnknownCommit(self._number, self._undo)
-                raise UnavailableError(
-                    "The connection was lost during the commit; whether it happened is unknown"
-                    + ("; if it did, it will be undone" if self._undo else "")
-                )
-            sleep(_PAUSE)
+        committed = self.commits.is_committed(self.number, self.recorded, _SHORT_PATIENCE if self._undo else _PATIENCE)
+        if committed is None:
+            if self._undo:
+                self.unknown = UnknownCommit(self.number, self._undo)
+            raise UnavailableError(
+                "The connection was lost during the commit; whether it happened is unknown"
+                + ("; if it did, it will be undone" if self._undo else "")
+            )
+        return committed
 
     def rollback(self) -> None:
         """Rolls back what is not committed."""
@@ -295,19 +279,23 @@ class Store:
     """The database as services see it: a pool of connections, and units of work on them."""
 
     def __init__(
-        self, engine: Engine, settings: Settings, on_events: Callable[[list[str]], object] | None = None
+        self,
+        engine: Engine,
+        settings: Settings,
+        on_events: Callable[[list[str]], object] | None = None,
+        history: CommitHistory | None = None,
     ) -> None:
         """
         Args:
             settings: `pool_size`, and `pool_timeout` in seconds.
             on_events: called with the types of the events of each committed transaction.
+            history: of all workers of the server. None: of this one.
         """
         self._on_events = on_events
         self._engine = engine
         self._pool = ConnectionPool(engine, settings.pool_size, settings.pool_timeout)
-        self._tails: TailCache = Cache(_CACHE_BYTES)
-        self._names: NameCache = Cache(_CACHE_BYTES)
-        self._references: ReferenceCache = Cache(_REFERENCE_BYTES)
+        self._history = history or CommitHistory()
+        self._caches, self._seen = Caches(), self.disruptions()
         self._unknown: deque[UnknownCommit] = deque()
         self._settling = Lock()
 
@@ -318,7 +306,7 @@ class Store:
         That also holds behind a pooler that shares sessions, where the block is one transaction (READ COMMITTED).
         """
         with self._connection() as connection, reading(connection):
-            yield UnitOfWork(connection, self._tails, self._names, self._references)
+            yield UnitOfWork(connection, self._caches)
 
     @contextmanager
     def transaction(self, *, audited: bool = True) -> Iterator[UnitOfWork]:
@@ -327,13 +315,15 @@ class Store:
         `audited`: the transaction is what the call is for, so that it writes the call's line of the audit trail.
         """
         with self._connection(writes=True) as connection:
-            work = UnitOfWork(connection, self._tails)  # the other caches must not get uncommitted values
+            work = UnitOfWork(connection, self._caches, uncommitted=True)
             if audited and (current := caller.get()) and current.note and not current.note.is_written:
                 work.note = current.note
             try:
-                work.begin()
+                self._begin(work)
                 yield work
                 work.commit()
+                if work.recorded or work.gives_number:
+                    self._history.committed(int(work.number))
                 if self._on_events and work.recorded:
                     self._on_events([event.type for event in work.recorded])
             except BaseException:  # also Ctrl-C: the connection goes back to the pool without a transaction
@@ -342,6 +332,21 @@ class Store:
                     self._unknown.append(work.unknown)
                 raise
 
+    def _begin(self, work: UnitOfWork) -> None:
+        """Begins the transaction. If the database has lost commits, records that first, in a transaction of its own."""
+        latest = self._history.latest()
+        work.begin()
+        if int(work.number) > latest:
+            return
+        work.lineage.mark_lost_commits()
+        work.commit()
+        self._history.lost()
+        work.begin()
+
+    def disruptions(self) -> tuple[int, int]:
+        """Returns a value that changes when the database may have become another one, such as a promoted standby."""
+        return self._pool.losses, self._history.losses
+
     @contextmanager
     def asynchronous_commit(self) -> Iterator[UnitOfWork]:
         """Yields a unit of work in autocommit mode, for statements that set synchronous_commit off themselves.
@@ -349,12 +354,14 @@ class Store:
         If PostgreSQL crashes within the next second, these commits may be lost, unless a later commit was synchronous.
         """
         with self._connection(writes=True) as connection, reading(connection):
-            yield UnitOfWork(connection, self._tails)
+            yield UnitOfWork(connection, self._caches)
 
     @contextmanager
     def _connection(self, *, writes: bool = False) -> Iterator[Connection]:
         try:
             with self._pool.connection(writes=writes) as connection:
+                if self._seen != self.disruptions():
+                    self._caches, self._seen = Caches(), self.disruptions()
                 yield connection
         except DATABASE_ERRORS as error:
             if is_read_only(error) and self._pool.accepts_writes():
@@ -367,7 +374,7 @@ class Store:
             while self._unknown:
                 number, undo = self._unknown[0]
                 with self.transaction() as work:
-                    outcome = work.outcome(number)
+                    outcome = work.commits.outcome(number)
                     if outcome == "in progress":
                         return
                     if outcome == "committed":

@@ -36,8 +36,8 @@ class Pages:
     metrics: SharedMetrics
     database: DatabaseProbe
     other_gauges: Callable[[], Gauges]
+    blocked: BlockedCalls
     hive_names: bool = False
-    blocked: BlockedCalls | None = None
 
     async def show_metrics(self, _: Request) -> Response:
         """`/metrics`, in Prometheus' text format. If the database does not answer, its gauges are left out."""
@@ -62,7 +62,7 @@ class Pages:
     async def calls_in_flight(self, _: Request) -> Response:
         """`/calls/now`: the calls in flight, and the sessions of PostgreSQL that block them, as JSON."""
         calls = [call for worker in self.metrics.workers() for call in worker.calls_in_flight()]
-        return _calls(await self.blocked.explain(calls) if self.blocked else calls)
+        return _calls(await self.blocked.explain(calls))
 
     def _worker_runs(self) -> bool:
         pids = (int(worker.gauges()["pid"]) for worker in self.metrics.workers())

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from metastore.cli.commands import run
 from metastore.cli.http_port import Readiness
+from metastore.context import Caller, caller
 from metastore.errors import ConfigurationError, MetastoreError
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
@@ -116,6 +117,38 @@ def test_sessions_have_the_settings_of_a_direct_connection(mode: str, direct: st
         with engine.connect() as connection:
             assert connection.scalar(text("SHOW lock_timeout")) != "7s"
         engine.dispose()
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_the_blocking_session_of_a_call_is_found(mode: str, direct: str, request: Any) -> None:
+    url = request.getfixturevalue(mode)
+    settings = Settings(database_url=url, database_pooler=mode, pool_size=4)
+    store, call = Store(make_engine(settings, url), settings), Caller("test")
+    query = text("SELECT 1 FROM notification_sequence FOR UPDATE")
+
+    def wait_for_the_row() -> None:
+        caller.set(call)
+        with store.transaction() as work:
+            work._connection.execute(query)
+
+    blocker = create_engine(direct, connect_args={"application_name": "somebody"})
+    try:
+        with ThreadPoolExecutor(1) as threads, blocker.connect() as connection:
+            connection.execute(query)
+            pid = connection.scalar(text("SELECT pg_backend_pid()"))
+            done = threads.submit(wait_for_the_row)
+            found: dict[int, list[Any]] = {}
+            while not found and not done.done():
+                with store.read() as work:
+                    found = work.blocking.sessions([call.backend])
+            connection.rollback()
+            done.result()
+        ((session,),) = found.values()
+        assert (session["pid"], session["application"]) == (pid, "somebody")
+        assert call.backend == 0
+    finally:
+        store.close()
+        blocker.dispose()
 
 
 def test_a_failed_read_leaves_no_transaction(transaction: str) -> None:

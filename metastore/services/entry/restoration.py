@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from time import time
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -22,9 +23,10 @@ from metastore.storage.repositories.lineage import Lineage
 from metastore.storage.repositories.lost_writes import CountedTable
 from metastore.warehouse import paths
 
-PUT_BACK, DISPLACED, KEPT, GONE, CANCELLED, HIDDEN, ABORTED = (
+PUT_BACK, DISPLACED, IN_USE, KEPT, GONE, CANCELLED, HIDDEN, ABORTED = (
     "put back from the trash",
     "moved to the trash: written after the restored moment",
+    "kept in the trash: its location has files that were written since",
     "kept in the trash: unknown to the catalog",
     "missing: restore it from a copy of the storage, or drop the table or partition",
     "kept: its removal was planned before the restored moment and is cancelled",
@@ -61,10 +63,11 @@ class RestorationService(FileService):
         problem = difference(now, witness)
         if problem and witness and witness.catalog != now.catalog and not take_over:
             raise InvalidOperationError(problem)
+        since = (now.problem_since or time()) if problem else 0.0
         findings: list[Finding] = []
         put_back: set[str] = set()
         for trashed in self._unknown():
-            findings += self._reconcile(trashed, put_back, dry_run=dry_run)
+            findings += self._reconcile(trashed, put_back, since, dry_run=dry_run)
         findings += [Finding(text, GONE) for text in self._missing(put_back)]
         if problem:
             with self._store.read() as work:
@@ -115,7 +118,8 @@ class RestorationService(FileService):
         known_origins = [manifest for manifest in manifests if manifest]
         return sorted(known_origins, key=lambda trashed: (len(trashed.origin), trashed.origin, trashed.decided_at))
 
-    def _reconcile(self, trashed: Trashed, put_back: set[str], *, dry_run: bool) -> list[Finding]:
+    def _reconcile(self, trashed: Trashed, put_back: set[str], since: float, *, dry_run: bool) -> list[Finding]:
+        """`since`: files that are newer belong to the present catalog, and stay."""
         origin = trashed.origin
         kept = [Finding(trashed.location, f"{KEPT}: {origin}")]
         if origin in put_back or not self._warehouse.roots.within([origin]):
@@ -123,7 +127,7 @@ class RestorationService(FileService):
         spellings = paths.spellings(origin)
         with self._store.read() as work:
             use = work.locations.referred([origin]).get(origin)
-            owner = next(iter(work.lineage.owners(spellings).values()), None)
+            table_id, owner = next(iter(work.lineage.owners(spellings)), (None, None))
         if use is None or not use.itself or (owner and trashed.owner and owner != trashed.owner):
             return kept
         inside = {paths.name(text) for text in self._entries(origin)}
@@ -133,8 +137,12 @@ class RestorationService(FileService):
             if inside & {paths.name(text) for text in self._entries(trashed.location)}:
                 return kept
         elif inside:
-            if owner is None or owner != trashed.owner:
+            if table_id is None or owner != trashed.owner:
                 return kept
+            if any(file.modified is None or file.modified >= since for file in self._warehouse.files(origin)):
+                found = self._put_back_partitions(trashed, table_id, dry_run=dry_run)
+                put_back.update(finding.location for finding in found if finding.action == PUT_BACK)
+                return found
             apart = self._warehouse.trash_location(origin, str(uuid4()))
             moves.append((origin, apart, "displaced"))
             findings.append(Finding(apart, f"{DISPLACED}: {origin}"))
@@ -144,6 +152,20 @@ class RestorationService(FileService):
             for source, target, reason in moves:
                 self._move(source, target, reason)
         return findings
+
+    def _put_back_partitions(self, trashed: Trashed, table_id: int, *, dry_run: bool) -> list[Finding]:
+        """Puts directories of partitions back whose files are missing; the others are in use."""
+        findings = []
+        for location in sorted({paths.canonical(text) for text in self._locations(table_id)}):
+            if not paths.is_below(location, trashed.origin) or self._warehouse.files(location):
+                continue
+            source = trashed.location + location.removeprefix(trashed.origin)
+            if self._warehouse.files(source):
+                findings.append(Finding(location, PUT_BACK))
+                if not dry_run:
+                    self._warehouse.delete_empty(location)
+                    self._move(source, location, "taken back")
+        return findings or [Finding(trashed.location, f"{IN_USE}: {trashed.origin}")]
 
     def _move(self, source: str, target: str, reason: str) -> None:
         """Moves a directory through the journal. The finished move is forgotten: no client follows it."""

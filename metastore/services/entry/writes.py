@@ -37,6 +37,7 @@ class WriteService(Service):
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
             check_writable(stored.encoded.decode(), "Cannot begin a write")
+            work.give_number()
             return work.writes.begin(stored.ref.id, stored.ref.write_token, root_of(stored), lease_millis, user)
 
     def renew(

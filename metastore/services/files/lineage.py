@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Final
 
 from metastore.errors import MetastoreError, UnavailableError
-from metastore.storage.repositories.lineage import Lineage
+from metastore.storage.repositories.lineage import BACKUP, LOST_COMMITS, Lineage
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -22,6 +22,10 @@ log = logging.getLogger("metastore.files")
 
 WITNESS: Final = ".metastore_catalog.json"
 _VALID: Final = 10.0  # seconds for which the result of a comparison is used
+_REASONS: Final = {
+    BACKUP: "The database was loaded from a backup",
+    LOST_COMMITS: "The database has lost acknowledged changes: a standby that lagged was promoted, or it was recovered",
+}
 _ADVICE: Final = "Files are not cleaned until you run  metastore db restored  (docs/how-to/restore-a-database.md)"
 
 
@@ -34,18 +38,20 @@ class LineageGuard:
         self._witness = paths.join(warehouse.root, WITNESS)
         self._lock = Lock()
         self._valid_until = 0.0
+        self._disruptions = store.disruptions()
         self._problem: str | None = None
         self._compared = False
 
     def problem(self) -> str | None:
         """Returns why files must not be cleaned now, or None. The result is at most some seconds old."""
         with self._lock:
-            if monotonic() >= self._valid_until:
+            if monotonic() >= self._valid_until or self._disruptions != self._store.disruptions():
+                self._disruptions = self._store.disruptions()
                 try:
-                    problem = difference(*self.states())
+                    now, witness = self.states()
+                    self._report(difference(now, witness), now)
                 except UnavailableError as error:
-                    problem = f"{self._witness} cannot be read, so files are not cleaned: {error}"
-                self._report(problem)
+                    self._report(f"{self._witness} cannot be read, so files are not cleaned: {error}", None)
             return self._problem
 
     def note(self) -> None:
@@ -57,7 +63,7 @@ class LineageGuard:
                 return
             now, witness = self.states()
             with self._lock:
-                self._report(difference(now, witness))
+                self._report(difference(now, witness), now)
             self._compared = True
             if self._problem is None and (now.event != now.noted or witness is None):
                 self._advance()
@@ -97,12 +103,14 @@ class LineageGuard:
         except (ValueError, KeyError, TypeError) as error:
             raise UnavailableError(f"{self._witness} is not a file of this server ({error}): delete it") from error
 
-    def _report(self, problem: str | None) -> None:
+    def _report(self, problem: str | None, now: Lineage | None) -> None:
         """Logs a new problem once, and keeps the result."""
-        if problem and problem != self._problem:
+        is_new = problem is not None and problem != self._problem
+        if is_new:
             log.error("%s", problem)
+        if is_new or (problem is None and now and now.problem_since):
             with self._store.transaction(audited=False) as work:
-                work.lineage.raise_write_floor()
+                work.lineage.note_problem() if problem else work.lineage.forget_problem()
         self._problem = problem
         self._valid_until = monotonic() + _VALID
 
@@ -116,7 +124,7 @@ def difference(now: Lineage, witness: Lineage | None) -> str | None:
             "are not cleaned until then"
         )
     if now.restored:
-        return f"The database was loaded from a backup. {_ADVICE}"
+        return f"{_REASONS.get(now.restored, _REASONS[BACKUP])}. {_ADVICE}"
     if witness is None or witness.incarnation in now.ancestors:
         return None
     if witness.incarnation != now.incarnation:

@@ -37,7 +37,7 @@ def _begin(_connection: Connection | None, cursor: Any, statement: str, *_: Any)
     """Records the text and the start of a statement, for the call's log line and for `Watch`."""
     current = caller.get()
     if current is not None:
-        current.statement, current.backend = statement, cursor.connection.get_backend_pid()
+        current.statement, current.backend = statement, cursor.connection.session_process()
     cursor.connection.statement_started = monotonic()
 
 

@@ -161,6 +161,11 @@ class ConnectionPool:
             ) from None
 
     @property
+    def losses(self) -> int:
+        """How often connections were lost or closed because others were lost."""
+        return self._losses
+
+    @property
     def used(self) -> int:
         """Number of connections in use."""
         return self._size - self._tokens.qsize()

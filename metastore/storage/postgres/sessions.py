@@ -52,19 +52,30 @@ def apply_after_connecting(engine: Engine, values: Mapping[str, str], pooler: st
     def set_up(link: Link, _record: Any) -> None:
         if pooler == SESSION:
             with link.cursor() as cursor:
-                cursor.execute(statements)
+                cursor.execute(f"{statements}; SELECT pg_backend_pid()")
+                ((link.pooled_process,),) = cursor.fetchall()
             link.commit()
         else:
             link.begin = f"BEGIN ISOLATION LEVEL READ COMMITTED; {statements}"
-            link.shares_session = True
+            link.shares_session, link.pooled_process = True, 0
 
     event.listen(engine, "connect", set_up)
 
 
-def begin_of(connection: Connection) -> str:
-    """Returns the statements that begin a transaction with the settings of the session."""
+def begin(connection: Connection, *columns: str) -> tuple[Any, ...]:
+    """Begins a transaction with the settings of the session. Returns the values of SQL expressions.
+
+    If a pooler shares sessions, notes the one that it has chosen for the transaction. All in one message.
+    """
     link: Any = connection.connection.dbapi_connection
-    return str(link.begin)
+    if link.shares_session:
+        link.pooled_process = 0
+        columns = (*columns, "pg_backend_pid()")
+    rows = run(connection, f"{link.begin}; SELECT {', '.join(columns)}" if columns else link.begin)
+    if not link.shares_session:
+        return rows[0] if rows else ()
+    *values, link.pooled_process = rows[0]
+    return tuple(values)
 
 
 @contextmanager
@@ -74,7 +85,7 @@ def reading(connection: Connection) -> Iterator[None]:
     if not link.shares_session:
         yield
         return
-    run(connection, link.begin)
+    begin(connection)
     try:
         yield
         run(connection, "COMMIT")

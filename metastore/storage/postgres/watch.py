@@ -37,6 +37,7 @@ class Link(extensions.connection):  # type: ignore[misc]
     Attributes:
         begin: statements that begin a transaction.
         shares_session: whether a pooler may run each transaction in another session of PostgreSQL.
+        pooled_process: the process id of PostgreSQL's session behind a pooler, 0 if it is not known; None without one.
         statement_started: start of the running statement (`time.monotonic`); 0 if none runs or it failed.
         has_large_buffers: whether the connection holds much memory. libpq never shrinks its buffers, so a connection
             keeps the size of the largest message that it sent or received.
@@ -45,12 +46,17 @@ class Link(extensions.connection):  # type: ignore[misc]
     statement_started = 0.0
     begin = "BEGIN"
     shares_session = False
+    pooled_process: int | None = None
     has_large_buffers = False
 
     def __init__(self, *arguments: Any, **parameters: Any) -> None:
         super().__init__(*arguments, **parameters)
         with _lock:
             _links.add(self)
+
+    def session_process(self) -> int:
+        """Returns the process id of the session of PostgreSQL that executes the statements, or 0."""
+        return int(self.get_backend_pid()) if self.pooled_process is None else self.pooled_process
 
     def is_waiting(self) -> bool:
         """Tells whether a statement was sent and its reply has not arrived."""

@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from metastore.storage.queries.repository import Repository
 
+BACKUP, LOST_COMMITS = "true", "lost commits"
 _EVENT_GAP: Final = 1_000_000
 """Event numbers that a restore skips: more than a database loses that its witness has not seen."""
 
@@ -37,6 +38,11 @@ _RAISE_FLOOR: Final = text("""
     VALUES ('writes.floor', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
 """)
+_NOTE_PROBLEM: Final = text("""
+    INSERT INTO metastore_properties (name, value)
+    VALUES ('lineage.problem', extract(epoch FROM clock_timestamp())::text) ON CONFLICT (name) DO NOTHING
+""")
+_FORGET_PROBLEM: Final = text("DELETE FROM metastore_properties WHERE name = 'lineage.problem'")
 _RESTART: Final = (
     # Locations that these would remove may hold data that was written after the moment of the restore.
     """
@@ -50,7 +56,7 @@ _RESTART: Final = (
     """,
     # The lost part of the history may have published them, so their files stay, hidden, until an administrator decides.
     "UPDATE open_writes SET lease_ends_at = 'infinity' WHERE aborted_at IS NULL AND table_id IS NOT NULL",
-    "DELETE FROM metastore_properties WHERE name = 'lineage.restored'",
+    "DELETE FROM metastore_properties WHERE name IN ('lineage.restored', 'lineage.problem')",
 )
 _PENDING: Final = text("""
     SELECT location, reason FROM file_operations WHERE kind = 'remove' AND reason <> 'replaced' AND origin IS NULL
@@ -60,10 +66,10 @@ _OPEN: Final = text(
     "SELECT query_id FROM open_writes WHERE aborted_at IS NULL AND table_id IS NOT NULL ORDER BY query_id"
 )
 _OWNERS: Final = text("""
-    SELECT location, write_token FROM tables
+    SELECT location, id, write_token FROM tables
     WHERE location = ANY (cast(:spellings AS text[])) AND database_id IS NOT NULL
     UNION ALL
-    SELECT p.location, t.write_token FROM partitions AS p JOIN tables AS t ON t.id = p.table_id
+    SELECT p.location, t.id, t.write_token FROM partitions AS p JOIN tables AS t ON t.id = p.table_id
     WHERE left(p.location, 600) = ANY (SELECT left(s, 600) FROM unnest(cast(:spellings AS text[])) AS s)
         AND p.location = ANY (cast(:spellings AS text[])) AND t.database_id IS NOT NULL
 """)
@@ -73,8 +79,9 @@ class Lineage(NamedTuple):
     """The state of a database, or of the witness.
 
     `incarnation` changes with each restore; `ancestors` are the earlier ones. `counter` and `event` (the number of the
-    last notification event) only rise. `noted` is the event at which the witness was last written. `restored`: loaded
-    from a backup, and `metastore db restored` has not run since.
+    last notification event) only rise. `noted` is the event at which the witness was last written. `restored`: BACKUP
+    or LOST_COMMITS, if `metastore db restored` has not run since. `problem_since`: when it was first noticed that the
+    database does not continue what the witness has seen, in seconds since 1970; None if it does.
     """
 
     catalog: str
@@ -83,7 +90,8 @@ class Lineage(NamedTuple):
     counter: int
     event: int
     noted: int = -1
-    restored: bool = False
+    restored: str = ""
+    problem_since: float | None = None
 
 
 class Lineages(Repository):
@@ -99,7 +107,8 @@ class Lineages(Repository):
             int(values.get("lineage.counter", 0)),
             int(values["last_event"]),
             int(values.get("lineage.noted", -1)),
-            "lineage.restored" in values,
+            values.get("lineage.restored", ""),
+            float(values["lineage.problem"]) if "lineage.problem" in values else None,
         )
 
     def advance(self, now: Lineage) -> Lineage:
@@ -125,20 +134,36 @@ class Lineages(Repository):
             counter=max(now.counter, witness.counter if witness else 0) + 1,
             event=event,
             noted=event,
-            restored=False,
+            restored="",
+            problem_since=None,
         )
         self._write(restarted)
         return restarted
 
     def mark_restored(self) -> None:
         """Records that this database was loaded from a backup."""
-        self._connection.execute(_SET, {"name": "lineage.restored", "value": "true"})
-        self.raise_write_floor()
+        self._mark(BACKUP)
+
+    def mark_lost_commits(self) -> None:
+        """Records that this database lacks commits that a server has acknowledged."""
+        self._mark(LOST_COMMITS)
+
+    def _mark(self, reason: str) -> None:
+        self._connection.execute(_SET, {"name": "lineage.restored", "value": reason})
+        self.note_problem()
         self._connection.execute(_SKIP_IDS, {"gap": _ID_GAP})
 
-    def raise_write_floor(self) -> None:
-        """Makes later write numbers start at the present time in microseconds, so that lost numbers do not recur."""
+    def note_problem(self) -> None:
+        """Records that files are not cleaned until an administrator acts, and since when.
+
+        Later write numbers start at the present time in microseconds, so that lost numbers do not recur.
+        """
         self._connection.execute(_RAISE_FLOOR)
+        self._connection.execute(_NOTE_PROBLEM)
+
+    def forget_problem(self) -> None:
+        """Records that the problem is over."""
+        self._connection.execute(_FORGET_PROBLEM)
 
     def pending_removals(self) -> list[tuple[str, str]]:
         """Returns location and reason of removals that are not carried out. `restart` cancels them."""
@@ -148,10 +173,10 @@ class Lineages(Repository):
         """Returns the query ids of writes that are not published, aborted or ended."""
         return list(self._connection.execute(_OPEN).scalars())
 
-    def owners(self, spellings: list[str]) -> dict[str, str]:
-        """Returns the write token of the table that has a location, or a partition there, by spelling."""
+    def owners(self, spellings: list[str]) -> list[tuple[int, str]]:
+        """Returns id and write token of the tables that have this location, or a partition there."""
         rows = self._connection.execute(_OWNERS, {"spellings": spellings})
-        return {row.location: row.write_token for row in rows}
+        return [(row.id, row.write_token) for row in rows]
 
     def _write(self, lineage: Lineage) -> None:
         values = {

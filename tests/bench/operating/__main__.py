@@ -29,7 +29,16 @@ def main() -> int:
     interrupting = commands.add_parser("interruptions", help="restarts and fail-overs under writers that repeat once")
     interrupting.add_argument("--of", choices=(*KINDS, "rolling"), required=True)
     interrupting.add_argument("--from", dest="commit", default="HEAD", help="the older commit of `rolling`")
+    losing = commands.add_parser(
+        "lost-commits", help="fail-overs to a standby that lags, under clients that drop and undrop"
+    )
+    losing.add_argument("--rounds", type=int, default=5)
+    losing.add_argument("--lag", type=float, default=8.0, help="seconds that the standby is behind, at most")
     given = parser.parse_args()
+    if given.command == "lost-commits":
+        from tests.bench.operating.lost_commits import lose_commits
+
+        return lose_commits(given.rounds, given.lag)
     if given.command == "interruptions":
         return interrupt(given.of, given.commit)
     if given.command == "confined":

@@ -27,6 +27,7 @@ from tests.fixtures.server import READY, Server, connected
 from tests.wire.builders import partition
 
 BULK: Final = 4  # clients that read and write thousands of partitions at once
+_NOTED: Final = ("restarted", "Traceback", "killed", "closed:")  # of lines of the log that show a fault
 _ROOTS: Final = (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup"))
 
 
@@ -132,7 +133,7 @@ def confined(minutes: float, megabytes: int, *, embedded: bool) -> int:
             _fill(client)
         times, wrong, resident = _load(server, cgroup, minutes)
         log = server.log.read_text().splitlines()
-    wrong += [line for line in log if "restarted" in line or "Traceback" in line or "killed" in line][:10]
+    wrong += [line for line in log if any(text in line for text in _NOTED)][:10]
     sys.stdout.write(
         f"{megabytes} MiB, {'embedded' if embedded else 'external'} PostgreSQL, {minutes:g} min: "
         f"{cgroup.kills()} kills, "
@@ -169,5 +170,5 @@ def _load(server: Server, cgroup: Cgroup, minutes: float) -> tuple[list[float], 
         each.join()
     wrong = [line for _, lines in answers for line in lines]
     wrong += [line for each in bulk for line in each.failures]
-    wrong += [f"{each.name}: {each.hidden} calls were broken off" for each in bulk if each.hidden]
+    wrong += [line for each in bulk for line in each.broken]
     return [took for times, _ in answers for _, took in times], wrong, resident

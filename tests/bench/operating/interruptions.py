@@ -25,10 +25,10 @@ from migrations import runner
 from tests.bench.operating.once import WriterOnce
 from tests.bench.operating.rolling import Servers, checked_out
 from tests.fixtures.database import execute, reachable_folder
-from tests.fixtures.installed_postgres import free_port, installed_postgres, server_programs, unprivileged
+from tests.fixtures.installed_postgres import free_port, installed_postgres, unprivileged
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected, running
-from tests.fixtures.standby import hot_standby
+from tests.fixtures.standby import control, hot_standby
 from tests.wire.builders import new_table
 
 WRITERS: Final = 8
@@ -119,15 +119,15 @@ def _failover(folder: Path, home: Path) -> Wrong:
         url = f"postgresql://{account}@127.0.0.1:{first.port},127.0.0.1:{second.port}/{first.database}"
 
         def fail_over() -> None:
-            _control(folder, "data", "--mode=immediate", "stop")
+            control(folder, "data", "--mode=immediate", "stop")
             time.sleep(OUTAGE)
-            _control(folder, "standby", "promote")
+            control(folder, "standby", "promote")
 
         try:
             with running(url, home, "--workers", "2") as server:
                 return _load([server], fail_over, 1)
         finally:
-            _control(folder, "data", "start")  # the fixture stops it
+            control(folder, "data", "start")  # the fixture stops it
 
 
 def _switchover(folder: Path, home: Path) -> Wrong:
@@ -135,25 +135,19 @@ def _switchover(folder: Path, home: Path) -> Wrong:
         address, other = Proxy(primary), make_url(standby)
 
         def switch_over() -> None:
-            _control(folder, "data", "--mode=fast", "stop")
+            control(folder, "data", "--mode=fast", "stop")
             address.cut()
             address._target = other  # the address leads to the standby before it is promoted
             address.restore()
             time.sleep(OUTAGE)
-            _control(folder, "standby", "promote")
+            control(folder, "standby", "promote")
 
         try:
             with running(address.url, home, "--workers", "2") as server:
                 return _load([server], switch_over, 1)
         finally:
             address.cut()
-            _control(folder, "data", "start")  # the fixture stops it
-
-
-def _control(folder: Path, data: str, *command: str) -> None:
-    program = [server_programs() / "pg_ctl", f"--pgdata={folder / data}", "--wait", f"--log={folder / 'control.log'}"]
-    options = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    subprocess.run([*program, *command], **options, **unprivileged())  # type: ignore[call-overload]
+            control(folder, "data", "start")  # the fixture stops it
 
 
 def _rolling(folder: Path, home: Path, commit: str) -> Wrong:

@@ -163,7 +163,7 @@ def _client(server: Peer, which: int, warehouse: Path, ended: Event, results: An
     wrong: list[str] = []
     for writer in threads:
         writer.end()
-        wrong += writer.failures + ([f"{writer.name}: {writer.hidden} calls were broken off"] if writer.hidden else [])
+        wrong += writer.failures + writer.broken
         if kind is TimedWriter and not writer.failures:
             wrong += writer.differences() + writer.strays(warehouse)
     results.put(([row for thread in threads for row in thread.times], wrong))

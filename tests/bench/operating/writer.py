@@ -33,11 +33,13 @@ class Writer(threading.Thread):
         self.tables: set[str] = {"t"}
         self.calls = self.hidden = 0
         self.failures: list[str] = []
+        self.broken: list[str] = []  # the calls whose connection broke, with the client's address and its error
         self._addresses = list(addresses)
         self._random = random.Random(number)
         self._ended = threading.Event()
         self._client: Any = None
         self._transport: Any = None
+        self._socket: Any = None
 
     def end(self) -> None:
         self._ended.set()
@@ -122,6 +124,7 @@ class Writer(threading.Thread):
                 return result
             except (TTransportException, OSError, EOFError) as error:
                 self.hidden += 1
+                self.broken.append(f"{self.name}: {method} from {self._local()}: {type(error).__name__}: {error}")
                 self.close()
                 self._addresses.append(self._addresses.pop(0))
                 if time.monotonic() > deadline:
@@ -133,8 +136,17 @@ class Writer(threading.Thread):
                     raise
                 return None
 
+    def _local(self) -> str:
+        """Returns the client's address, as the server's log names it."""
+        try:
+            host, port = self._socket.handle.getsockname()[:2]
+        except (AttributeError, OSError):
+            return "a new connection"
+        return f"{host}:{port}"
+
     def _connect(self) -> None:
-        self._transport = TBufferedTransport(TSocket(*self._addresses[0]))
+        self._socket = TSocket(*self._addresses[0])
+        self._transport = TBufferedTransport(self._socket)
         self._transport.open()
         self._client = Metastore.Client(TBinaryProtocolAccelerated(self._transport))
 

@@ -76,6 +76,30 @@ def test_a_table_created_again_does_not_give_its_rows_to_the_restored_one(
     assert catalog.rows("one") == ["before"]
 
 
+def test_files_that_were_written_before_the_reconciliation_stay(catalog: RestoredCatalog, capsys: Capture) -> None:
+    """Servers accept writes after a fail-over, until somebody runs the command."""
+    catalog.create("one", "before")
+    catalog.call("create_table", table("db", "days", [("ds", "string")]))
+    catalog.call("add_partitions", [partition("db", "days", [day]) for day in "12"])
+    days = catalog.warehouse / "db.db/days"
+    for day in "12":
+        (days / f"ds={day}/part-0").write_text(f"day {day}")
+    file = catalog.back_up()
+    for name in ("one", "days"):
+        catalog.drop(name)
+    catalog.restore(file)
+    catalog.call("add_partitions", [partition("db", "days", ["3"])])
+    (days / "ds=3/part-0").write_text("day 3")
+    (catalog.warehouse / "db.db/one").mkdir()
+    (catalog.warehouse / "db.db/one/part-0").write_text("after")
+    for _ in range(2):
+        told = reconcile(catalog, capsys)
+        assert catalog.rows("days") == ["day 1", "day 2", "day 3"]
+        assert catalog.rows("one") == ["after"]
+        assert f"its location has files that were written since: file:{catalog.warehouse}/db.db/one" in told
+    assert catalog.contents() == {"before", "after", "day 1", "day 2", "day 3"}
+
+
 def test_the_trash_of_another_table_of_that_name_stays_there(catalog: RestoredCatalog, capsys: Capture) -> None:
     catalog.create("one", "before")
     file = catalog.back_up()
