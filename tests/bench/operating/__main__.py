@@ -34,7 +34,15 @@ def main() -> int:
     )
     losing.add_argument("--rounds", type=int, default=5)
     losing.add_argument("--lag", type=float, default=8.0, help="seconds that the standby is behind, at most")
+    alerting = commands.add_parser(
+        "alerts", help="the conditions of alerts on a real server, and the runbook's commands"
+    )
+    alerting.add_argument("--only", default="all", help="the name of an alert")
     given = parser.parse_args()
+    if given.command == "alerts":
+        from tests.bench.operating.alerts import rehearse
+
+        return rehearse(given.only)
     if given.command == "lost-commits":
         from tests.bench.operating.lost_commits import lose_commits
 
