@@ -11,6 +11,33 @@ from tests.bench.operating.kills import KILLS, kills
 
 def main() -> int:
     """Returns the exit status: 1 if anything went wrong."""
+    given = _parser().parse_args()
+    if given.command == "interruptions":
+        return interrupt(given.of, given.commit)
+    if given.command == "kills":
+        return kills(given.times, given.of, given.bulk)
+    if given.command == "confined":
+        from tests.bench.operating.confined import confined
+
+        return confined(given.minutes, given.memory, embedded=given.embedded)
+    if given.command == "soak":
+        from tests.bench.operating.soak import soak
+
+        return soak(given.minutes)
+    if given.command == "lost-commits":
+        from tests.bench.operating.lost_commits import lose_commits
+
+        return lose_commits(given.rounds, given.lag)
+    if given.command == "alerts":
+        from tests.bench.operating.alerts import rehearse
+
+        return rehearse(given.only)
+    from tests.bench.operating.rolling import rounds
+
+    return int(rounds(given.commit, given.rounds) > 0)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.operating", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     rolling = commands.add_parser("rolling", help="rolling upgrades from an older commit, with clients that write")
@@ -30,38 +57,13 @@ def main() -> int:
     interrupting.add_argument("--of", choices=(*KINDS, "rolling"), required=True)
     interrupting.add_argument("--from", dest="commit", default="HEAD", help="the older commit of `rolling`")
     losing = commands.add_parser(
-        "lost-commits", help="fail-overs to a standby that lags, under clients that drop and undrop"
+        "lost-commits", help="fail-overs to a standby that lags, under clients that change files"
     )
     losing.add_argument("--rounds", type=int, default=5)
     losing.add_argument("--lag", type=float, default=8.0, help="seconds that the standby is behind, at most")
-    alerting = commands.add_parser(
-        "alerts", help="the conditions of alerts on a real server, and the runbook's commands"
-    )
+    alerting = commands.add_parser("alerts", help="conditions of alerts on a real server, and the runbook's commands")
     alerting.add_argument("--only", default="all", help="the name of an alert")
-    given = parser.parse_args()
-    if given.command == "alerts":
-        from tests.bench.operating.alerts import rehearse
-
-        return rehearse(given.only)
-    if given.command == "lost-commits":
-        from tests.bench.operating.lost_commits import lose_commits
-
-        return lose_commits(given.rounds, given.lag)
-    if given.command == "interruptions":
-        return interrupt(given.of, given.commit)
-    if given.command == "confined":
-        from tests.bench.operating.confined import confined
-
-        return confined(given.minutes, given.memory, embedded=given.embedded)
-    if given.command == "kills":
-        return kills(given.times, given.of, given.bulk)
-    if given.command == "soak":
-        from tests.bench.operating.soak import soak
-
-        return soak(given.minutes)
-    from tests.bench.operating.rolling import rounds
-
-    return int(rounds(given.commit, given.rounds) > 0)
+    return parser
 
 
 if __name__ == "__main__":
