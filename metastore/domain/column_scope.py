@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import dropwhile
 from typing import Final, NamedTuple
 
 from metastore.domain.names import fold
@@ -17,7 +18,7 @@ class ColumnScope(NamedTuple):
 
     Attributes:
         only: the granted columns; None: all that are not denied.
-        denied: the columns that rules deny.
+        denied: the columns that are hidden although they may be granted.
         keys: the partition columns of the table.
         columns: the other columns of the table, as far as they are known.
     """
@@ -27,11 +28,17 @@ class ColumnScope(NamedTuple):
     keys: frozenset[str] = _NO_NAMES
     columns: frozenset[str] = _NO_NAMES
 
-    def of(self, keys: Iterable[str], columns: Iterable[str]) -> ColumnScope:
-        """Returns the scope with these columns of the table in addition."""
-        return self._replace(
-            keys=self.keys.union(map(fold, keys)), columns=self.columns.union(map(fold, columns)) - {""}
-        )
+    def of(self, keys: Iterable[str], columns: Iterable[str], *, by_position: bool = False) -> ColumnScope:
+        """Returns the scope with these columns of the table in addition.
+
+        `by_position`: engines find the columns in the files by their position. Then all columns after the first hidden
+        one are hidden, too: engines that miss a column would read its values as those of the next one.
+        """
+        names = list(dict.fromkeys(map(fold, columns)))
+        scope = self._replace(keys=self.keys.union(map(fold, keys)), columns=self.columns.union(names) - {""})
+        if not by_position:
+            return scope
+        return scope._replace(denied=scope.denied.union(dropwhile(lambda name: not scope.hides(name), names)))
 
     def hides(self, column: str | None) -> bool:
         """Returns whether the caller may not see a column."""

@@ -59,8 +59,8 @@ class Duty(StrEnum):
 
 
 _ALL: Final = frozenset(("ALL", "ALL PRIVILEGES"))
-_OWNED: Final = frozenset(map(str, Right)) - {Right.LOCATION, Right.COLUMNS}
-_INCLUDED_IN_ALL: Final = _OWNED - {Right.OWNERSHIP}
+OWNER_RIGHTS: Final = frozenset(map(str, Right)) - {Right.LOCATION, Right.COLUMNS}
+_INCLUDED_IN_ALL: Final = OWNER_RIGHTS - {Right.OWNERSHIP}
 _INHERITED: Final = _INCLUDED_IN_ALL - {Right.CREATE}
 _NEED_ALL_COLUMNS: Final = frozenset((Right.SELECT, Right.ALTER, Right.OWNERSHIP))
 GRANTED: Final = _INCLUDED_IN_ALL | {str(Right.LOCATION), "ALL"}
@@ -281,9 +281,9 @@ def _rules_on(grants: CallerGrants, securable: Securable) -> Iterator[NameRule]:
 def rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     """Returns the rights of the caller on the object. Without rights, the object is hidden (see `sees`)."""
     if grants.is_admin:
-        return _OWNED
+        return OWNER_RIGHTS
     if grants.by_policy:
-        return _OWNED if Right.OWNERSHIP in securable.granted else expanded(securable.granted)
+        return OWNER_RIGHTS if Right.OWNERSHIP in securable.granted else expanded(securable.granted)
     held = rights_on_whole(grants, securable)
     if securable.table_id is None or not grants.may_miss_columns:
         return held
@@ -292,7 +292,7 @@ def rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
 
 def rights_on_whole(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     """Returns the rights on the object by ownership, grants and rules, as if the caller saw all columns."""
-    held = _OWNED if owns(grants, securable) else expanded(stored_privileges(grants, securable))
+    held = OWNER_RIGHTS if owns(grants, securable) else expanded(stored_privileges(grants, securable))
     if securable.table_id is None and _is_of_public(securable):
         held |= {Right.CREATE}  # as in Hive, where every user may create tables in `default`
     denied = denied_rights(grants, securable) if grants.rules else NOTHING
@@ -371,13 +371,13 @@ def may_grant(grants: CallerGrants, securable: Securable | None, privileges: Ite
 def rights_on_catalog(grants: CallerGrants, catalog: str) -> frozenset[str]:
     """Returns the rights of the caller on a catalog."""
     if grants.is_admin:
-        return _OWNED
+        return OWNER_RIGHTS
     return expanded([*grants.everywhere, *grants.catalogs.get(catalog, NOTHING)])
 
 
 def rights_on_everything(grants: CallerGrants) -> frozenset[str]:
     """Returns the rights of the caller on the whole metastore."""
-    return _OWNED if grants.is_admin else expanded(grants.everywhere)
+    return OWNER_RIGHTS if grants.is_admin else expanded(grants.everywhere)
 
 
 def denied(user: str | None, right: str, target: object) -> str:

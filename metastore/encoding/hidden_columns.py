@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
 from metastore.domain.column_scope import ColumnScope
+from metastore.domain.file_formats import finds_by_position
 from metastore.domain.names import DEFAULT_CATALOG, TableName, table_name
 from metastore.encoding.binary import STOP, EncodedList, EncodedMap, EncodedStruct, encode_fields
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -21,6 +23,10 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 ScopeOf: TypeAlias = Callable[[TableName], ColumnScope | None]
 _SCHEMA: Final = "spark.sql.sources.schema"
+_PROVIDER: Final = "spark.sql.sources.provider"
+_PATH: Final = "path"  # a location of the table, which Spark needs; locations are not hidden
+_NOT_BUCKETED: Final = -1  # numBuckets, as Hive writes it
+_VIEW: Final = "VIRTUAL_VIEW"
 _BUCKETS: Final = ("numBucket", "bucketCol", "numSort", "sortCol")
 _TABLE_FIELDS: Final = (("dbName", "tableName"), ("table_db", "table_name"), ("dbName", "origTableName"))
 _LONGEST_COUNT: Final = 6
@@ -59,6 +65,17 @@ def table_without_columns(encoded: EncodedStruct[Table], scope: ColumnScope) -> 
     return EncodedStruct(Table, encode_fields(table) + STOP)
 
 
+def table_scope(scope: ColumnScope, table: Table) -> ColumnScope:
+    """Returns a scope with the columns of the table."""
+    parameters = table.parameters or {}
+    serde = table.sd.serdeInfo.serializationLib if table.sd and table.sd.serdeInfo else None
+    return scope.of(
+        [key.name for key in table.partitionKeys or ()],
+        _column_names(table),
+        by_position=table.tableType != _VIEW and finds_by_position(serde, parameters.get(_PROVIDER)),
+    )
+
+
 def remove_columns(value: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> Any:
     """Returns a decoded answer without hidden columns. Structs are changed in place.
 
@@ -73,7 +90,7 @@ def remove_columns(value: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> 
     for name in _tables_of(value):
         scope = scope_of(name)
     if isinstance(value, Table) and scope is not None:
-        scope = scope.of([key.name for key in value.partitionKeys or ()], _column_names(value))
+        scope = table_scope(scope, value)
     if scope is not None:
         _remove_from_fields(value, scope)
     for field in _fields(value):
@@ -120,7 +137,10 @@ def _remove_from_fields(struct: Any, scope: ColumnScope) -> None:
     """Removes what tells of hidden columns from the fields of one struct."""
     match struct:
         case StorageDescriptor():
-            struct.bucketCols = [name for name in struct.bucketCols or () if not scope.hides(name)]
+            # Without one of the columns, engines would compute other bucket numbers, or expect another order.
+            if any(map(scope.hides, struct.bucketCols or ())):
+                struct.bucketCols, struct.numBuckets = [], _NOT_BUCKETED
+            struct.sortCols = list(takewhile(lambda order: not scope.hides(order.col), struct.sortCols or ()))
         case SkewedInfo() if any(map(scope.hides, struct.skewedColNames or ())):
             struct.skewedColNames, struct.skewedColValues, struct.skewedColValueLocationMaps = [], [], {}
     if getattr(struct, "parameters", None):
@@ -131,9 +151,9 @@ def _remove_from_fields(struct: Any, scope: ColumnScope) -> None:
 
 
 def _column_names(table: Table) -> list[str]:
-    """Returns the columns of a table in Hive's schema, and in Spark's, where Hive lacks a type."""
+    """Returns the columns of a table in Spark's schema, which knows types that Hive lacks, and in Hive's."""
     columns = [column.name for column in table.sd.cols or ()] if table.sd else []
-    return columns + [field["name"] for field in _spark_fields(table.parameters or {})]
+    return [field["name"] for field in _spark_fields(table.parameters or {})] + columns
 
 
 def _parameters(parameters: dict[str, str], scope: ColumnScope) -> dict[str, str]:
@@ -142,7 +162,9 @@ def _parameters(parameters: dict[str, str], scope: ColumnScope) -> dict[str, str
     schema = {name: text for name, text in parameters.items() if name.startswith(_SCHEMA)}
     others = {name: text for name, text in parameters.items() if name not in schema}
     kept = {
-        name: text for name, text in others.items() if not scope.is_mentioned(name) and not scope.is_mentioned(text)
+        name: text
+        for name, text in others.items()
+        if name == _PATH or not (scope.is_mentioned(name) or scope.is_mentioned(text))
     }
     if not fields:
         return kept

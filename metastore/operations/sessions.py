@@ -91,9 +91,9 @@ def own_transaction_list(transactions: Iterable[int | None] | None) -> Requireme
 
 
 def scanned_table(scan: ScanRequest | None) -> Requirements:
-    """SELECT on the table of a scan."""
+    """SELECT on the table of a scan, or on columns of it."""
     if scan is not None:
-        yield RequiredPrivilege(table_name(scan.dbName, scan.tableName, scan.catName), (Right.SELECT,))
+        yield RequiredPrivilege(table_name(scan.dbName, scan.tableName, scan.catName), (Right.SELECT, Right.COLUMNS))
 
 
 def own_write(query_id: str | None) -> Requirements:

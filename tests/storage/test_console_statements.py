@@ -21,10 +21,11 @@ from metastore.storage.queries import visibility
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.site import Page
 from tests.fixtures.application import called, counted, cursors
+from tests.wire.authorization.granting import bag, everywhere, on_column
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
-USERS = ("root", "owner", "other")
+USERS = ("root", "owner", "other", "ruled", "clerk")
 OF_TABLE = {"catalog": "hive", "database": "db", "table": "events"}
 MOST = 3
 LARGE = ("tables", "partitions", "column_lists", "storage_descriptors", "notification_log", "privileges")
@@ -47,6 +48,9 @@ def catalog(application: Application) -> Application:
     called(application, "add_partitions", [partition("db", "events", each) for each in values])
     for number in range(5):
         called(application, "create_table", table("db", f"t{number}", owner="somebody"))
+    rules = (everywhere("db.t*"), "SELECT", "ruled"), (everywhere("db.events.x"), "DENY SELECT", "ruled")
+    for each in (*rules, (everywhere("*.t3"), "DENY ALL", "ruled"), (on_column("db", "t1", "a"), "SELECT", "clerk")):
+        called(application, "grant_privileges", bag(*each))
     SizeService(application._store).measure()
     return application
 

@@ -37,6 +37,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 _ATTEMPTS: Final = 10
 NOBODY: Final = CallerGrants(None, roles=frozenset())
 _EVERYTHING: Final = CallerGrants(None, is_admin=True)
+_NO_COLUMNS: Final = ColumnScope(frozenset(), frozenset())
 Result = TypeVar("Result")
 Name = TypeVar("Name", bound=TableName | DatabaseName)
 
@@ -52,8 +53,8 @@ class ReadWithRights(NamedTuple):
 
 
 def is_exact(grants: CallerGrants) -> bool:
-    """Tells whether conditions in SQL, which know neither policies, rules nor columns, show what the caller may see."""
-    return grants.is_admin or not (grants.by_policy or grants.rules or grants.has_columns)
+    """Tells whether conditions in SQL, which cannot ask a policy engine, show what the caller may see."""
+    return grants.is_admin or not grants.by_policy
 
 
 class Authorization:
@@ -104,7 +105,7 @@ class Authorization:
 
     def _searched(self, grants: CallerGrants) -> CallerGrants:
         """Returns the grants by which queries over many tables decide."""
-        return grants if is_exact(grants) else NOBODY
+        return grants
 
     def check(self, requirements: Iterable[Requirement]) -> CallerGrants:
         """Returns the caller's grants if they meet the requirements.
@@ -209,8 +210,20 @@ class Authorization:
             }
             columns = work.access.columns(sorted(unique))
         return {
-            name: scope.of(*columns[name]) for name, scope in scopes.items() if scope is not None and name in columns
+            name: scope.of(known.keys, known.columns, by_position=known.by_position)
+            for name, scope in scopes.items()
+            if scope is not None and (known := columns.get(name))
         }
+
+    def scanned_columns(self, work: UnitOfWork, table: TableName) -> ColumnScope | None:
+        """Returns the visible columns of the table of a scan whose requirements were just checked; None: all of them.
+
+        Costs callers who see all columns no statement.
+        """
+        if not self.cached(work).may_miss_columns or not (grants := self.current(work)).may_miss_columns:
+            return None
+        (found,) = self.find(work, grants, [table])
+        return column_scope(grants, found) if found and found.table_id is not None else _NO_COLUMNS
 
     def fully_visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns the databases in which the caller may see every table, dropped tables included."""

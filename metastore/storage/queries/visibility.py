@@ -5,21 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from metastore.domain.privileges import PUBLIC, CallerGrants, inherited
+from metastore.domain.privileges import CallerGrants, inherited
+from metastore.storage.queries import rule_visibility
+from metastore.storage.queries.rule_visibility import IS_OF_PUBLIC, OWNS_DATABASE, RULED
 
 # True if the caller owns the object as a user, or through a group or role.
 OWNED: Final = "coalesce({table}.owner_type, 1) || ':' || {table}.owner = ANY (cast(:grantees AS text[]))"
 
 WHOLE: Final = f"""(
     d.id = ANY (cast(:seen_databases AS bigint[])) OR d.catalog = ANY (cast(:seen_catalogs AS text[]))
-    OR (coalesce(d.owner_type, 1) || ':' || d.owner = ANY (cast(:grantees AS text[]))
-        AND NOT (d.owner_type = 2 AND d.owner = '{PUBLIC}'))
+    OR {OWNS_DATABASE}
 )"""
 """Databases `d` whose objects are all visible to the caller: through grants on them or on their catalog, or as their
-owner."""
+owner. Without rules and privileges on columns, dropped objects are, too."""
 
-OPEN: Final = f"({WHOLE} OR (d.owner_type = 2 AND d.owner = '{PUBLIC}'))"
+OPEN: Final = f"({WHOLE} OR {IS_OF_PUBLIC})"
 """Databases `d` that the caller sees, whatever their tables."""
+
+WITHIN: Final = f"""(
+    EXISTS (SELECT FROM tables AS t WHERE t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[]))
+            AND {OWNED.format(table="t")})
+    OR EXISTS (SELECT FROM privileges AS p JOIN tables AS t ON t.id = p.table_id
+               JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS held(kind, name)
+                 ON p.principal_type = held.kind AND p.principal = held.name
+               WHERE t.database_id = d.id)
+    OR EXISTS (SELECT FROM unnest(cast(:rule_catalogs AS text[]), cast(:rule_databases AS text[]),
+                                  cast(:rule_tables AS text[])) AS r(catalog, database, name)
+               JOIN tables AS t ON t.database_id = d.id AND t.name LIKE r.name
+               WHERE d.catalog LIKE r.catalog AND d.name LIKE r.database)
+)"""  # noqa: S608 - constants
+"""Databases `d` with an object on which the caller has a privilege."""
 
 GRANTED: Final = """
     SELECT p.table_id FROM privileges AS p
@@ -29,41 +44,88 @@ GRANTED: Final = """
 """
 """Tables on which the caller has privileges."""
 
-_ANY: Final = "true"
+_ALL: Final = "true"
+_NONE: Final = "false"
 _FEW: Final = "t.id = ANY (cast(:few AS bigint[]))"
-_MANY: Final = f"({WHOLE} OR {OWNED.format(table='t')} OR t.id IN ({GRANTED}))"
+_FEW_NARROWED: Final = "coalesce(t.id = ANY (cast(:few_narrowed AS bigint[])), false)"
+_GRANTED_ANYHOW: Final = f"({WHOLE} OR {OWNED.format(table='t')} OR t.id IN ({GRANTED}))"
+_MANY: Final = _GRANTED_ANYHOW
+_MANY_RULED: Final = rule_visibility.tables(
+    f"(cast(:is_everywhere AS boolean) OR {_GRANTED_ANYHOW} OR {RULED})",
+)
+_DATABASES: Final = f"(d.id = ANY (cast(:held_databases AS bigint[])) OR {OPEN} OR {WITHIN})"
+_DATABASES_RULED: Final = rule_visibility.DATABASES.format(within=WITHIN)
 
 FEW: Final = 2000
 """Up to so many visible tables are listed before a query: it then reads them by their ids. A query over all tables
 finds visible ones soon if they are more."""
 
-SEEN_TABLES: Final = f"""
+# Some tables are repeated.
+_CANDIDATES: Final = f"""
     SELECT t.id FROM databases AS d JOIN tables AS t ON t.database_id = d.id WHERE {WHOLE}
     UNION ALL
     SELECT t.id FROM databases AS d JOIN tables AS t
         ON t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[])) AND {OWNED.format(table="t")}
     UNION ALL
     SELECT t.id FROM tables AS t WHERE t.id IN ({GRANTED}) AND t.database_id IS NOT NULL
-    LIMIT {FEW + 1}
 """  # noqa: S608 - constants
-"""The ids of the visible tables, some of them repeated, if the caller does not see everything."""
+_CANDIDATES_BY_RULE: Final = f"""
+    {_CANDIDATES}
+    UNION ALL
+    SELECT t.id FROM unnest(cast(:rule_catalogs AS text[]), cast(:rule_databases AS text[]),
+                            cast(:rule_tables AS text[])) AS r(catalog, database, name)
+    JOIN databases AS d ON d.catalog LIKE r.catalog AND d.name LIKE r.database
+    CROSS JOIN LATERAL (  -- OFFSET 0: only the tables of these databases are read
+        SELECT t.id FROM tables AS t WHERE t.database_id = d.id AND t.name LIKE r.name OFFSET 0
+    ) AS t
+"""  # noqa: S608 - constants
+_EVERY_TABLE: Final = "SELECT t.id FROM tables AS t WHERE t.database_id IS NOT NULL"
+_SEEN: Final = f"""
+    SELECT t.id, {{narrowed}} AS narrowed FROM ({{candidates}}) AS c
+    JOIN tables AS t ON t.id = c.id JOIN databases AS d ON d.id = t.database_id
+    WHERE {{condition}} LIMIT {FEW + 1}
+"""  # noqa: S608 - constants
+
+
+class SeenTable(NamedTuple):
+    """The id of a visible table, and whether some of its columns are hidden."""
+
+    id: int
+    is_narrowed: bool
 
 
 class Scope(NamedTuple):
     """The objects that a query may return.
 
+    The fields are SQL conditions.
+
     Attributes:
         tables: the condition for tables `t` of databases `d`.
-        parameters: of this and the other conditions of this module.
+        narrowed: the condition for those of which the caller does not see all columns.
+        databases: the condition for databases `d`.
+        whole: the condition for databases `d` of which the caller sees everything, dropped objects too.
+        altered: the condition for databases `d` whose dropped objects the caller may list.
+        is_ruled: whether rules apply to the caller.
+        parameters: of these and the other conditions of this module.
     """
 
     tables: str
+    narrowed: str
+    databases: str
+    whole: str
+    altered: str
     parameters: Mapping[str, Any]
+    is_ruled: bool = False
 
     @property
     def is_whole(self) -> bool:
         """Whether the caller sees everything."""
-        return self.tables == _ANY
+        return self.tables == _ALL
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether the caller sees everything, dropped objects and all columns too."""
+        return self.whole == _ALL
 
     @property
     def is_small(self) -> bool:
@@ -77,18 +139,6 @@ def owners(grants: CallerGrants) -> dict[str, Any]:
     return {"kinds": [int(kind) for kind, _ in pairs], "owners": [name for _, name in pairs]}
 
 
-def patterns(grants: CallerGrants) -> dict[str, Any]:
-    """Returns the patterns of rules that make tables visible, as parameters for LIKE."""
-    found = [rule.pattern for rule in grants.rules if not rule.is_deny]
-    columns = zip(*((pattern.catalog, pattern.database, pattern.table) for pattern in found), strict=True)
-    catalogs, databases, tables = [[_like(text) for text in column] for column in columns] or ([], [], [])
-    return {"rule_catalogs": catalogs, "rule_databases": databases, "rule_tables": tables}
-
-
-def _like(pattern: str) -> str:
-    return pattern.replace("\\", r"\\").replace("_", r"\_").replace("%", r"\%").replace("*", "%")
-
-
 def seeing(grants: CallerGrants, *, tables: bool) -> dict[str, Any]:
     """Returns the parameters of visibility conditions.
 
@@ -97,41 +147,55 @@ def seeing(grants: CallerGrants, *, tables: bool) -> dict[str, Any]:
     on_databases = [number for number, held in grants.databases.items() if not tables or inherited(held)]
     return {
         "sees_everything": grants.sees_everything,
+        "is_everywhere": bool(inherited(grants.everywhere)),
         "grantees": grants.grantees,
         "seen_databases": on_databases,
         "seen_catalogs": [name for name, held in grants.catalogs.items() if inherited(held)],
         **owners(grants),
-        **patterns(grants),
+        **rule_visibility.parameters(grants),
     }
 
 
-def scope_of(grants: CallerGrants, seen: Sequence[int]) -> Scope:
-    """Returns the scope of a caller. `seen`: the ids of SEEN_TABLES."""
-    parameters = seeing(grants, tables=True)
-    if grants.sees_everything:
-        return Scope(_ANY, parameters)
-    if len(seen) > FEW:
-        return Scope(_MANY, parameters)
-    return Scope(_FEW, parameters | {"few": sorted(set(seen))})
+def seen_tables(grants: CallerGrants) -> str:
+    """Returns the query of the visible tables (SeenTable), some of them repeated, for a caller who does not see
+    everything. It stops after FEW.
+    """
+    scope = scope_by(grants)
+    if not grants.rules:
+        return _SEEN.format(narrowed=scope.narrowed, candidates=_CANDIDATES, condition=_ALL)
+    candidates = _EVERY_TABLE if inherited(grants.everywhere) else _CANDIDATES_BY_RULE
+    return _SEEN.format(narrowed=scope.narrowed, candidates=candidates, condition=scope.tables)
+
+
+def scope_of(grants: CallerGrants, seen: Sequence[SeenTable]) -> Scope:
+    """Returns the scope of a caller. `seen`: the rows of `seen_tables`."""
+    scope = scope_by(grants)
+    if scope.is_whole or len(seen) > FEW:
+        return scope
+    few = {"few": sorted({each.id for each in seen}), "few_narrowed": [each.id for each in seen if each.is_narrowed]}
+    return scope._replace(tables=_FEW, narrowed=_FEW_NARROWED, parameters={**scope.parameters, **few})
 
 
 def scope_by(grants: CallerGrants) -> Scope:
     """Returns the scope of a caller, for a query over few tables: it needs no list of the visible ones."""
-    return Scope(_ANY if grants.sees_everything else _MANY, seeing(grants, tables=True))
+    parameters = seeing(grants, tables=True)
+    if grants.is_admin:
+        return Scope(_ALL, _NONE, _ALL, _ALL, _ALL, parameters)
+    narrowed = rule_visibility.NARROWED if grants.may_miss_columns else _NONE
+    tables, databases = (_MANY_RULED, _DATABASES_RULED) if grants.rules else (_MANY, _DATABASES)
+    if grants.sees_everything:
+        narrowed = rule_visibility.HAS_DENIED_COLUMN if grants.may_miss_columns else _NONE
+        tables = databases = _ALL
+    return Scope(
+        tables=tables,
+        narrowed=narrowed,
+        databases=databases,
+        whole=_NONE if grants.rules or grants.has_columns else f"(cast(:is_everywhere AS boolean) OR {WHOLE})",
+        altered=f"({OWNS_DATABASE} AND {rule_visibility.MAY_ALTER_OWN})" if grants.rules else OWNS_DATABASE,
+        parameters=parameters,
+        is_ruled=bool(grants.rules) and not grants.sees_everything,
+    )
 
 
-EVERYTHING: Final = Scope(
-    _ANY,
-    {
-        "sees_everything": True,
-        "grantees": [],
-        "seen_databases": [],
-        "seen_catalogs": [],
-        "kinds": [],
-        "owners": [],
-        "rule_catalogs": [],
-        "rule_databases": [],
-        "rule_tables": [],
-    },
-)
+EVERYTHING: Final = scope_by(CallerGrants(None, is_admin=True))
 """The scope of a caller who sees everything."""

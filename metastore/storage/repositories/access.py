@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select, text, union
 
+from metastore.domain.file_formats import finds_by_position
 from metastore.domain.name_rules import DENY, NameRule, is_pattern, parse_pattern
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.privileges import (
@@ -24,7 +25,8 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.descriptors import Descriptors
-from metastore.storage.queries.visibility import OPEN, OWNED, WHOLE, owners, patterns, seeing
+from metastore.storage.queries.rule_visibility import granting
+from metastore.storage.queries.visibility import OPEN, OWNED, WHOLE, WITHIN, owners, seeing
 from metastore.storage.schema import (
     databases,
     functions,
@@ -86,23 +88,10 @@ _TABLE_IS_VISIBLE = f"""(
     OR EXISTS (SELECT FROM privileges AS p WHERE p.table_id = t.id
                AND p.principal_type || ':' || p.principal = ANY (cast(:grantees AS text[])))
 )"""
-_WITHIN = f"""(
-    EXISTS (SELECT FROM tables AS t WHERE t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[]))
-            AND {OWNED.format(table="t")})
-    OR EXISTS (SELECT FROM privileges AS p JOIN tables AS t ON t.id = p.table_id
-               JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS held(kind, name)
-                 ON p.principal_type = held.kind AND p.principal = held.name
-               WHERE t.database_id = d.id)
-    OR EXISTS (SELECT FROM unnest(cast(:rule_catalogs AS text[]), cast(:rule_databases AS text[]),
-                                  cast(:rule_tables AS text[])) AS r(catalog, database, name)
-               JOIN tables AS t ON t.database_id = d.id AND t.name LIKE r.name
-               WHERE d.catalog LIKE r.catalog AND d.name LIKE r.database)
-)"""  # noqa: S608 - constants
-
 _FIND = text(f"""
     SELECT wanted.number, d.catalog, d.name, d.id, d.owner, d.owner_type, t.id, t.name, t.owner, t.owner_type,
            CASE WHEN t.id IS NOT NULL THEN {_GRANTED_TO_ME} ELSE '{{}}' END,
-           wanted.name IS NULL AND {_WITHIN}
+           wanted.name IS NULL AND {WITHIN}
     FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, name, number)
     LEFT JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
@@ -122,12 +111,12 @@ _VISIBLE_DATABASES = text(f"""
     SELECT wanted.number FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
-    WHERE {OPEN} OR {_WITHIN}
+    WHERE {OPEN} OR {WITHIN}
 """)  # noqa: S608 - constants
 _VISIBLE_CATALOGS = text(f"""
     SELECT c.name FROM catalogs AS c WHERE EXISTS (
         SELECT FROM databases AS d WHERE d.catalog = c.name
-        AND ({OPEN} OR {_WITHIN})
+        AND ({OPEN} OR {WITHIN})
     )
 """)  # noqa: S608 - constants
 
@@ -138,20 +127,26 @@ _RULES: Final = text(f"""
       AND p.scope NOT LIKE '%:%'
 """)  # noqa: S608 - constants
 _COLUMNS: Final = text("""
-    SELECT wanted.number, t.partition_keys, c.columns
+    SELECT wanted.number, t.type, t.partition_keys, c.columns, f.serde_library,
+           t.parameters ->> 'spark.sql.sources.provider'
     FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, name, number)
     JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
     JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
     LEFT JOIN storage_descriptors AS s ON s.id = t.descriptor_id LEFT JOIN column_lists AS c ON c.id = s.columns_id
+    LEFT JOIN storage_formats AS f ON f.id = s.format_id
 """)
 
 
 class TableColumns(NamedTuple):
-    """The names of a table's partition columns, and of its other columns."""
+    """The names of a table's partition columns, and of its other columns.
+
+    `by_position`: engines find the columns in the files by their position.
+    """
 
     keys: tuple[str, ...]
     columns: tuple[str, ...]
+    by_position: bool
 
 
 class ReadTable(NamedTuple):
@@ -272,7 +267,7 @@ class Access:
 
         For a missing table of an existing database the result describes the database.
         """
-        values = _named(names) | {"grantees": grants.grantees, **owners(grants), **patterns(grants)}
+        values = _named(names) | {"grantees": grants.grantees, **owners(grants), **granting(grants)}
         rows = self._connection.execute(_FIND, values)
         return [None if row[3] is None else Securable(*row[1:]) for row in rows]
 
@@ -368,10 +363,7 @@ class Access:
     def columns(self, names: Sequence[TableName]) -> dict[TableName, TableColumns]:
         """Returns the columns of the tables that exist."""
         rows = self._connection.execute(_COLUMNS, _named(names))
-        return {
-            names[row.number - 1]: TableColumns(*(tuple(one["name"] for one in each or ()) for each in row[1:]))
-            for row in rows
-        }
+        return {names[number - 1]: _table_columns(*columns) for number, *columns in rows}
 
     def seen_tables(self, names: Iterable[TableName], grants: CallerGrants) -> dict[TableName, int]:
         """Returns the existing tables that the caller may see, with their creation times."""
@@ -389,6 +381,12 @@ class Access:
     def seen_catalogs(self, grants: CallerGrants) -> set[str]:
         """Returns the catalogs in which the caller may see a database."""
         return set(self._connection.execute(_VISIBLE_CATALOGS, seeing(grants, tables=False)).scalars())
+
+
+def _table_columns(kind: str, keys: Any, columns: Any, serde: str | None, provider: str | None) -> TableColumns:
+    by_position = kind != "VIRTUAL_VIEW" and finds_by_position(serde, provider)
+    names, others = (tuple(one["name"] for one in each or ()) for each in (keys, columns))
+    return TableColumns(names, others, by_position)
 
 
 def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
-from metastore.storage.queries.visibility import OWNED, WHOLE, Scope
+from metastore.storage.queries.visibility import Scope
 
 _SCANNED: Final = 10_000  # newest events among which visible ones are looked for
 _LONGEST: Final = 200_000  # characters of a message that is read
 _LISTED: Final = 200
 _ENDED: Final = 100
-_OWNS_DATABASE: Final = OWNED.format(table="d")
 _EVENT: Final = f"""
     e.event_id AS id, e.event_time AS at, e.event_type AS event, e.catalog, e.database, e.table_name AS "table",
     CASE WHEN length(e.message) < {_LONGEST} THEN e.message END AS message,
@@ -46,7 +45,7 @@ _CHANGES: Final = f"""
                       extract(epoch FROM r.kept_until)::float8 AS kept_until
                FROM drops AS r LEFT JOIN databases AS d ON d.catalog = r.catalog AND d.name = r.database
                WHERE r.kept_until > now()
-                 AND (cast(:is_admin AS boolean) OR r.dropped_by = :user OR {_OWNS_DATABASE})
+                 AND (cast(:is_admin AS boolean) OR r.dropped_by = :user OR {{altered}})
                ORDER BY r.dropped_at DESC, r.id DESC LIMIT {_LISTED}) AS x) AS drops
 """  # noqa: S608 - constants
 _RECENT: Final = "SELECT e.event_id FROM notification_log AS e WHERE e.event_id < :before"
@@ -57,7 +56,8 @@ _RECENT_SEEN: Final = f"""
     LEFT JOIN {{tables}} AS t ON t.database_id = d.id AND t.name = e.table_name
     WHERE e.event_id < :before
       AND e.event_id >= least(:before, (SELECT last_event_id + 1 FROM notification_sequence)) - {_SCANNED}
-      AND ({WHOLE} OR ({{seen}} AND e.event_time >= t.create_time))
+      AND ({{whole}} OR (e.table_name IS NULL AND {{databases}})
+           OR ({{seen}} AND NOT {{narrowed}} AND e.event_time >= t.create_time))
 """  # noqa: S608 - constants
 _FEW: Final = "(SELECT t.id, t.database_id, t.name, t.create_time FROM tables AS t WHERE {seen} OFFSET 0)"
 
@@ -75,7 +75,7 @@ _LOCKS: Final = f"""
     LEFT JOIN databases AS d ON d.catalog = c.catalog AND d.name = c.database
     LEFT JOIN tables AS t ON t.database_id = d.id AND t.name = c.table_name
     WHERE coalesce(x.heartbeat_at, l.heartbeat_at) > now() - cast(:timeout AS interval)
-      AND (l.user_name = :user OR {{seen}}) {{chosen}}
+      AND (l.user_name = :user OR {{seen}} OR (c.table_name IS NULL AND {{databases}})) {{chosen}}
     ORDER BY l.acquired_at IS NULL DESC, l.id, c.position LIMIT {_LISTED}
 """  # noqa: S608 - constants
 _WAITING: Final = """
@@ -158,13 +158,17 @@ class Activity:
         """Returns the newest visible events before an id, and the drops that can be undone, by this user, in databases
         of the caller, or all. `exists`: whether the table of an event still exists.
         """
-        if scope.is_whole:
+        if scope.shows_all:
             recent = _RECENT
         else:
             tables = _FEW.format(seen=scope.tables) if scope.is_small else "tables"
-            recent = _RECENT_SEEN.format(seen=scope.tables, tables=tables)
+            recent = _RECENT_SEEN.format(
+                seen=scope.tables, narrowed=scope.narrowed, databases=scope.databases, whole=scope.whole, tables=tables
+            )
         values = {"before": before, "limit": limit, "user": user, "is_admin": is_admin, **scope.parameters}
-        events, drops = self._connection.execute(text(_CHANGES.format(recent=recent)), values).one()
+        events, drops = self._connection.execute(
+            text(_CHANGES.format(recent=recent, altered=scope.altered)), values
+        ).one()
         return events or [], drops or []
 
     def history(
@@ -182,13 +186,19 @@ class Activity:
         `is_admin`.
         """
         values = {"user": user, "is_admin": is_admin, "timeout": timeout, **scope.parameters}
-        row = self._connection.execute(text(_HELD.format(seen=scope.tables)), values).mappings().one()
+        row = (
+            self._connection.execute(text(_HELD.format(seen=scope.tables, databases=scope.databases)), values)
+            .mappings()
+            .one()
+        )
         return {name: found or [] for name, found in row.items()}
 
     def waiting(self, user: str | None, timeout: timedelta, scope: Scope, *, is_admin: bool) -> list[dict[str, Any]]:
         """Returns the locks that wait or make others wait."""
         values = {"user": user, "is_admin": is_admin, "timeout": timeout, **scope.parameters}
-        rows = self._connection.execute(text(_LOCKS.format(seen=scope.tables, chosen=_WAITING)), values)
+        rows = self._connection.execute(
+            text(_LOCKS.format(seen=scope.tables, databases=scope.databases, chosen=_WAITING)), values
+        )
         return [dict(row) for row in rows.mappings()]
 
     def health(self) -> dict[str, Any]:

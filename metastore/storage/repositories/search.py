@@ -12,7 +12,7 @@ from sqlalchemy import Connection, TextClause, text
 
 from metastore.domain.names import DatabaseName
 from metastore.domain.privileges import CallerGrants
-from metastore.storage.queries.visibility import GRANTED, OPEN, OWNED, SEEN_TABLES, WHOLE, Scope, scope_of, seeing
+from metastore.storage.queries.visibility import GRANTED, OWNED, WHOLE, Scope, SeenTable, scope_of, seeing, seen_tables
 from metastore.storage.schema.words import COLUMN_WORDS, TABLE_WORDS
 
 _CANDIDATES: Final = 200  # of each way to find tables
@@ -30,9 +30,9 @@ _FOUND: Final = f"""
          WHERE t.name LIKE :prefix AND d.name LIKE :database AND {{seen}} LIMIT {_CANDIDATES})
     ), worded AS MATERIALIZED (
         SELECT t.id, 3 AS rank FROM (
-            SELECT id, database_id, owner, owner_type FROM tables
+            SELECT id, database_id, name, owner, owner_type FROM tables
             WHERE (SELECT count(*) FROM named) < :limit AND :words <> '' AND {TABLE_WORDS} @@ cast(:words AS tsquery)
-        ) AS t JOIN databases AS d ON d.id = t.database_id WHERE {{seen}} LIMIT {_CANDIDATES}
+        ) AS t JOIN databases AS d ON d.id = t.database_id WHERE {{seen}} AND NOT {{narrowed}} LIMIT {_CANDIDATES}
     ), listed AS MATERIALIZED (
         {{by_columns}}
     ), partly AS MATERIALIZED (
@@ -52,7 +52,8 @@ _FOUND: Final = f"""
         ORDER BY best.rank, length(t.name), t.name, t.id LIMIT :limit
     )
     SELECT d.catalog, d.name AS database, t.name AS "table", t.type, t.owner, shown.rank,
-           left(t.parameters ->> 'comment', 500) AS comment, c.columns, t.partition_keys, shown.total
+           CASE WHEN NOT {{narrowed}} THEN left(t.parameters ->> 'comment', 500) END AS comment,
+           CASE WHEN {{narrowed}} THEN '[]' ELSE c.columns END AS columns, t.partition_keys, shown.total
     FROM shown JOIN tables AS t ON t.id = shown.id JOIN databases AS d ON d.id = t.database_id
     JOIN storage_descriptors AS s ON s.id = t.descriptor_id JOIN column_lists AS c ON c.id = s.columns_id
     ORDER BY shown.rank, length(t.name), t.name, d.name, d.catalog
@@ -64,14 +65,14 @@ _BY_COLUMNS: Final = f"""
           AND :words <> '' AND {COLUMN_WORDS} @@ cast(:words AS tsquery)
     ) AS c JOIN storage_descriptors AS s ON s.columns_id = c.id
     JOIN tables AS t ON t.descriptor_id = s.id JOIN databases AS d ON d.id = t.database_id
-    WHERE {{seen}} LIMIT {_CANDIDATES}
+    WHERE {{seen}} AND NOT {{narrowed}} LIMIT {_CANDIDATES}
 """  # noqa: S608 - constants
 _FEW_NAMES: Final = "(SELECT t.id, t.name FROM tables AS t WHERE {seen} OFFSET 0)"
 # From the visible tables, which are few, to their columns.
 _BY_COLUMNS_OF_FEW: Final = f"""
     SELECT mine.id, 4 AS rank FROM (
         SELECT t.id, s.columns_id FROM tables AS t JOIN storage_descriptors AS s ON s.id = t.descriptor_id
-        WHERE {{seen}}
+        WHERE {{seen}} AND NOT {{narrowed}}
     ) AS mine JOIN (
         SELECT id FROM column_lists
         WHERE (SELECT count(*) FROM named) + (SELECT count(*) FROM worded) < :limit
@@ -79,16 +80,15 @@ _BY_COLUMNS_OF_FEW: Final = f"""
     ) AS c ON c.id = mine.columns_id LIMIT {_CANDIDATES}
 """  # noqa: S608 - constants
 
-_SEEN_TABLES: Final = text(SEEN_TABLES)
 _COUNT: Final = "SELECT count(*) FROM tables AS t WHERE t.database_id = d.id"
-_DATABASES: Final = f"""
+_DATABASES: Final = """
     SELECT d.catalog, d.name AS database, left(d.description, 200) AS description, d.owner, counted.tables
     FROM databases AS d CROSS JOIN LATERAL (
-        SELECT {{count}} AS tables
+        SELECT {count} AS tables
     ) AS counted
-    WHERE (d.catalog, d.name) > (:catalog, :after) AND (:sees_everything OR counted.tables > 0 OR {OPEN})
+    WHERE (d.catalog, d.name) > (:catalog, :after) AND {visible}
     ORDER BY d.catalog, d.name LIMIT :limit
-"""  # noqa: S608 - constants
+"""
 _COUNT_SEEN: Final = f"""
     CASE WHEN {WHOLE} THEN ({_COUNT}) ELSE (
         SELECT count(*) FROM (
@@ -99,24 +99,21 @@ _COUNT_SEEN: Final = f"""
         ) AS seen
     ) END
 """  # noqa: S608 - constants
-_ALL_DATABASES: Final = text(_DATABASES.format(count=f"({_COUNT})"))
-_SEEN_DATABASES: Final = text(_DATABASES.format(count=_COUNT_SEEN))
+_COUNT_RULED: Final = f"({_COUNT} AND {{seen}})"
 
-_TABLES: Final = f"""
+_TABLES: Final = """
     SELECT t.catalog, t.database, t.name AS "table", t.type, t.owner, t.comment, t.partition_keys
     FROM (
         SELECT d.catalog, d.name AS database, t.name, t.type, t.owner,
-               left(t.parameters ->> 'comment', 200) AS comment, t.partition_keys
+               CASE WHEN NOT {narrowed} THEN left(t.parameters ->> 'comment', 200) END AS comment, t.partition_keys
         FROM tables AS t JOIN databases AS d ON d.id = t.database_id
-        WHERE d.catalog = :catalog AND d.name = :database AND t.name > :after AND {{seen}}
+        WHERE d.catalog = :catalog AND d.name = :database AND t.name > :after AND {seen}
         ORDER BY t.name LIMIT :limit
     ) AS t
     UNION ALL
     SELECT d.catalog, d.name, NULL, NULL, NULL, NULL, NULL FROM databases AS d
-    WHERE d.catalog = :catalog AND d.name = :database AND (:sees_everything OR {OPEN} OR EXISTS (
-        SELECT FROM tables AS t WHERE t.database_id = d.id AND {{seen}}
-    ))
-"""  # noqa: S608 - constants
+    WHERE d.catalog = :catalog AND d.name = :database AND {visible}
+"""
 
 
 class Search:
@@ -127,9 +124,10 @@ class Search:
 
     def scope(self, grants: CallerGrants) -> Scope:
         """Returns the objects that queries over many tables show a caller."""
-        seen: list[int] = []
+        seen: list[SeenTable] = []
         if not grants.sees_everything:
-            seen = list(self._connection.execute(_SEEN_TABLES, seeing(grants, tables=True)).scalars())
+            rows = self._connection.execute(text(seen_tables(grants)), seeing(grants, tables=True))
+            seen = [SeenTable(*row) for row in rows]
         return scope_of(grants, seen)
 
     def tables(self, query: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
@@ -137,7 +135,7 @@ class Search:
 
         `rank`: 0 the name, 1 it begins with the text, 2 it contains the text, 3 words of the table, 4 words of its
         columns. `total`: number of tables found, at most some hundreds: worse matches count only if there are too few
-        better ones.
+        better ones. Tables with hidden columns are found by their names only: words could be those of such a column.
         """
         database, _, name = query.lower().rpartition(".")
         values = {
@@ -150,21 +148,29 @@ class Search:
         }
         # OFFSET 0 makes PostgreSQL use the index on words, instead of making the words of each visible table.
         fence = "OFFSET 0" if len(scope.parameters.get("few", ())) > _FEW else ""
-        by_columns = (_BY_COLUMNS_OF_FEW if scope.is_small else _BY_COLUMNS).format(seen=scope.tables, fence=fence)
+        by_columns = (_BY_COLUMNS_OF_FEW if scope.is_small else _BY_COLUMNS).format(
+            seen=scope.tables, narrowed=scope.narrowed, fence=fence
+        )
         names = _FEW_NAMES.format(seen=scope.tables) if scope.is_small else "tables"
-        query = _FOUND.format(seen=scope.tables, by_columns=by_columns, names=names)
+        query = _FOUND.format(seen=scope.tables, narrowed=scope.narrowed, by_columns=by_columns, names=names)
         return self._rows(text(query), {**values, **scope.parameters})
 
     def databases(self, catalog: str, after: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
         """Lists visible databases after one, with the number of their visible tables."""
         values = {"catalog": catalog, "after": after, "limit": limit}
-        query = _ALL_DATABASES if scope.is_whole else _SEEN_DATABASES
-        return self._rows(query, {**values, **scope.parameters})
+        count = f"({_COUNT})" if scope.is_whole else _COUNT_SEEN
+        if scope.is_ruled:
+            count = _COUNT_RULED.format(seen=scope.tables)
+        query = _DATABASES.format(count=count, visible=scope.databases)
+        return self._rows(text(query), {**values, **scope.parameters})
 
     def tables_of(self, database: DatabaseName, after: str, limit: int, scope: Scope) -> list[dict[str, Any]] | None:
         """Lists the visible tables of a database after one; None for an unknown or hidden database."""
         values = {"catalog": database.catalog, "database": database.name, "after": after, "limit": limit}
-        rows = self._rows(text(_TABLES.format(seen=scope.tables)), {**values, **scope.parameters})
+        rows = self._rows(
+            text(_TABLES.format(seen=scope.tables, narrowed=scope.narrowed, visible=scope.databases)),
+            {**values, **scope.parameters},
+        )
         return [row for row in rows if row["table"] is not None] if rows else None
 
     def _rows(self, query: TextClause, values: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -75,11 +75,11 @@ def guarded(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathF
 class speaking:  # noqa: N801 - reads as a function
     """Makes the calls in its block as this user."""
 
-    def __init__(self, user: str) -> None:
-        self._user = user
+    def __init__(self, user: str, groups: Sequence[str] = ()) -> None:
+        self._user, self._groups = user, list(groups)
 
     def __enter__(self) -> None:
-        self._token = caller.set(Caller("test", self._user))
+        self._token = caller.set(Caller("test", self._user, self._groups))
 
     def __exit__(self, *_: Any) -> None:
         caller.reset(self._token)

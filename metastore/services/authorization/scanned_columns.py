@@ -1,0 +1,63 @@
+"""The part of a table's layout that a reader of some columns may know.
+
+Such a reader gets the same scan plan as if the other columns did not exist: skewed values, buckets and predicates of
+these have no effect on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from metastore.context import caller
+from metastore.domain.column_scope import ColumnScope
+from metastore.domain.names import TableName
+from metastore.domain.privileges import Right, denied
+from metastore.encoding.hidden_columns import remove_columns, table_scope
+from metastore.errors import PermissionDeniedError
+from metastore.storage.references import ScanRow
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
+
+
+class VisibleLayout(NamedTuple):
+    """A table and the storage descriptors of its partitions, by id, without hidden columns.
+
+    `hides_directories`: the descriptors whose directories are named by values of hidden columns.
+    """
+
+    table: Table
+    descriptors: Mapping[int | None, StorageDescriptor]
+    hides_directories: frozenset[int | None]
+
+
+def visible_layout(
+    scope: ColumnScope, table: Table, descriptors: Mapping[int | None, StorageDescriptor]
+) -> VisibleLayout:
+    """Returns the layout without hidden columns. The structs are changed in place."""
+    whole = table_scope(scope, table)
+    had_directories = [number for number, sd in descriptors.items() if has_directories(sd)]
+    for sd in descriptors.values():
+        remove_columns(sd, lambda _: None, whole.of((), [column.name for column in sd.cols or ()]))
+    remove_columns(table, lambda _: scope, None)
+    hidden = frozenset(number for number in had_directories if not has_directories(descriptors[number]))
+    return VisibleLayout(table, descriptors, hidden)
+
+
+def has_directories(sd: StorageDescriptor) -> bool:
+    """Tells whether rows of skewed values have directories of their own."""
+    info = sd.skewedInfo
+    return bool(sd.storedAsSubDirectories and info and info.skewedColNames and info.skewedColValues)
+
+
+def check_directories(table: TableName, layout: VisibleLayout, rows: Iterable[ScanRow]) -> None:
+    """Raises PermissionDeniedError if directories of hidden values are outside of their partition.
+
+    Those inside are found by listing the partition. The plan would have to name the others, and with them the values.
+    """
+    for row in rows:
+        if row.descriptor_id in layout.hides_directories:
+            locations = paths.absolute(row.skewed_locations.values())
+            if not all(paths.is_below(location, row.location) for location in locations):
+                current = caller.get()
+                raise PermissionDeniedError(denied(current.user if current else None, Right.SELECT, table))

@@ -1,0 +1,175 @@
+"""Rules about names and privileges on columns, as SQL conditions.
+
+For a table `t` of a database `d`, the conditions are what `domain.privileges.sees` and `column_scope` return: a test
+compares both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from metastore.domain.name_rules import DENY, NameRule
+from metastore.domain.privileges import (
+    OF_COLUMN,
+    OWNER_RIGHTS,
+    PART,
+    PUBLIC,
+    WITH_OPTION,
+    CallerGrants,
+    Right,
+    inherited,
+)
+from thrift_idl.gen.hive_metastore.ttypes import HiveObjectType
+
+IS_OF_PUBLIC: Final = f"(d.owner_type = 2 AND d.owner = '{PUBLIC}')"
+OWNS_DATABASE: Final = f"""coalesce(
+    coalesce(d.owner_type, 1) || ':' || d.owner = ANY (cast(:grantees AS text[]))
+    AND NOT coalesce({IS_OF_PUBLIC}, false), false)"""
+"""True if the caller owns the database. A database of the role `public` has no owner."""
+_OWNS_TABLE: Final = f"""({OWNS_DATABASE}
+    OR coalesce(coalesce(t.owner_type, 1) || ':' || t.owner = ANY (cast(:grantees AS text[])), false))"""
+
+_RULES: Final = """unnest(cast(:rule_catalogs AS text[]), cast(:rule_databases AS text[]), cast(:rule_tables AS text[]),
+    cast(:rule_privileges AS text[])) AS r(catalog, database, name, privilege)"""
+_DENIES: Final = """unnest(cast(:deny_catalogs AS text[]), cast(:deny_databases AS text[]),
+    cast(:deny_tables AS text[]), cast(:deny_privileges AS text[])) AS r(catalog, database, name, privilege)"""
+_ON_TABLE: Final = "d.catalog LIKE r.catalog AND d.name LIKE r.database AND t.name LIKE r.name"
+_ON_DATABASE: Final = "d.catalog LIKE r.catalog AND d.name LIKE r.database AND r.name = '%'"
+
+RULED: Final = f"EXISTS (SELECT FROM {_RULES} WHERE {_ON_TABLE})"
+"""Tables to which a rule applies that grants something."""
+
+# Privileges before denies.
+_ABOVE: Final = """
+    SELECT a.privilege FROM unnest(cast(:above_catalogs AS text[]), cast(:above_privileges AS text[]))
+        AS a(catalog, privilege)
+    WHERE a.catalog = '' OR a.catalog = d.catalog
+"""
+_OF_DATABASE: Final = """
+    SELECT h.privilege FROM unnest(cast(:{kind}_databases AS bigint[]), cast(:{kind}_privileges AS text[]))
+        AS h(id, privilege)
+    WHERE h.id = d.id
+"""
+_OF_TABLE: Final = f"""
+    SELECT CASE p.object_type WHEN {HiveObjectType.COLUMN} THEN '{OF_COLUMN}' || p.column_name
+           WHEN {HiveObjectType.TABLE} THEN upper(p.privilege) ELSE '{PART}' END
+    FROM privileges AS p JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS mine(kind, name)
+        ON p.principal_type = mine.kind AND p.principal = mine.name
+    WHERE p.table_id = t.id
+"""  # noqa: S608 - constants
+_HELD_ON_TABLE: Final = f"""
+    SELECT o.privilege FROM unnest(cast(:owned AS text[])) AS o(privilege) WHERE {_OWNS_TABLE}
+    UNION ALL
+    SELECT others.privilege FROM (
+        {_ABOVE}
+        UNION ALL {_OF_DATABASE.format(kind="inherited")}
+        UNION ALL SELECT r.privilege FROM {_RULES} WHERE {_ON_TABLE}
+        UNION ALL {_OF_TABLE}
+    ) AS others(privilege) WHERE NOT {_OWNS_TABLE}
+"""  # noqa: S608 - constants
+_HELD_ON_DATABASE: Final = f"""
+    SELECT o.privilege FROM unnest(cast(:owned AS text[])) AS o(privilege) WHERE {OWNS_DATABASE}
+    UNION ALL
+    SELECT others.privilege FROM (
+        {_ABOVE}
+        UNION ALL {_OF_DATABASE.format(kind="held")}
+        UNION ALL SELECT r.privilege FROM {_RULES} WHERE {_ON_DATABASE}
+    ) AS others(privilege) WHERE NOT {OWNS_DATABASE}
+    UNION ALL SELECT '{Right.CREATE}' WHERE coalesce({IS_OF_PUBLIC}, false)
+"""  # noqa: S608 - constants
+
+# Privileges after denies.
+_DENIED: Final = f"SELECT r.privilege FROM {_DENIES} WHERE {{on}}"  # noqa: S608 - constants
+_IS_DENIED: Final = f"EXISTS (SELECT FROM {_DENIES} WHERE {{on}})"
+_ALL_DENIED: Final = f"EXISTS (SELECT FROM {_DENIES} WHERE {{on}} AND r.privilege IN ('ALL', 'ALL PRIVILEGES'))"
+_KEPT: Final = f"""
+    SELECT h.privilege, h.privilege LIKE '{OF_COLUMN}%' AS is_column FROM ({{held}}) AS h(privilege)
+    WHERE h.privilege NOT IN ({_DENIED})
+      AND NOT ((h.privilege = '{PART}' OR h.privilege LIKE '{OF_COLUMN}%') AND '{Right.SELECT}' IN ({_DENIED}))
+"""  # noqa: S608 - constants
+_KEPT_ON_TABLE: Final = _KEPT.format(held=_HELD_ON_TABLE, on=_ON_TABLE)
+HAS_DENIED_COLUMN: Final = """EXISTS (
+    SELECT FROM unnest(cast(:column_catalogs AS text[]), cast(:column_databases AS text[]),
+                       cast(:column_tables AS text[])) AS c(catalog, database, name)
+    WHERE c.catalog = d.catalog AND c.database = d.name AND c.name = t.name)"""
+"""Tables with a column that a rule denies."""
+# Callers who miss a column have neither ALTER nor ownership.
+_LEFT_ON_TABLE: Final = f"""
+    NOT {_ALL_DENIED.format(on=_ON_TABLE)} AND CASE WHEN {HAS_DENIED_COLUMN} THEN (
+        SELECT coalesce(bool_or(NOT k.is_column AND k.privilege NOT IN ('{Right.ALTER}', '{Right.OWNERSHIP}')), false)
+            OR coalesce(bool_and(k.is_column), false)
+        FROM ({_KEPT_ON_TABLE}) AS k
+    ) ELSE EXISTS ({_KEPT_ON_TABLE}) END
+"""  # noqa: S608 - constants
+
+
+def tables(granted: str) -> str:
+    """Returns the condition for visible tables. `granted`: the condition without denies, which is faster."""
+    return f"""(CASE WHEN {_IS_DENIED.format(on=_ON_TABLE)} OR {HAS_DENIED_COLUMN}
+        THEN {_LEFT_ON_TABLE} ELSE ({granted}) END)"""
+
+
+NARROWED: Final = f"""({HAS_DENIED_COLUMN} OR (
+    EXISTS (SELECT FROM ({_OF_TABLE}) AS g(privilege) WHERE g.privilege LIKE '{OF_COLUMN}%')
+    AND NOT EXISTS (SELECT FROM ({_KEPT_ON_TABLE}) AS k WHERE NOT k.is_column)
+))"""  # noqa: S608 - constants
+"""Visible tables of which the caller does not see all columns."""
+
+DATABASES: Final = f"""(NOT {_ALL_DENIED.format(on=_ON_DATABASE)}
+    AND ({{within}} OR EXISTS ({_KEPT.format(held=_HELD_ON_DATABASE, on=_ON_DATABASE)})))"""
+"""Visible databases. `within`: the condition for those with an object on which the caller has a privilege."""
+
+MAY_ALTER_OWN: Final = f"""NOT EXISTS (
+    SELECT FROM {_DENIES} WHERE {_ON_DATABASE} AND r.privilege IN ('ALL', 'ALL PRIVILEGES', '{Right.ALTER}'))"""
+"""Databases in which nothing denies their owner ALTER."""
+
+
+def parameters(grants: CallerGrants) -> dict[str, Any]:
+    """Returns the parameters of all conditions, except those of the caller's principals."""
+    on_names = [rule for rule in grants.rules if rule.pattern.column is None]
+    columns = [rule.pattern for rule in grants.rules if rule.pattern.column is not None]
+    above = [("", held) for held in inherited(grants.everywhere)]
+    above += [(catalog, held) for catalog, privileges in grants.catalogs.items() for held in inherited(privileges)]
+    return {
+        **granting(grants),
+        **_patterns("deny", [rule for rule in on_names if rule.is_deny]),
+        "column_catalogs": [pattern.catalog for pattern in columns],
+        "column_databases": [pattern.database for pattern in columns],
+        "column_tables": [pattern.table for pattern in columns],
+        "above_catalogs": [catalog for catalog, _ in above],
+        "above_privileges": [held.removesuffix(WITH_OPTION) for _, held in above],
+        **_on_databases("held", grants.databases),
+        **_on_databases("inherited", {number: inherited(held) for number, held in grants.databases.items()}),
+        "owned": sorted(OWNER_RIGHTS),
+    }
+
+
+def granting(grants: CallerGrants) -> Mapping[str, Any]:
+    """Returns the parameters of the rules that grant something."""
+    return _patterns("rule", [rule for rule in grants.rules if rule.pattern.column is None and not rule.is_deny])
+
+
+def _on_databases(prefix: str, privileges: Mapping[int, Iterable[str]]) -> Mapping[str, Any]:
+    pairs = [(number, held.removesuffix(WITH_OPTION)) for number, names in privileges.items() for held in names]
+    return {
+        f"{prefix}_databases": [number for number, _ in pairs],
+        f"{prefix}_privileges": [held for _, held in pairs],
+    }
+
+
+def _patterns(prefix: str, rules: Sequence[NameRule]) -> Mapping[str, Any]:
+    """Returns the names of rules as patterns for LIKE, and their privileges."""
+    return {
+        f"{prefix}_catalogs": [_like(rule.pattern.catalog) for rule in rules],
+        f"{prefix}_databases": [_like(rule.pattern.database) for rule in rules],
+        f"{prefix}_tables": [_like(rule.pattern.table) for rule in rules],
+        f"{prefix}_privileges": [
+            rule.privilege.removeprefix(DENY) if rule.is_deny else rule.privilege.removesuffix(WITH_OPTION)
+            for rule in rules
+        ],
+    }
+
+
+def _like(pattern: str) -> str:
+    return pattern.replace("\\", r"\\").replace("_", r"\_").replace("%", r"\%").replace("*", "%")

@@ -1,0 +1,137 @@
+"""The console's lists and searches show a caller what Thrift shows the same caller, whatever the rules and grants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from metastore.app import Application, make_application
+from metastore.domain.names import DatabaseName
+from metastore.errors import NotFoundError
+from metastore.services.entry.search import SearchService
+from metastore.settings import Settings
+from metastore.storage.queries import visibility
+from tests.fixtures.application import called
+from tests.wire.authorization.granting import GROUP, ROLE, USER, bag, everywhere, on_column, on_database, on_table
+from tests.wire.authorization.test_matrix import ADMINISTRATORS, speaking
+from tests.wire.builders import table
+from thrift_idl.gen.hive_metastore.ttypes import Database, PrivilegeBag, Role
+
+DATABASES: Final = {
+    "ours": ("ann", USER),
+    "all_of_us": ("public", ROLE),
+    "sales": ("x", USER),
+}
+TABLES: Final = ("orders", "public_a", "own")
+PATTERNS: Final = ("*.*", "sales.*", "*.public_*", "sales.orders", "ours.own", "*s.*a", "all_of_us.*", "@other#*.*")
+PRIVILEGES: Final = ("SELECT", "INSERT", "ALTER", "DROP", "CREATE", "ALL", "UPDATE", "DELETE")
+PRINCIPALS: Final = (("ann", USER), ("staff", GROUP), ("public", ROLE), ("clerks", ROLE))
+ANN: Final = ("ann", USER)
+CALLERS: Final = ("ann", "bob", "eve", "steward", "officer", "admin")
+
+
+@pytest.fixture(scope="module")
+def application(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    """A server without sockets. `ann` and `bob` are in the group `staff`, `bob` has the role `clerks`."""
+    url, warehouse = make_database(), str(tmp_path_factory.mktemp("lists"))
+    made = make_application(Settings(warehouse=warehouse, database_url=url, **ADMINISTRATORS), url)
+    with speaking("admin"):
+        called(made, "create_role", Role("clerks", 0, "admin"))
+        called(made, "grant_role", "clerks", "bob", USER, "admin", USER, False)
+        for name, (owner, kind) in DATABASES.items():
+            called(made, "create_database", Database(name=name, ownerName=owner, ownerType=kind))
+            for each in TABLES:
+                owner = "bob" if each == "own" else "x"
+                called(made, "create_table", table(name, each, owner=owner, parameters={"comment": "said"}))
+    yield made
+    made.close()
+
+
+def grants() -> st.SearchStrategy[list[Any]]:
+    """Privileges on everything, on databases, tables and columns, and rules that grant and deny."""
+    principals = st.sampled_from(PRINCIPALS)
+    databases, tables = st.sampled_from(sorted(DATABASES)), st.sampled_from(TABLES)
+    refs = st.one_of(
+        st.just(everywhere()),
+        st.just(everywhere("hive")),
+        st.builds(on_database, databases),
+        st.builds(on_table, databases, tables),
+    )
+    granted = st.builds(lambda ref, held, who: (ref, held, *who), refs, st.sampled_from(PRIVILEGES), principals)
+    of_columns = st.builds(
+        lambda database, name, who: (on_column(database, name, "a"), "SELECT", *who), databases, tables, principals
+    )
+    rules = st.builds(
+        lambda pattern, deny, held, who: (everywhere(pattern), f"{'DENY ' if deny else ''}{held}", *who),
+        st.sampled_from(PATTERNS),
+        st.booleans(),
+        st.sampled_from(PRIVILEGES),
+        principals,
+    )
+    denied_columns = st.builds(
+        lambda database, name, who: (everywhere(f"{database}.{name}.x"), "DENY SELECT", *who),
+        databases,
+        tables,
+        principals,
+    )
+    one = st.one_of(granted, rules, rules, of_columns, denied_columns)
+    return st.lists(one, max_size=9, unique_by=repr)
+
+
+def shown_by_thrift(application: Application, user: str) -> dict[str, dict[str, bool]]:
+    """Returns the visible databases with their visible tables, and whether all columns of a table are visible."""
+    found = {}
+    with speaking(user, GROUPS.get(user, [])):
+        for database in called(application, "get_all_databases"):
+            names = list(called(application, "get_all_tables", database))
+            read = {name: called(application, "get_table", database, name).decode() for name in names}
+            found[database] = {name: len(each.sd.cols) == 2 for name, each in read.items()}
+    return found
+
+
+GROUPS: Final = {"ann": ["staff"], "bob": ["staff"]}
+
+
+def shown_by_console(application: Application, user: str) -> dict[str, dict[str, bool]]:
+    """As `shown_by_thrift`. Tables with hidden columns have no comment."""
+    search = SearchService(application._store, application._rights)
+    found = {}
+    with speaking(user, GROUPS.get(user, [])):
+        for row in search.databases("", "", 100):
+            listed = search.tables_of(DatabaseName("hive", row["database"]), "", 100)
+            found[row["database"]] = {each["table"]: each["comment"] is not None for each in listed}
+            assert row["tables"] == len(listed)
+        for database in DATABASES.keys() - found.keys():
+            with pytest.raises(NotFoundError):
+                search.tables_of(DatabaseName("hive", database), "", 100)
+        by_name = {(each["database"], each["table"]) for name in TABLES for each in search.tables(name, 100)}
+        by_word = {(each["database"], each["table"]) for each in search.tables("said", 100)}
+    assert by_name == {(database, name) for database, tables in found.items() for name in tables}
+    assert by_word == {(database, name) for database, tables in found.items() for name in tables if tables[name]}
+    return found
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(grants(), st.sampled_from(CALLERS), st.booleans())
+@example([(everywhere("*.*"), "DENY ALL", "public", ROLE)], "ann", True)
+@example(
+    [(everywhere("sales.*"), "DENY SELECT", "public", ROLE), (everywhere(), "SELECT", "staff", GROUP)], "bob", True
+)
+@example([(everywhere("ours.own.x"), "DENY SELECT", *ANN), (everywhere("ours.own"), "DENY DROP", *ANN)], "ann", False)
+@example([(on_column("sales", "orders", "a"), "SELECT", "staff", GROUP)], "bob", True)
+@example([(on_table("sales", "own"), "ALTER", *ANN), (everywhere("sales.own.x"), "DENY SELECT", *ANN)], "ann", False)
+def test_console_and_thrift_show_the_same(application: Application, chosen: list[Any], user: str, few: bool) -> None:
+    bags = PrivilegeBag([privilege for each in chosen for privilege in bag(*each).privileges])
+    with speaking("admin"):
+        called(application, "grant_privileges", bags)
+    try:
+        with patch.object(visibility, "FEW", visibility.FEW if few else 0):
+            assert shown_by_console(application, user) == shown_by_thrift(application, user)
+    finally:
+        with speaking("admin"):
+            called(application, "revoke_privileges", bags)
