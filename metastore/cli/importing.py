@@ -126,7 +126,8 @@ def run_import(
         write_report(report, {"import": as_json(state), "seconds": round(seconds, 1), "findings": _counted(findings)})
     rest = f" It had {state.snapshots} runs." if state.snapshots > 1 else ""
     click.echo(
-        f"{state.source}: copied in {seconds:.1f} s.{rest}{changes} Next: metastore import verify {state.source}",
+        f"{state.source}: copied in {seconds:.1f} s.{rest}{changes} Next: metastore import follow SOURCE, and "
+        f"metastore import verify SOURCE --uri thrift://THIS-SERVER:9083",
         err=True,
     )
 

@@ -224,13 +224,14 @@ class MySqlConnection(SourceConnection):
                 database=unquote(parts.path.lstrip("/")) or None,
                 charset="utf8mb4",
                 connect_timeout=_CONNECT_TIMEOUT,
-                read_timeout=_SILENCE,
+                read_timeout=_CONNECT_TIMEOUT,  # of the handshake, which `connect_timeout` does not cover
                 autocommit=True,
                 init_command="SET SESSION sql_mode = 'ANSI_QUOTES', group_concat_max_len = 1073741824",
                 **tls,
             )
         except (pymysql.Error, OSError, ValueError) as error:
             raise UnavailableError(f"{self.address} cannot be read: {_line(error)}") from None
+        link._read_timeout = _SILENCE  # noqa: SLF001 - PyMySQL has no method for it
         return link
 
     def _read_schema(self) -> HiveSchema:
