@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.settings import Settings, safe_url
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.repositories.imports import BORROWED, Finding, ImportState
+from metastore.storage.repositories.imports import BORROWED, COPIED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from migrations import runner
@@ -162,6 +163,7 @@ def show_status(settings: Settings, most: int) -> None:
                 state.stage,
                 str(sum(state.counts.values())),
                 "" if state.position is None else str(state.position),
+                _delay(state),
                 f"{state.seen_at:%Y-%m-%d %H:%M:%S}",
             ]
             for state in states
@@ -169,12 +171,21 @@ def show_status(settings: Settings, most: int) -> None:
         with store.read() as work:
             names = work.imports.databases()
             findings = [finding for state in states for finding in work.imports.findings(state.id)]
-    header = ["source", "version", "state", "stage", "objects", "event", "last seen"]
+    header = ["source", "version", "state", "stage", "objects", "event", "behind", "last seen"]
     print_table("Imports", header, rows)
     print_table(
         "Databases", ["database", "state"], [[f"{name.catalog}.{name.name}", state] for name, state in names.items()]
     )
     _print_findings(findings, most)
+
+
+def _delay(state: ImportState) -> str:
+    """Returns how far a follower is behind its source; empty if none was started, or nothing is left to follow."""
+    if state.current_at is None or state.state != COPIED:
+        return ""
+    seconds = max(0.0, (datetime.now(UTC) - state.current_at).total_seconds())
+    events = max(0, (state.source_event or 0) - (state.position or 0))
+    return f"{seconds:.0f} s, {events} events"
 
 
 def forget_import(settings: Settings, address: str, *, take_files: bool, drop: bool) -> str:

@@ -8,6 +8,9 @@ from __future__ import annotations
 import enum
 import re
 import struct
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
 
 from metastore import text_cache
 from metastore.domain.names import fold
@@ -109,6 +112,11 @@ def sort_key(kind: KeyKind, text: str) -> str | None:
     return None
 
 
+def sort_keys(kinds: Iterable[KeyKind], values: Iterable[str]) -> list[str | None]:
+    """Returns the sort key of each value. Those that are not the text itself are cached."""
+    return [text if kind is KeyKind.STRING else _CACHED[kind](text) for kind, text in zip(kinds, values, strict=False)]
+
+
 @text_cache.cached(4096)
 def _number(text: str) -> str | None:
     """Returns region, exponent, and digits without leading and trailing zeros.
@@ -125,6 +133,9 @@ def _number(text: str) -> str | None:
         return _ZERO
     body = _exponent(int(exponent or 0) + len(digits) - len(fraction)) + digits.rstrip("0")
     return f"{_NEGATIVE}{body.translate(_REVERSED)}~" if sign == "-" else _POSITIVE + body
+
+
+_CACHED: Final = {kind: text_cache.cached(4096)(partial(sort_key, kind)) for kind in KeyKind}
 
 
 def _exponent(value: int) -> str:

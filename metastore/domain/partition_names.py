@@ -47,6 +47,17 @@ def value_path(columns: Sequence[str], values: Sequence[str | None]) -> str:
     return "/".join([_escaped_column(column) + escape(value or "") for column, value in pairs])
 
 
+def value_paths(columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> list[str | None]:
+    """Returns the `value_path` of each row, None for a row with another number of values."""
+    width, prefixes = len(columns), [_escaped_column(column) for column in columns]
+    return [
+        "/".join([prefix + escape(value or "") for prefix, value in zip(prefixes, values, strict=True)])
+        if len(values) == width
+        else None
+        for values in rows
+    ]
+
+
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
     """Returns the name of the partition with these values (Hive's Warehouse.makePartName).
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DatabaseName, TableName, is_object_name
-from metastore.domain.partition_names import value_path
+from metastore.domain.partition_names import value_paths
 from metastore.importing import applying_objects as objects
-from metastore.importing.sources.objects import SourcePartition, Stage
+from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
 from metastore.importing.target import Locations, Target
-from metastore.storage.repositories.bulk_load import NewPartition
+from metastore.storage.mapping.partition_texts import NewPartition, PartitionTexts, partition_texts
 from metastore.storage.repositories.bulk_objects import BulkObjects
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, Table
@@ -18,8 +18,26 @@ from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, Table
 ODD: Final = "object that this server's rules reject"
 
 
+class Partitions(NamedTuple):
+    """Partitions that are ready to be stored: of each table the texts, and the locations to borrow."""
+
+    tables: Sequence[tuple[PartitionTexts, Locations]]
+    number: int  # of all partitions, also those without a table here
+    troubles: Sequence[Trouble]
+
+
 def apply(work: UnitOfWork, target: Target, stage: Stage, batch: Sequence[Any]) -> int:
     """Stores objects of one stage, and returns their number. Findings are in `target.troubles`."""
+    return store(work, target, stage, prepare(target, stage, batch))
+
+
+def prepare(target: Target, stage: Stage, batch: Sequence[Any]) -> Any:
+    """Returns what `store` stores: the work that needs no database. May run in another thread."""
+    return _prepared_partitions(target, batch) if stage is Stage.PARTITIONS else batch
+
+
+def store(work: UnitOfWork, target: Target, stage: Stage, batch: Any) -> int:
+    """Stores what `prepare` has returned, as `apply` does."""
     target.troubles = []
     if stage in (Stage.ROLES, Stage.ROLE_GRANTS, Stage.PRIVILEGES):
         work.change_privileges()
@@ -74,34 +92,41 @@ def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
     return len(new)
 
 
-def _partitions(work: UnitOfWork, target: Target, partitions: Sequence[SourcePartition]) -> int:
+def _prepared_partitions(target: Target, partitions: Sequence[SourcePartition]) -> Partitions:
     by_table: dict[TableName, list[SourcePartition]] = {}
     for one in map(target.rewriting.rewrite, partitions):
         by_table.setdefault(one.table, []).append(one)
-    alive = target.alive(work, by_table)
-    new: list[NewPartition] = []
-    locations: Locations = []
+    tables: list[tuple[PartitionTexts, Locations]] = []
+    troubles: list[Trouble] = []
     for name, some in by_table.items():
-        table = target.tables.get(name)
-        if table is None or table.id not in alive:
+        if (table := target.tables.get(name)) is None:
             continue
-        new += [NewPartition(table, one.name, one.partition, one.shape.descriptor) for one in some]
-        _report_names(target, table.keys, some)
+        new = [NewPartition(one.name, one.partition, one.shape.descriptor, one.parameters) for one in some]
         database = DatabaseName(name.catalog, name.database)
-        locations += [(database, text) for text in _outside(table.location, some)]
-    if skipped := len(partitions) - len(new):
+        locations = [(database, text) for text in _outside(table.location, some)]
+        tables.append((partition_texts(table.id, table.kinds, new), locations))
+        troubles += _odd_names(table.keys, some)
+    return Partitions(tables, len(partitions), troubles)
+
+
+def _partitions(work: UnitOfWork, target: Target, ready: Partitions) -> int:
+    alive = work.bulk_load.lock_tables([texts.table_id for texts, _ in ready.tables])
+    tables = [(texts, locations) for texts, locations in ready.tables if texts.table_id in alive]
+    stored = sum(len(texts.texts) for texts, _ in tables)
+    target.troubles += ready.troubles
+    if skipped := ready.number - stored:
         target.report(objects.SKIPPED, f"{skipped} partitions", "their table does not exist here any more")
-    work.bulk_load.insert_partitions(new)
-    target.borrow(work, locations)
-    return len(new)
+    work.bulk_load.insert_partitions([texts for texts, _ in tables])
+    target.borrow(work, [one for _, locations in tables for one in locations])
+    return stored
 
 
-def _report_names(target: Target, keys: Sequence[str], partitions: Iterable[SourcePartition]) -> None:
-    """Reports partitions whose name does not follow from their values."""
-    for one in partitions:
-        values = one.partition.values
-        if len(values) != len(keys) or value_path(keys, values) != one.name:
-            target.report(ODD, f"{one.table}/{one.name}", f"the values {values} give another name; both are kept")
+def _odd_names(keys: Sequence[str], partitions: Sequence[SourcePartition]) -> Iterator[Trouble]:
+    """Yields a trouble for each partition whose name does not follow from its values."""
+    for one, name in zip(partitions, value_paths(keys, [one.partition.values for one in partitions]), strict=True):
+        if name != one.name:
+            detail = f"the values {one.partition.values} give another name; both are kept"
+            yield Trouble(ODD, f"{one.table}/{one.name}", detail)
 
 
 def _outside(directory: str | None, partitions: Iterable[SourcePartition]) -> Iterator[str]:
@@ -115,7 +140,7 @@ def _outside(directory: str | None, partitions: Iterable[SourcePartition]) -> It
             yield from sd.skewedInfo.skewedColValueLocationMaps.values()
 
 
-_APPLY: Final[Mapping[Stage, Callable[[UnitOfWork, Target, Sequence[Any]], int]]] = {
+_APPLY: Final[Mapping[Stage, Callable[[UnitOfWork, Target, Any], int]]] = {
     Stage.CATALOGS: _catalogs,
     Stage.DATABASES: _databases,
     Stage.TABLES: _tables,

@@ -24,8 +24,8 @@ _PAUSE: Final = 0.05
 def is_followed(store: Store, state: ImportState) -> bool:
     """Tells whether a follower runs now, in whatever process."""
     with store.read() as work:
-        if work.imports.try_lock_follower(state.id):
-            work.imports.unlock_follower(state.id)
+        if work.following.try_lock(state.id):
+            work.following.unlock(state.id)
             return False
     return True
 

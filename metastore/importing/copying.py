@@ -17,7 +17,7 @@ from metastore.errors import (
     InvalidOperationError,
     NotFoundError,
 )
-from metastore.importing.applying import apply
+from metastore.importing.applying import prepare, store
 from metastore.importing.prefetching import prefetched
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.settling import LAST, settle
@@ -175,10 +175,14 @@ class Copier:
         return settle(self._source, target, selection, step)
 
     def _copy(self, import_id: int, target: Target, stage: Stage, cursor: str, selection: Selection) -> None:
-        with prefetched(self._source.read(stage, cursor, selection)) as batches:
-            for batch in batches:
+        """Copies one stage: a thread reads, another one prepares, and this one stores, all at the same time."""
+        with (
+            prefetched(self._source.read(stage, cursor, selection)) as read,
+            prefetched((batch, prepare(target, stage, batch.objects)) for batch in read) as prepared,
+        ):
+            for batch, ready in prepared:
                 with self._store.transaction(audited=False) as work:
-                    stored = apply(work, target, stage, batch.objects)
+                    stored = store(work, target, stage, ready)
                     self._record(work, import_id, [*batch.troubles, *target.troubles])
                     self._advance(work, import_id, stage, batch, stored)
                 self._on_progress(stage.value, stored)
@@ -207,12 +211,12 @@ class Copier:
 def only_import(store: Store) -> Iterator[None]:
     """Holds the lock of imports. Raises ConflictError if another import runs."""
     with store.read() as work:
-        if not work.imports.try_lock():
+        if not work.following.try_lock_imports():
             raise ConflictError("Another metastore import runs on this database. Wait until it ends")
         try:
             yield
         finally:
-            work.imports.unlock()
+            work.following.unlock_imports()
 
 
 def existing_of(work: UnitOfWork, names: Iterable[DatabaseName]) -> set[DatabaseName]:

@@ -45,7 +45,7 @@ class Rewriting:
                 struct = shallow_copy(struct)
                 struct.sd = self._descriptor(struct.sd)
                 struct.parameters = self._properties(struct.parameters)
-            case SourcePartition(table, name, partition, shape):
+            case SourcePartition(table, name, partition, shape, _):
                 partition.sd.location = self.location(partition.sd.location)
                 partition.sd.skewedInfo = self._skewed(partition.sd.skewedInfo)
                 partition.parameters = self._properties(partition.parameters)

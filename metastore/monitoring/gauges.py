@@ -27,6 +27,11 @@ DATABASE_GAUGES: Final = {
     "metastore_dependents": ("state", "Partitions of dependent tables: fresh, stale, or incomplete (bases missing)"),
     "metastore_dependent_oldest_stale_seconds": ("", "Age of the oldest base change that a dependent partition lacks"),
     "metastore_certificate_expiry_seconds": ("", "Seconds until the server's TLS certificate expires"),
+    "metastore_import_behind_seconds": (
+        "",
+        "Time since all changes of the source of an import were stored; 0 without one",
+    ),
+    "metastore_import_behind_events": ("", "Events of the source of an import that are not applied yet"),
     "metastore_servers": ("revision", "Workers of all servers on the database, by schema revision of their version"),
     "metastore_file_operations": ("kind", "Pending file operations: make, move, remove, or kept for undrop"),
     "metastore_file_operations_parked": ("", "File operations that have failed and are not repeated"),

@@ -46,6 +46,13 @@ FROM file_operations
 _UNRECONCILED: Final = """
 SELECT count(*) FROM metastore_properties WHERE name IN ('lineage.restored', 'lineage.problem')
 """
+_IMPORTS: Final = """
+SELECT greatest(max(extract(epoch FROM now() - i.current_at)), 0), greatest(max(i.source_event - i.position), 0)
+FROM imports AS i
+WHERE i.current_at IS NOT NULL AND i.state = 'copied' AND EXISTS (
+    SELECT FROM import_databases AS d WHERE d.import_id = i.id AND d.state = 'borrowed'
+)
+"""
 _SERVERS: Final = "SELECT revision, count(*) FROM servers WHERE seen_at > now() - interval '1 minute' GROUP BY revision"
 
 
@@ -74,6 +81,7 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
     parked, longest_failing = row(_FAILING)
     (unreconciled,) = row(_UNRECONCILED)
     compactions = connection.execute(text(_COMPACTIONS)).all()
+    seconds_behind, events_behind = row(_IMPORTS)
     none = dict.fromkeys(_PENDING_STATES, 0.0)
     return {
         "metastore_objects": by_label(_OBJECTS),
@@ -90,6 +98,8 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
         | {str(state): float(age) for state, _, age in compactions if state in _PENDING_STATES},
         "metastore_files_waiting_for_cleaning": {"": float(waiting_files)},
         "metastore_file_waiting_oldest_seconds": {"": float(oldest_file or 0)},
+        "metastore_import_behind_seconds": {"": float(seconds_behind)},
+        "metastore_import_behind_events": {"": float(events_behind)},
         "metastore_servers": by_label(_SERVERS),
         "metastore_file_operations_parked": {"": float(parked)},
         "metastore_file_operation_failing_seconds": {"": float(longest_failing or 0)},

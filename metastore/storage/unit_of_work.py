@@ -43,6 +43,7 @@ from metastore.storage.repositories.drops import Drops
 from metastore.storage.repositories.ended_writes import EndedWrites
 from metastore.storage.repositories.failed_logins import FailedLogins
 from metastore.storage.repositories.file_operations import FileOperations
+from metastore.storage.repositories.following import Following
 from metastore.storage.repositories.functions import Functions
 from metastore.storage.repositories.imports import Imports
 from metastore.storage.repositories.indexes import Indexes
@@ -108,6 +109,7 @@ class UnitOfWork:
     dependency_overview = _Repository(DependencyOverview)
     notifications = _Repository(Notifications)
     write_notifications = _Repository(WriteNotifications)
+    following = _Repository(Following)
     functions = _Repository(Functions)
     constraints = _Repository(Constraints)
     indexes = _Repository(Indexes)

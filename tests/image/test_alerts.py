@@ -99,6 +99,8 @@ def firing(tmp_path: Path, series: dict[str, str], minutes: int) -> set[str]:
         ({"metastore_file_operation_failing_seconds": "0+60x30"}, 10, set()),
         ({"metastore_file_operation_failing_seconds": "0+60x30"}, 20, {"MetastoreFileOperationsFail"}),
         ({"metastore_catalog_unreconciled": "0x10 1x10"}, 15, {"MetastoreUnreconciled"}),
+        ({"metastore_import_behind_seconds": "0+60x30"}, 20, {"MetastoreImportBehind"}),
+        ({"metastore_import_behind_seconds": "0x30"}, 20, set()),
         ({'metastore_worker_restarts_total{instance="a"}': "0x10 1 2 3 4x20"}, 20, {"MetastoreWorkersRestart"}),
         ({'metastore_worker_restarts_total{instance="a"}': "0x10 1x30"}, 20, set()),
         ({"metastore_certificate_expiry_seconds": "864000-60x90"}, 70, {"MetastoreCertificateExpires"}),

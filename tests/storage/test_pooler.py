@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import NullPool, create_engine, text
@@ -15,7 +17,11 @@ from sqlalchemy.exc import OperationalError
 from metastore.cli.commands import run
 from metastore.cli.http_port import Readiness
 from metastore.context import Caller, caller
+from metastore.domain.names import DatabaseName
 from metastore.errors import ConfigurationError, MetastoreError
+from metastore.importing.copying import Copier, Request
+from metastore.importing.following.follower import Follower
+from metastore.importing.sources.opening import open_source
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.listener import Listener, PollingListener, make_listener
@@ -26,6 +32,9 @@ from migrations import runner
 from tests.fixtures.database import reachable_folder
 from tests.fixtures.installed_postgres import installed_postgres
 from tests.fixtures.pgbouncer import pgbouncer
+from tests.fixtures.server import Server, connected
+from tests.wire.builders import table
+from thrift_idl.gen.hive_metastore.ttypes import Database
 
 NAMES = ["lock_timeout", "statement_timeout", "timezone", "jit"]
 SMALL = {"default_pool_size": "3"}  # fewer sessions than connections of the tests
@@ -206,6 +215,34 @@ def test_waiting_calls_poll_or_listen_on_the_direct_address(transaction: str, di
     listening = make_listener(settings, transaction)
     assert isinstance(listening, Listener)
     listening.close()
+
+
+def test_a_follower_behind_a_pooler(transaction: str, metastore_server: Server) -> None:
+    """Its lock is one of a transaction, because sessions are shared, and its batches do not wait for that."""
+    name = f"pooled_{uuid4().hex}"
+    settings = Settings(database_pooler="transaction", lock_timeout=5.0)
+    with connected(metastore_server) as client, ExitStack() as stack:
+        client.create_database(Database(name))
+        source = stack.enter_context(closing(open_source(metastore_server.uri)))
+        stores = [Store(make_engine(settings, transaction, size=4), settings) for _ in range(2)]
+        for store in stores:
+            stack.callback(store.close)
+        Copier(source, stores[0], Request((name,))).run()
+        client.create_table(table(name, "t"))
+        first, second = (Follower(source, store) for store in stores)
+        with first.lock() as is_held:
+            assert is_held
+            assert first.catch_up().events > 0
+            with second.lock() as is_held_twice:
+                assert not is_held_twice
+        with pytest.raises(ZeroDivisionError), first.lock():
+            raise ZeroDivisionError
+        with second.lock() as is_held:
+            assert is_held
+            client.create_table(table(name, "u"))
+            assert second.catch_up().events > 0
+        with stores[0].read() as work:
+            assert work.tables.names(DatabaseName("hive", name)) == ["t", "u"]
 
 
 def test_a_reader_behind_a_pooler(direct: str, folder: Path, tmp_path: Path) -> None:

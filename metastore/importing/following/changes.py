@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -128,6 +129,12 @@ def changes_of(events: Iterable[NotificationEvent]) -> Changes:
     for event in events:
         changes.add(event)
     return changes
+
+
+def digest_of(event: NotificationEvent) -> str:
+    """Returns a text that tells an event from another one with its number, in a log that was restored."""
+    fields = (event.eventId, event.eventTime, event.eventType, event.dbName, event.tableName)
+    return hashlib.blake2b(repr(fields).encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def partition_names(keys: Sequence[str], partitions: Iterable[Key]) -> list[str]:

@@ -14,7 +14,7 @@ from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidObjectError, UnavailableError
 from metastore.importing.applying_objects import events as store_events
 from metastore.importing.copying import find_import
-from metastore.importing.following.changes import Changes, changes_of
+from metastore.importing.following.changes import Changes, changes_of, digest_of
 from metastore.importing.following.comparing import everything
 from metastore.importing.following.replaying import Replay
 from metastore.importing.following.unlogged import read_unlogged, store_unlogged
@@ -22,6 +22,7 @@ from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
+from metastore.storage.repositories.following import Progress
 from metastore.storage.repositories.imports import BORROWED, COPIED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
@@ -37,6 +38,7 @@ _PAUSE: Final = 0.2  # seconds between two readings
 _SWEEP: Final = 60.0  # seconds between two sweeps, if no event asks for one
 _SHARE: Final = 10  # a sweep or round takes at most one part of so many of the time
 _ROUND: Final = 30.0  # seconds between two comparisons of everything, if the source has no log
+_NOTED: Final = 5.0  # seconds between two records that nothing is to be applied
 _WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics and changes by SQL are in no log
 
 
@@ -52,12 +54,26 @@ class Step:
 class Follower:
     """Follows the source of one import. One at a time has the lock; `runner` keeps all others from storing anything."""
 
-    def __init__(self, source: Source, store: Store, on_event: Callable[[str], object] = lambda _: None) -> None:
-        """`on_event`: is called with a line of text for each gap, sweep that failed, and similar."""
+    def __init__(
+        self,
+        source: Source,
+        store: Store,
+        on_event: Callable[[str], object] = lambda _: None,
+        *,
+        lasting: bool = False,
+    ) -> None:
+        """
+        Args:
+            on_event: called with a line of text for each gap, sweep that failed, and similar.
+            lasting: the caller makes steps until it is stopped, so that the delay is recorded for monitoring.
+        """
         self._source = source
         self._store = store
         self._on_event = on_event
+        self._lasting = lasting
         self._runner = uuid4()
+        self._known_log = False  # whether the log was the one that was followed before
+        self._noted = 0.0  # when the delay was recorded last
         self._missing = 0  # readings in which events were missing
         self._stored: dict[Stage, int] = {}  # digests of the last sweep
         self._sweep_due = 0.0
@@ -72,15 +88,17 @@ class Follower:
         """
         with self._store.read() as work:
             state = find_import(work, self._source.address)
-            if state.state != COPIED or not work.imports.try_lock_follower(state.id):
+            if state.state != COPIED or not work.following.try_lock(state.id):
                 yield False
                 return
             try:
                 self._stored.clear()
                 self._sweep_wanted = True
-                yield work.imports.hand_over(state.id, self._runner)
+                with self._store.transaction(audited=False) as handing_over:
+                    is_mine = handing_over.following.hand_over(state.id, self._runner, lasting=self._lasting)
+                yield is_mine
             finally:
-                work.imports.unlock_follower(state.id)
+                work.following.unlock(state.id)
 
     def step(self) -> Step:
         """Applies the next batch, or compares everything if that is due. Sweeps in between.
@@ -94,6 +112,8 @@ class Follower:
             step = self._next(state)
             if not step.events and not step.compared and time.monotonic() >= self._round_due:
                 step = self._compare(state)
+        if not step.events and not step.compared and not self._missing:
+            self._note_delay(state)
         if self._is_sweep_due(idle=step.events == 0):
             self.sweep()
         return step
@@ -129,7 +149,7 @@ class Follower:
             if (self._source.log() is None) != (before is None):
                 raise UnavailableError(f"{state.source} answered incompletely")
         known = {} if self._sweep_wanted else self._stored
-        with self._applying(state, state.position) as (work, target):
+        with self._applying(state) as (work, target):
             states = work.imports.databases(state.id)  # one may be switched since then
             store_unlogged(work, target, [name for name in names if states.get(name) == BORROWED], sweep, known)
         self._stored, self._sweep_wanted = sweep.digests, False
@@ -139,6 +159,11 @@ class Follower:
         if state.position is None:
             return Step(0, None)  # without a log, everything is compared in rounds
         events = self._source.events(state.position, _EVENTS)
+        if events or not self._known_log:
+            if not self._continues(state, state.position):
+                reason = f"event {state.position} is not the one that was applied, so the source was restored"
+                return self._compare(state, reason)
+            self._known_log = True
         if not events:
             end_of_log = self._source.log()
             if end_of_log is None:
@@ -160,6 +185,23 @@ class Follower:
         self._missing = 0
         self._apply(state, events)
         return Step(len(events), events[-1].eventId)
+
+    def _continues(self, state: ImportState, position: int) -> bool:
+        """Tells whether the log still has the event that was applied last, or has cleaned it away."""
+        found = self._digest_at(position) if state.event_digest else None
+        return found is None or found == state.event_digest
+
+    def _digest_at(self, position: int) -> str | None:
+        """Returns the digest of an event of the source; None if the log does not have it."""
+        events = self._source.events(position - 1, 1)
+        return digest_of(events[0]) if events and events[0].eventId == position else None
+
+    def _note_delay(self, state: ImportState) -> None:
+        """Records from time to time that this server has everything, for monitoring."""
+        if self._lasting and time.monotonic() - self._noted >= _NOTED:
+            with self._store.transaction(audited=False) as work:
+                work.following.note(state.id, self._runner, Progress(state.position, None, state.position, 0.0))
+            self._noted = time.monotonic()
 
     def _wait(self, state: ImportState, last: int) -> Step:
         """Waits some readings for missing events, and then compares everything."""
@@ -183,18 +225,21 @@ class Follower:
         parts += [changes.of_table(name) for name in sorted(changes.names, key=str)]
         for part in parts:
             try:
-                with self._applying(state, state.position) as (work, target):
+                with self._applying(state) as (work, target):
                     self._replay(work, target, state, part)
             except InvalidObjectError as error:
                 what = ", ".join(map(str, part.names or part.databases))
                 finding = Finding(REFUSED, what, f"it stays as it was: {error}")
-                with self._applying(state, state.position) as (work, _):
+                with self._applying(state) as (work, _):
                     if finding not in work.imports.findings(state.id):
                         work.imports.report(state.id, [finding])
 
     def _apply_batch(self, state: ImportState, events: list[NotificationEvent], changes: Changes) -> None:
         position = events[-1].eventId
-        with self._applying(state, position) as (work, target):
+        progress = Progress(position, digest_of(events[-1]), position, 0.0)
+        if len(events) == _EVENTS and (end_of_log := self._source.log()) and end_of_log.last > position:
+            progress = progress._replace(source_event=end_of_log.last, age=None)
+        with self._applying(state, progress) as (work, target):
             self._replay(work, target, state, changes)
             # The events keep their numbers as long as this server has given out none of its own.
             target.keeps_events = bool(state.options["events"]) and work.bulk_objects.last_event() == state.position
@@ -210,12 +255,14 @@ class Follower:
         end_of_log = self._source.log()
         for changes in everything(self._source, self._store, self._followed(state)):
             try:
-                with self._applying(state, state.position) as (work, target):
+                with self._applying(state) as (work, target):
                     self._replay(work, target, state, changes)
             except InvalidObjectError:
                 self._apply_one_by_one(state, changes)
         position = end_of_log.last if end_of_log else None
-        with self._applying(state, position) as (work, _):
+        digest = self._digest_at(position) if position else None
+        progress = Progress(position, digest, position, time.monotonic() - begun)
+        with self._applying(state, progress) as (work, _):
             if state.options["events"] and work.bulk_objects.last_event() == state.position and position:
                 work.bulk_objects.raise_last_event(position)
         self._missing, self._sweep_wanted = 0, True
@@ -232,11 +279,12 @@ class Follower:
             work.imports.report(state.id, [new for one in replay.findings if (new := Finding(*one)) not in known])
 
     @contextmanager
-    def _applying(self, state: ImportState, position: int | None) -> Iterator[tuple[UnitOfWork, Target]]:
-        """Yields a transaction that stores the position, and a target."""
+    def _applying(self, state: ImportState, progress: Progress | None = None) -> Iterator[tuple[UnitOfWork, Target]]:
+        """Yields a transaction that stores the progress, or leaves the position as it is, and a target."""
+        progress = progress or Progress(state.position, state.event_digest)
         target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=False)
         with self._store.transaction(audited=False) as work:
-            if not work.imports.follow_to(state.id, self._runner, position):
+            if not work.following.follow_to(state.id, self._runner, progress):
                 raise ConflictError(
                     "Another run or follower has taken over this import. This one has stored nothing since"
                 )

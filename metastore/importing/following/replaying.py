@@ -17,7 +17,8 @@ from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
 from metastore.importing.target import LoadedDatabase, Target
-from metastore.storage.repositories.bulk_load import LoadedTable, NewPartition
+from metastore.storage.mapping.partition_texts import NewPartition
+from metastore.storage.repositories.bulk_load import LoadedTable
 from metastore.storage.repositories.imports import BORROWED
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
@@ -155,7 +156,7 @@ class Replay:
         ids = self._work.bulk_load.partition_ids([(table.id, one.name) for one in some])
         new = [one for one in some if (table.id, one.name) not in ids]
         known = [self._target.rewriting.rewrite(one) for one in some if (table.id, one.name) in ids]
-        stored = [NewPartition(table, one.name, one.partition, one.shape.descriptor) for one in known]
+        stored = [NewPartition(one.name, one.partition, one.shape.descriptor) for one in known]
         rows = [(one.name, one.partition, one.descriptor) for one in stored]
         different = self._work.bulk_changes.changed_partitions(table.id, table.kinds, rows)
         changed = [one for one in stored if one.name in different]

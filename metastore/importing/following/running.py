@@ -43,7 +43,7 @@ def follow(store: Store, address: str, stopped: Event, report: Report) -> None:
     while not stopped.is_set():
         try:
             with closing(open_source(address)) as source:
-                _follow(Follower(source, store, say), stopped, say)
+                _follow(Follower(source, store, say, lasting=True), stopped, say)
         except ConflictError:
             continue
         except MetastoreError as error:

@@ -1,4 +1,8 @@
-"""Applies this server's log to the source, batch by batch. The position is stored after each batch."""
+"""Applies this server's log to the source, batch by batch. The position is stored after each batch.
+
+The source has no fence, so this database is the fence: a batch is a transaction that keeps other processes from
+returning changes, and before each call to the source, the process asks in it whether it still may.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,20 @@ from metastore.errors import ConflictError, InvalidOperationError
 from metastore.importing.copying import find_import
 from metastore.importing.following.changes import changes_of
 from metastore.importing.following.comparing import everything
+from metastore.importing.returning.fence import FencedCalls
 from metastore.importing.returning.writer import METADATA, SourceWriter
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.target import Target
 from metastore.storage.repositories.imports import COPIED, RETURNING, SWITCHED, Finding, ImportState
-from metastore.storage.unit_of_work import Store
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 _EVENTS: Final = 500
 _QUIET: Final = 1.0  # seconds without events, after clients are rejected, in which running calls end
 _PAUSE: Final = 0.1
+_TAKEN_OVER: Final = "Another process returns changes now. This one has changed nothing at the source since"
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,9 @@ class Returner:
         self._name = name
         self._ours = ours
         self._theirs = theirs
-        self._writer = SourceWriter(ours, theirs, calls)
+        self._calls = FencedCalls(calls)
+        self._writer = SourceWriter(ours, theirs, self._calls)
+        self._runner = uuid4()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -55,12 +63,15 @@ class Returner:
             state = find_import(work, self._name)
             if "returned" not in state.options:
                 raise InvalidOperationError(f"No database of {self._name} is switched, so nothing can go back")
-            if not work.imports.try_lock_follower(-state.id):
+            if not work.following.try_lock(-state.id):
                 raise ConflictError(f"Another process returns changes to {self._name}")
             try:
+                with self._store.transaction(audited=False) as beginning:
+                    if not beginning.following.begin_return(state.id, self._runner):
+                        raise ConflictError(f"Another process is in the middle of a change of {self._name}")
                 yield
             finally:
-                work.imports.unlock_follower(-state.id)
+                work.following.unlock(-state.id)
 
     def step(self) -> Returned:
         """Applies the next batch of events. Raises UnavailableError; the batch is then applied again."""
@@ -72,12 +83,32 @@ class Returner:
         owned = self._owned(state)
         if (events and events[0].eventId > position + 1) or (not events and last > position):
             for changes in everything(self._ours, self._store, owned):
-                self._writer.apply(changes, {}, owned)
-            return self._stored(state, 0, last)
+                with self._returning(state):
+                    self._writer.apply(changes, {}, owned)
+            with self._returning(state) as work:
+                return self._stored(work, state, 0, last)
         if not events:
             return Returned(0, position)
-        self._writer.apply(changes_of(events), _commits(events), owned)
-        return self._stored(state, len(events), events[-1].eventId)
+        with self._returning(state) as work:
+            self._writer.apply(changes_of(events), _commits(events), owned)
+            return self._stored(work, state, len(events), events[-1].eventId)
+
+    @contextmanager
+    def _returning(self, state: ImportState) -> Iterator[UnitOfWork]:
+        """Yields a transaction in which this process alone changes the source.
+
+        Raises ConflictError if another process has taken over, at the start or before a call.
+        """
+
+        def check() -> None:
+            if not work.following.is_returner(state.id, self._runner):
+                raise ConflictError(_TAKEN_OVER)
+
+        with self._store.transaction(audited=False) as work:
+            if not work.following.may_return(state.id, self._runner):
+                raise ConflictError(_TAKEN_OVER)
+            with self._calls.checked(check):
+                yield work
 
     def catch_up(self) -> Returned:
         """Applies all events up to now."""
@@ -107,7 +138,7 @@ class Returner:
         if state.state != COPIED:
             raise InvalidOperationError(f"The import from {self._name} is {state.state}. Nothing was given back")
         with self._store.transaction(audited=False) as work:
-            if not work.imports.hand_over(state.id, uuid4()):
+            if not work.following.hand_over(state.id, uuid4()):
                 raise ConflictError(f"Another command has changed the import from {self._name}. Nothing was given back")
             work.imports.set_state(state.id, RETURNING)
             target = Target(state.id, Rewriting([]), keeps_events=False)
@@ -135,13 +166,12 @@ class Returner:
             databases = work.imports.databases(state.id)
         return [name for name, of in databases.items() if of == SWITCHED or [name.catalog, name.name] in given_back]
 
-    def _stored(self, state: ImportState, events: int, position: int) -> Returned:
-        with self._store.transaction(audited=False) as work:
-            if self._writer.findings:
-                known = set(work.imports.findings(state.id))
-                new = [Finding(*one) for one in self._writer.findings]
-                work.imports.report(state.id, [one for one in dict.fromkeys(new) if one not in known])
-            work.imports.returned_to(state.id, position)
+    def _stored(self, work: UnitOfWork, state: ImportState, events: int, position: int) -> Returned:
+        if self._writer.findings:
+            known = set(work.imports.findings(state.id))
+            new = [Finding(*one) for one in self._writer.findings]
+            work.imports.report(state.id, [one for one in dict.fromkeys(new) if one not in known])
+        work.following.returned_to(state.id, position)
         self._writer.findings.clear()
         return Returned(events, position)
 

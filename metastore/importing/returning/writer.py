@@ -12,9 +12,10 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.errors import NotFoundError
 from metastore.importing.canonical import form_of
 from metastore.importing.following.changes import Changes, Key, partition_names
+from metastore.importing.returning.fence import FencedCalls
 from metastore.importing.sources.objects import Selection, SourcePartition, Stage, Trouble
 from metastore.importing.sources.source import Source
-from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
+from metastore.importing.sources.thrift_calls import UnsupportedCallError, in_catalog
 from metastore.storage.mapping.descriptors import with_locations
 from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Function, Partition, Table
@@ -31,7 +32,7 @@ _SETS_ITSELF: Final = ("createTime",)
 class SourceWriter:
     """Applies changes of this server to a source. `findings`: what could not be applied."""
 
-    def __init__(self, ours: Source, theirs: Source, calls: ThriftCalls) -> None:
+    def __init__(self, ours: Source, theirs: Source, calls: FencedCalls) -> None:
         self._ours = ours
         self._theirs = theirs
         self._calls = calls

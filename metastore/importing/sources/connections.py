@@ -16,6 +16,8 @@ from metastore.settings import safe_url
 
 Row = tuple[Any, ...]
 Pairs = dict[str, str | None]
+Texts = list[str | None]
+_ESCAPED_NUL: Final = "\\u0000"
 _CONNECT_TIMEOUT: Final = 10  # seconds
 _FIRST_OF_SERVER: Final = 1000
 _OF_CONNECTION: Final = range(2000, 3000)  # error numbers of MySQL's client library
@@ -53,13 +55,16 @@ class SourceConnection(ABC):
         objects: list[Pairs] = self._parsed([json_text])
         return objects[0]
 
-    def _parsed(self, json_texts: list[str]) -> list[Pairs]:
+    def _parsed(self, json_texts: list[str]) -> list[Any]:
         # Parsing all texts at once takes half the time.
         joined = ",".join(json_texts)
-        objects: list[Pairs] = json.loads(f"[{joined}]")
-        if "\\u0000" not in joined:
-            return objects
-        return [{key: text and self._without_nul(text) for key, text in one.items()} for one in objects]
+        objects: list[Any] = json.loads(f"[{joined}]")
+        return [self._clean(one) for one in objects] if _ESCAPED_NUL in joined else objects
+
+    def _clean(self, one: Pairs | Texts) -> Pairs | Texts:
+        if isinstance(one, list):
+            return [text and self._without_nul(text) for text in one]
+        return {key: text and self._without_nul(text) for key, text in one.items()}
 
     def _without_nul(self, text: str) -> str:
         if "\0" not in text:
@@ -68,10 +73,16 @@ class SourceConnection(ABC):
         self.replaced.append(new)
         return new
 
-    def maps(self, statement: str, *values: Any) -> dict[Any, Pairs]:
-        """Runs a query of a key and a JSON text (`map_of`), and returns the objects by key."""
+    def maps(self, statement: str, *values: Any) -> dict[Any, Any]:
+        """Runs a query of a key and a JSON text (`map_of` or `list_of`), and returns the objects by key."""
+        return self.maps_and_texts(statement, *values)[0]
+
+    def maps_and_texts(self, statement: str, *values: Any) -> tuple[dict[Any, Any], dict[Any, str]]:
+        """Runs a query as `maps`. Also returns the texts, as far as they are equal to the objects."""
         rows = self.rows(statement, *values)
-        return dict(zip([key for key, _ in rows], self._parsed([text for _, text in rows]), strict=True))
+        keys, texts = [key for key, _ in rows], [text for _, text in rows]
+        objects = dict(zip(keys, self._parsed(texts), strict=True))
+        return objects, {key: text for key, text in rows if _ESCAPED_NUL not in text}
 
     def exists(self, table: str) -> bool:
         """Tells whether the table exists and has rows."""
@@ -92,6 +103,10 @@ class SourceConnection(ABC):
     @abstractmethod
     def map_of(self, key: str, value: str) -> str:
         """Returns the SQL of an aggregate: a JSON object, as text."""
+
+    def list_of(self, key: str, value: str) -> str:
+        """Returns the SQL of an aggregate, as text: the values by numeric keys, for `as_list`."""
+        return self.map_of(key, value)
 
     @abstractmethod
     def number_or_null(self, text: str) -> str:
@@ -131,6 +146,9 @@ class PostgresConnection(SourceConnection):
 
     def map_of(self, key: str, value: str) -> str:
         return f"json_object_agg({key}, {value} ORDER BY {key})::text"
+
+    def list_of(self, key: str, value: str) -> str:
+        return f"json_agg({value} ORDER BY {key})::text"
 
     def number_or_null(self, text: str) -> str:
         return f"CASE WHEN {text} ~ '^[0-9]{{1,18}}$' THEN {text}::bigint END"
@@ -308,10 +326,14 @@ def as_map(pairs: Pairs | None, value: Callable[[str], str]) -> dict[str, str]:
     return {key: value(text) for key, text in sorted(pairs.items()) if text is not None}
 
 
-def as_list(pairs: Pairs | None, value: Callable[[str], str]) -> list[str]:
-    """Returns the values of a JSON object of `maps` whose keys are positions."""
+def as_list(pairs: Pairs | Texts | None, value: Callable[[str], str]) -> list[str]:
+    """Returns the values of `list_of`: a JSON list, or an object whose keys are positions."""
     if not pairs:
         return []
+    if isinstance(pairs, list):
+        if value is same and None not in pairs:
+            return pairs  # type: ignore[return-value] # none is None
+        return [value(text or "") for text in pairs]
     ordered = list(pairs) == _POSITIONS[: len(pairs)]
     values = list(pairs.values()) if ordered else [pairs[key] for key in sorted(pairs, key=int)]
     if value is same and None not in values:

@@ -166,7 +166,7 @@ class AccessReader:
             condition, bound = chosen('"PART_ID"', ids)
             query = f'SELECT "PART_ID", "TBL_ID" FROM "PARTITIONS" WHERE {condition}'  # noqa: S608 - constants
             owners = {number: table for number, table in self._connection.rows(query, *bound) if table in known}
-            pairs = self._connection.map_of('"INTEGER_IDX"', '"PART_KEY_VAL"')
+            pairs = self._connection.list_of('"INTEGER_IDX"', '"PART_KEY_VAL"')
             query = f'SELECT "PART_ID", {pairs} FROM "PARTITION_KEY_VALS" WHERE {condition} GROUP BY "PART_ID"'  # noqa: S608 - constants
             decode = self._connection.texts("PARTITION_KEY_VALS", "PART_KEY_VAL")
             return {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.connections import Pairs, SourceConnection, as_list, as_map, chosen
+from metastore.importing.sources.connections import SourceConnection, as_list, as_map, chosen
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Trouble
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
 from metastore.storage.repositories.bulk_load import Totals
@@ -326,8 +326,10 @@ class PartitionReader:
     def _structs(
         self, rows: Sequence[tuple[Any, ...]], condition: str, values: tuple[Any, ...], troubles: list[Trouble]
     ) -> list[SourcePartition]:
-        texts = self._aggregates("PARTITION_KEY_VALS", '"INTEGER_IDX"', '"PART_KEY_VAL"', condition, values)
-        parameters = self._aggregates("PARTITION_PARAMS", '"PARAM_KEY"', '"PARAM_VALUE"', condition, values)
+        listed = self._connection.list_of('"INTEGER_IDX"', '"PART_KEY_VAL"')
+        texts, _ = self._aggregates("PARTITION_KEY_VALS", listed, condition, values)
+        mapped = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
+        maps, json_texts = self._aggregates("PARTITION_PARAMS", mapped, condition, values)
         tables = self._tables.reachable
         partitions = []
         described = self._shapes.read([row[6:] for row in rows])
@@ -339,23 +341,25 @@ class PartitionReader:
                 text = name or f"partition {number}"
                 troubles.append(Trouble(ORPHAN, text, f"partition {number} has no {lacks} and is not imported"))
                 continue
+            pairs = maps.get(number)
+            parameters = as_map(pairs, self._parameter)
             struct = Partition(
                 values=as_list(texts.get(number), self._value),
                 createTime=int32(created),
                 lastAccessTime=int32(accessed),
                 sd=one.bare(),
-                parameters=as_map(parameters.get(number), self._parameter),
+                parameters=parameters,
                 writeId=write_id if write_id else None,
             )
-            partitions.append(SourcePartition(table, self._name(name), struct, one.shape))
+            json_text = json_texts.get(number) if parameters is pairs else None  # as it is, nothing was decoded
+            partitions.append(SourcePartition(table, self._name(name), struct, one.shape, json_text))
         return partitions
 
     def _aggregates(
-        self, table: str, key: str, value: str, condition: str, values: tuple[Any, ...]
-    ) -> Mapping[int, Pairs]:
-        pairs = self._connection.map_of(key, value)
-        query = f'SELECT "PART_ID", {pairs} FROM "{table}" WHERE {condition} GROUP BY "PART_ID"'  # noqa: S608 - constants
-        return self._connection.maps(query, *values)
+        self, table: str, aggregate: str, condition: str, values: tuple[Any, ...]
+    ) -> tuple[Mapping[int, Any], Mapping[int, str]]:
+        query = f'SELECT "PART_ID", {aggregate} FROM "{table}" WHERE {condition} GROUP BY "PART_ID"'  # noqa: S608 - constants
+        return self._connection.maps_and_texts(query, *values)
 
 
 def _table_name(catalog: str, database: str, name: str) -> TableName:

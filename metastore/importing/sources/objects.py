@@ -58,12 +58,16 @@ class Shape:
 
 
 class SourcePartition(NamedTuple):
-    """A partition. Its `sd` has only its locations; the rest is in `shape`. `name`: as the source stores it."""
+    """A partition. Its `sd` has only its locations; the rest is in `shape`. `name`: as the source stores it.
+
+    `parameters`: those of the struct as a JSON object, if the source has returned them so.
+    """
 
     table: TableName
     name: str
     partition: Partition
     shape: Shape
+    parameters: str | None = None
 
 
 class SourceStatistics(NamedTuple):

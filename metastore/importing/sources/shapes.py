@@ -104,8 +104,11 @@ class ShapeReader:
         self, row: SdRow, serde_parameters: str | None, children: dict[str, dict[int, list[Sequence[Any]]]]
     ) -> Described:
         sd_id, columns_id, input_format, output_format, compressed, nested, location, buckets, _, name, library = row
-        own = {table: tuple(map(tuple, rows[sd_id])) for table, rows in children.items() if sd_id in rows}
-        locations = own.pop("SKEWED_COL_VALUE_LOC_MAP", ())
+        own: dict[str, Any] = {}
+        for table, rows in children.items():
+            if sd_id in rows:
+                own[table] = tuple(map(tuple, rows[sd_id]))
+        locations = own.pop("SKEWED_COL_VALUE_LOC_MAP", ()) if own else ()
         key = (
             columns_id,
             input_format,

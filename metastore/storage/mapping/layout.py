@@ -40,6 +40,7 @@ from metastore.encoding.binary import (
     decode,
     decode_list,
     encode_fields,
+    encode_many,
     field_header,
     fields_of,
 )
@@ -81,7 +82,7 @@ def open_head(struct: Table | Partition, own: Specification) -> OpenHead:
 
 def open_heads(structs: Sequence[Table | Partition], own: Specification) -> list[OpenHead]:
     """Returns the heads of many structs, as `open_head`."""
-    return [OpenHead(encode_fields(struct, own)[:-_INNER]) for struct in structs]
+    return [OpenHead(fields) for fields in encode_many(structs, own, cut=_INNER)]
 
 
 def join_tail(skew: Fields, columns: Fields, storage_format: Fields) -> Tail:

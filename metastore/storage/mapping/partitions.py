@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from metastore.domain.keys import KeyKind, sort_key
+from metastore.domain.keys import KeyKind, sort_keys
 from metastore.domain.names import TableName
 from metastore.encoding.binary import fields_of
 from metastore.storage.mapping.descriptors import with_locations
@@ -40,7 +40,7 @@ def partition_columns(kinds: Iterable[KeyKind], partition: Partition) -> Partiti
     """Returns the columns of a complete partition. `kinds`: of its table's keys."""
     return PartitionColumns(
         partition.values,
-        list(map(sort_key, kinds, partition.values)),
+        sort_keys(kinds, partition.values),
         partition.sd.location,
         partition.createTime,
         partition.lastAccessTime or 0,
@@ -53,7 +53,12 @@ def partition_rows(
 ) -> tuple[list[PartitionColumns], list[OpenHead]]:
     """Returns the columns of complete partitions, and their encoded own fields. `kinds`: of their table's keys."""
     columns = [partition_columns(kinds, partition) for partition in partitions]
-    return columns, open_heads(partitions, _OWN)
+    return columns, partition_heads(partitions)
+
+
+def partition_heads(partitions: Sequence[Partition]) -> list[OpenHead]:
+    """Returns the encoded own fields of complete partitions."""
+    return open_heads(partitions, _OWN)
 
 
 def partition_endings(tails: Mapping[int, Tail], table: TableName) -> dict[int, Ending]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, islice
-from operator import attrgetter
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, cast, delete, func, literal, select, text
@@ -20,13 +19,12 @@ from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.mapping.databases import database_row
-from metastore.storage.mapping.descriptors import Descriptor, complete, shared_part
-from metastore.storage.mapping.partitions import partition_rows
+from metastore.storage.mapping.descriptors import complete, shared_part
+from metastore.storage.mapping.partition_texts import GIVEN, KNOWN, PartitionTexts
 from metastore.storage.mapping.tables import table_row
-from metastore.storage.postgres.arrays import array_literal, array_literals, is_among, is_text_among
-from metastore.storage.postgres.copy_in import copy_rows
+from metastore.storage.postgres.arrays import array_literal, is_among, is_text_among
+from metastore.storage.postgres.copy_in import copy_rows, copy_text
 from metastore.storage.postgres.driver import run
-from metastore.storage.postgres.json_texts import json_objects
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.schema import (
     column_statistics,
@@ -39,7 +37,7 @@ from metastore.storage.schema import (
     tables,
 )
 from metastore.storage.schema.partitions import VERSION_BITS
-from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
+from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 
 _TABLE_COLUMNS: Final = (
     "id",
@@ -61,20 +59,6 @@ _TABLE_COLUMNS: Final = (
     "version",
     "write_token",
 )
-_PARTITION_COLUMNS: Final = (
-    "id",
-    "table_id",
-    "name",
-    "values",
-    "keys",
-    "location",
-    "create_time",
-    "last_access_time",
-    "parameters",
-    "descriptor_id",
-    "version",
-    "encoded",
-)
 _JSON_COLUMNS: Final = ("partition_keys", "parameters")
 
 
@@ -85,15 +69,6 @@ class LoadedTable(NamedTuple):
     keys: tuple[str, ...]
     kinds: tuple[KeyKind, ...]
     location: str | None
-
-
-class NewPartition(NamedTuple):
-    """A partition to store. The descriptor of the struct needs only its locations; `descriptor` is the shared part."""
-
-    table: LoadedTable
-    name: str
-    partition: Partition
-    descriptor: Descriptor
 
 
 class Totals(NamedTuple):
@@ -207,26 +182,26 @@ class BulkLoad:
         rows = self._connection.execute(query.order_by(tables.c.id).with_for_update(key_share=True, read=True))
         return set(rows.scalars())
 
-    def insert_partitions(self, new: Sequence[NewPartition]) -> None:
+    def insert_partitions(self, new: Sequence[PartitionTexts]) -> None:
         """Adds partitions. Their tables must be locked. Raises AlreadyExistsError."""
-        if not new:
+        descriptors = [one for some in new for one in some.descriptors]
+        if not descriptors:
             return
-        new = sorted(new, key=_table_id)
-        ids = self._next_ids("partitions_id_seq", len(new))
-        shapes = {id(one.descriptor): one.descriptor for one in new}
-        stored = dict(zip(shapes, map(str, self._descriptors.store(list(shapes.values()))), strict=True))
-        rows = []
-        following = iter(ids)
-        for table, of_table in groupby(new, key=attrgetter("table")):
-            some = list(of_table)
-            descriptor_ids = [stored[id(one.descriptor)] for one in some]
-            rows += _partition_rows(table, some, islice(following, len(some)), descriptor_ids)
-        copy_rows(self._connection, "partitions", _PARTITION_COLUMNS, rows)
-        self._listed.update(one.table.id for one in new)
+        ids = self._next_ids("partitions_id_seq", len(descriptors))
+        shapes = {id(one): one for one in descriptors}
+        stored = dict(zip(shapes, self._descriptors.store(list(shapes.values())), strict=True))
+        texts = (text for some in new for text in some.texts)
+        rows = [
+            f"{number}\t{number << VERSION_BITS}\t{stored[id(descriptor)]}\t{text}"
+            for number, descriptor, text in zip(ids, descriptors, texts, strict=True)
+        ]
+        copy_text(self._connection, "partitions", (*GIVEN, *KNOWN), "\n".join(rows))
+        self._listed.update(some.table_id for some in new)
+        starts = accumulate((len(some.texts) for some in new), initial=0)
         self._insert_locations(
-            (one.table.id, number, one.partition.sd)
-            for number, one in zip(ids, new, strict=True)
-            if one.partition.sd.skewedInfo.skewedColValueLocationMaps
+            (some.table_id, ids[start + place], sd)
+            for start, some in zip(starts, new, strict=False)
+            for place, sd in some.skewed
         )
 
     def delete_tables(self, ids: Sequence[int]) -> None:
@@ -293,42 +268,3 @@ class BulkLoad:
             for value, location in sd.skewedInfo.skewedColValueLocationMaps.items()
         ]
         copy_rows(self._connection, "skewed_locations", ("table_id", "partition_id", "value", "location"), rows)
-
-
-def _table_id(one: NewPartition) -> int:
-    return one.table.id
-
-
-def _partition_rows(
-    table: LoadedTable, some: Sequence[NewPartition], ids: Iterable[int], descriptor_ids: Sequence[str]
-) -> list[tuple[str | None, ...]]:
-    """Returns the values of `_PARTITION_COLUMNS` for partitions of one table, as texts."""
-    columns, heads = partition_rows(table.kinds, [one.partition for one in some])
-    table_id = str(table.id)
-    return [
-        (
-            str(number),
-            table_id,
-            one.name,
-            values,
-            keys,
-            column.location,
-            str(column.create_time),
-            str(column.last_access_time),
-            parameters,
-            descriptor_id,
-            str(number << VERSION_BITS),
-            "\\x" + head.hex(),
-        )
-        for number, one, column, head, descriptor_id, values, keys, parameters in zip(
-            ids,
-            some,
-            columns,
-            heads,
-            descriptor_ids,
-            array_literals(column.values for column in columns),
-            array_literals(column.keys for column in columns),
-            json_objects([column.parameters for column in columns]),
-            strict=True,
-        )
-    ]

@@ -32,9 +32,9 @@ from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.schema import borrowed_locations, databases, import_databases, import_findings, imports, tables
 from metastore.storage.schema.base import INDEXED_LENGTH
+from metastore.storage.schema.imports import COPIED as COPIED
 
 COPYING: Final = "copying"
-COPIED: Final = "copied"
 FORGOTTEN: Final = "forgotten"
 RETURNING: Final = "returning"
 """States of an import. One that is forgotten keeps the databases that were switched: they are this server's."""
@@ -42,9 +42,6 @@ RETURNING: Final = "returning"
 BORROWED: Final = "borrowed"
 SWITCHED: Final = "switched"
 """States of a database: the source still owns its files and its changes, or this server does."""
-
-_LOCK: Final = "hashtextextended('metastore import', 0)"
-_FOLLOWER: Final = "hashtextextended('metastore import follower ' || %(number)s, 0)"
 
 
 class ImportState(NamedTuple):
@@ -65,6 +62,9 @@ class ImportState(NamedTuple):
     started_at: datetime
     seen_at: datetime
     copied_at: datetime | None
+    event_digest: str | None
+    source_event: int | None
+    current_at: datetime | None
 
 
 class Finding(NamedTuple):
@@ -173,28 +173,6 @@ class Imports:
         }
         return bool(run(self._connection, _ADVANCE, **added))
 
-    def hand_over(self, number: int, runner: UUID) -> bool:
-        """Hands a finished import over to a follower; False if it is not finished, or gone."""
-        chosen = (imports.c.id == number) & (imports.c.state == COPIED)
-        return bool(self._connection.execute(update(imports).where(chosen).values(runner=runner)).rowcount)
-
-    def follow_to(self, number: int, runner: UUID, position: int | None) -> bool:
-        """Records the last event whose changes are stored with this transaction, which keeps the import locked.
-
-        False if another run or follower has taken the import over.
-        """
-        chosen = (imports.c.id == number) & (imports.c.runner == runner) & (imports.c.state == COPIED)
-        values = {"position": position, "seen_at": now()}
-        return bool(self._connection.execute(update(imports).where(chosen).values(values)).rowcount)
-
-    def try_lock_follower(self, number: int) -> bool:
-        """Locks the following of an import for this session; False if another session follows it."""
-        return bool(run(self._connection, f"SELECT pg_try_advisory_lock({_FOLLOWER})", number=str(number))[0][0])
-
-    def unlock_follower(self, number: int) -> None:
-        """Releases the lock of `try_lock_follower`."""
-        run(self._connection, f"SELECT pg_advisory_unlock({_FOLLOWER})", number=str(number))
-
     def begin_again(self, number: int, runner: UUID, options: Mapping[str, Any], event: int | None) -> None:
         """Begins to copy more databases of a source whose import was finished, or forgotten.
 
@@ -238,14 +216,6 @@ class Imports:
         else:
             self._connection.execute(delete(imports).where(imports.c.id == number))
 
-    def try_lock(self) -> bool:
-        """Locks imports for this session, until its connection ends; False if another session has the lock."""
-        return bool(run(self._connection, f"SELECT pg_try_advisory_lock({_LOCK})")[0][0])
-
-    def unlock(self) -> None:
-        """Releases the lock of `try_lock`."""
-        run(self._connection, f"SELECT pg_advisory_unlock({_LOCK})")
-
     def databases(self, number: int | None = None) -> dict[DatabaseName, str]:
         """Returns the states of the databases of an import, or of all imports."""
         query = select(import_databases.c.catalog, import_databases.c.database, import_databases.c.state)
@@ -275,11 +245,6 @@ class Imports:
             borrowed_locations.c.catalog, borrowed_locations.c.database, names
         )
         self._connection.execute(delete(borrowed_locations).where(chosen))
-
-    def returned_to(self, number: int, event: int) -> None:
-        """Records the last event of this server whose changes the source has (`options.returned`)."""
-        returned = imports.c.options.op("||")(func.jsonb_build_object("returned", event))
-        self._connection.execute(update(imports).where(imports.c.id == number).values(options=returned))
 
     def locations_to_give_back(self, number: int) -> list[tuple[DatabaseName, str]]:
         """Lists the locations of switched databases and of all of their objects."""

@@ -6,6 +6,9 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, PrimaryKeyConstrai
 
 from metastore.storage.schema.base import Name, id_column, indexed_location, json_column, metadata, time_column
 
+COPIED = "copied"
+"""The state of an import that is finished: a follower may continue it."""
+
 imports = Table(
     "imports",
     metadata,
@@ -26,6 +29,11 @@ imports = Table(
     time_column("started_at", nullable=False),
     time_column("seen_at", nullable=False),
     time_column("copied_at"),
+    # Of a follower: the digest of the event at `position` (a source that is restored has another one), the last event
+    # of the source, and the time whose state of the source is stored here, null if nothing follows it lastingly.
+    Column("event_digest", Text),
+    Column("source_event", BigInteger),
+    time_column("current_at"),
 )
 
 import_databases = Table(

@@ -15,8 +15,9 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.services.entry.sizes import SizeService
 from metastore.settings import Settings
 from metastore.storage.mapping.descriptors import Descriptor, complete, shared_part
+from metastore.storage.mapping.partition_texts import NewPartition, partition_texts
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.repositories.bulk_load import LoadedTable, NewPartition
+from metastore.storage.repositories.bulk_load import LoadedTable
 from metastore.storage.unit_of_work import Store
 from migrations import runner
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -184,7 +185,12 @@ def _partitions(store: Store, loaded: dict[TableName, LoadedTable], count: int) 
     shape = _shape()
     for some in _batches(wanted, 20_000):
         with store.transaction(audited=False) as work:
-            work.bulk_load.insert_partitions([_partition(loaded[name], values, shape) for name, values in sorted(some)])
+            by_table: dict[TableName, list[NewPartition]] = {}
+            for name, values in sorted(some):
+                by_table.setdefault(name, []).append(_partition(loaded[name], values, shape))
+            work.bulk_load.insert_partitions(
+                [partition_texts(loaded[name].id, loaded[name].kinds, new) for name, new in by_table.items()]
+            )
 
 
 def _shape() -> Descriptor:
@@ -208,7 +214,7 @@ def _partition(table: LoadedTable, values: Sequence[str], shape: Descriptor) -> 
     created = int((date.fromisoformat(values[0]) - date(1970, 1, 1)).total_seconds()) + 90_000
     parameters = {"numRows": str(len(name)), "totalSize": str(len(name) * 10**6), "numFiles": "2"}
     partition = Partition(list(values), "", "", created, 0, sd, parameters, catName="hive")
-    return NewPartition(table, name, partition, shape)
+    return NewPartition(name, partition, shape)
 
 
 def _activity(connection: Connection, size: Size) -> None:

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from metastore.cli.commands import run
 from metastore.domain.names import TableName
@@ -16,8 +17,10 @@ from metastore.errors import ConflictError
 from metastore.importing.following.follower import Follower, Step
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
+from metastore.storage.figures import read_figures
 from metastore.storage.repositories.imports import COPIED
 from metastore.storage.unit_of_work import UnitOfWork
+from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import partition, table
 from tests.wire.importing.moving import compare, copy, opened
@@ -192,6 +195,30 @@ def test_the_databases_are_read_only_here(source: Server, target: Server) -> Non
     assert compare(source.uri, target.uri) == []
 
 
+def test_the_delay_is_measured_as_long_as_a_process_follows(source: Server, target: Server) -> None:
+    def delay() -> tuple[float, float]:
+        with store._engine.connect() as connection:
+            figures = read_figures(connection)
+        return figures["metastore_import_behind_seconds"][""], figures["metastore_import_behind_events"][""]
+
+    with closing(open_source(source.uri)) as opened_source, opened(target.database_url) as store:
+        lasting, once = Follower(opened_source, store, lasting=True), Follower(opened_source, store)
+        with lasting.lock():
+            while lasting.step().events:
+                pass
+            behind = "UPDATE imports SET current_at = now() - interval '1 hour', source_event = position + 5"
+            execute(target.database_url, behind)
+            assert delay() >= (3600, 5)
+        with lasting.lock():  # it died, and is started again
+            lasting._noted = 0.0
+            lasting.step()
+            assert delay() < (3600, 1)
+        execute(target.database_url, behind)
+        with once.lock():
+            once.catch_up()
+            assert delay() == (0, 0)
+
+
 class Without:
     """A source whose log lacks events, or that has no log."""
 
@@ -227,6 +254,65 @@ def test_a_gap_in_the_log_makes_it_compare_everything(kept: int, source: Server,
     assert step.position == before + 3
     assert [line for line in lines if "are missing in the log" in line]
     assert compare(source.uri, target.uri) == []
+
+
+class Restored(Without):
+    """A source whose log was restored, and has counted up to the same number again: events have other times."""
+
+    def events(self, after: int, limit: int) -> list[Any]:
+        found = self._source.events(after, limit)
+        for one in found:
+            one.eventTime += 5
+        return found
+
+
+def test_a_source_that_was_restored_makes_it_compare_everything(source: Server, target: Server) -> None:
+    with connected(source) as client:
+        altered(client, "plain", lambda one: one.parameters.update(restored="0"))
+        before = caught_up(source, target).position
+        client.update_table_column_statistics(statistics("sales", "plain", 7))  # it is in no log
+    assert compare(source.uri, target.uri) != []
+    lines: list[str] = []
+    with closing(open_source(source.uri)) as real, opened(target.database_url) as store:
+        restored = Restored(real, lambda _: False)
+        for compares in (True, False):
+            one = Follower(restored, store, lines.append)  # type: ignore[arg-type] # it passes everything else on
+            with one.lock():
+                assert one.catch_up() == Step(0, before, compared=compares)
+    assert [line for line in lines if "the source was restored" in line] == lines != []
+    assert compare(source.uri, target.uri) == []
+    with follower(source.uri, target.database_url) as again:
+        assert again.catch_up().compared
+
+
+def test_a_database_that_was_restored_follows_from_its_own_position(
+    source: Server, target: Server, make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    url, restored = make_database(), make_database()
+    copy(source.uri, url)
+    with connected(source) as client:
+        client.add_partition(partition("sales", "logs", ["before"]))
+        with follower(source.uri, url) as one:
+            one.catch_up()
+        clone(url, restored)
+        client.drop_partition("sales", "logs", ["before"], True)
+        client.add_partition(partition("sales", "logs", ["after"]))
+    for each in (url, restored):
+        with follower(source.uri, each) as one:
+            assert one.catch_up().events == 2
+    with running(restored, tmp_path_factory.mktemp("restored")) as server:
+        assert compare(source.uri, server.uri) == []
+    caught_up(source, target)
+
+
+def clone(url: str, restored: str) -> None:
+    """Replaces a database by the present state of another one, whose sessions are ended."""
+    before, after = (make_url(each).database for each in (url, restored))
+    admin = make_url(url).set(database="postgres").render_as_string(hide_password=False)
+    execute(admin, f'DROP DATABASE "{after}"')
+    ended = f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{before}'"
+    execute(admin, ended)
+    execute(admin, f'CREATE DATABASE "{after}" TEMPLATE "{before}"')
 
 
 def test_the_second_follower_waits_and_stores_nothing(source: Server, target: Server) -> None:

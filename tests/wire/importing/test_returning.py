@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from metastore.cli.commands import run
 from metastore.domain.names import DatabaseName
-from metastore.errors import InvalidOperationError
+from metastore.errors import ConflictError, InvalidOperationError, MetastoreError
 from metastore.importing.returning.returner import Returner
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
@@ -21,6 +23,7 @@ from metastore.importing.switching import switch
 from metastore.importing.verifying import Difference
 from metastore.services.files.ownership import borrowed
 from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING
+from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
 from tests.wire.importing.moving import compare, copy, followed, opened
@@ -57,16 +60,68 @@ def servers(
 
 
 @contextmanager
-def returner(source: Server, target: Server) -> Iterator[Returner]:
+def unlocked(source: Server, target: Server, wrap: Callable[[Any], Any] = lambda calls: calls) -> Iterator[Returner]:
     with (
         opened(target.database_url) as store,
         closing(open_source(target.uri)) as ours,
         closing(open_source(source.uri)) as theirs,
         closing(ThriftCalls(source.uri)) as calls,
     ):
-        one = Returner(store, source.uri, ours, theirs, calls)
-        with one.lock():
-            yield one
+        yield Returner(store, source.uri, ours, theirs, wrap(calls))
+
+
+@contextmanager
+def returner(source: Server, target: Server) -> Iterator[Returner]:
+    with unlocked(source, target) as one, one.lock():
+        yield one
+
+
+class PausedCalls:
+    """Calls that wait for `go`, once they are `inside`."""
+
+    def __init__(self, calls: ThriftCalls) -> None:
+        self._calls = calls
+        self.inside, self.go = threading.Event(), threading.Event()
+        self.made: list[str] = []
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        self.made.append(method)
+        self.inside.set()
+        assert self.go.wait(60)
+        return self._calls.call(method, *arguments)
+
+
+LOCKS = """
+    SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE locktype = 'advisory' AND datname = current_database() AND state = '{state}'
+"""
+
+
+@contextmanager
+def interrupted(source: Server, target: Server, lost: Sequence[str]) -> Iterator[tuple[PausedCalls, Future[Any]]]:
+    """Yields a process that has lost its lock in the middle of a batch, and does not know.
+
+    `lost`: the states of its connections that break: with its lock, and with its transaction.
+    """
+    made: list[PausedCalls] = []
+
+    def wrap(calls: ThriftCalls) -> PausedCalls:
+        made.append(PausedCalls(calls))
+        return made[0]
+
+    with ThreadPoolExecutor(1) as pool, unlocked(source, target, wrap) as one:
+        lock = one.lock()
+        lock.__enter__()
+        step = pool.submit(one.step)
+        assert made[0].inside.wait(60)
+        for state in lost:
+            execute(target.database_url, LOCKS.format(state=state))
+        try:
+            yield made[0], step
+        finally:
+            made[0].go.set()
+            with suppress(MetastoreError):
+                lock.__exit__(None, None, None)
 
 
 def differing(source: Server, target: Server) -> list[Difference]:
@@ -155,9 +210,53 @@ def test_a_batch_can_be_applied_twice(servers: tuple[Server, Server]) -> None:
         altered(client, "plain", lambda struct: struct.parameters.update(twice="1"))
         one.catch_up()
         with opened(target.database_url) as store, store.transaction() as work:
-            work.imports.returned_to(work.imports.all()[0].id, before)
+            work.following.returned_to(work.imports.all()[0].id, before)
         assert one.catch_up().events > 0
         assert differing(source, target) == []
+
+
+def test_a_second_process_waits_for_the_batch_of_one_that_lost_its_lock(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    with connected(target) as client:
+        altered(client, "plain", lambda struct: struct.parameters.update(second="1"))
+    with interrupted(source, target, ["idle"]) as (paused, step), unlocked(source, target) as second:
+        with pytest.raises(ConflictError, match="in the middle of a change"), second.lock():
+            pass
+        paused.go.set()
+        assert step.result(60).events > 0
+    with returner(source, target) as one:
+        assert one.step().events == 0
+    assert differing(source, target) == []
+
+
+def test_a_process_without_its_transaction_makes_no_further_call(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    with connected(target) as client:
+        for name in ("plain", "logs", "keyed"):
+            altered(client, name, lambda struct: struct.parameters.update(third="1"))
+    lost = ["idle", "idle in transaction"]
+    with interrupted(source, target, lost) as (paused, step), returner(source, target) as second:
+        assert second.catch_up().events > 0
+        assert differing(source, target) == []
+        paused.go.set()
+        with pytest.raises(MetastoreError):
+            step.result(60)
+        assert len(paused.made) == 1
+        assert second.step().events == 0
+    assert differing(source, target) == []
+
+
+def test_a_process_that_another_one_has_replaced_changes_nothing(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    with unlocked(source, target) as first:
+        with first.lock():
+            first.catch_up()
+        with connected(target) as client, returner(source, target) as second:
+            altered(client, "plain", lambda struct: struct.parameters.update(fourth="1"))
+            with pytest.raises(ConflictError, match="Another process returns changes now"):
+                first.step()
+            assert second.catch_up().events > 0
+    assert differing(source, target) == []
 
 
 def test_no_iceberg_commit_is_lost(servers: tuple[Server, Server]) -> None:

@@ -1,0 +1,134 @@
+"""Followers and the way back: which process may continue an import, and how far it is.
+
+A lock of the session lets one process work. Its `runner` is the fence: the lock is lost with its connection, and a
+process that does not notice that must not store anything more.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, case, func, select, update
+
+from metastore.storage.postgres.clock import ago, now
+from metastore.storage.postgres.driver import run
+from metastore.storage.schema import imports
+from metastore.storage.schema.imports import COPIED
+
+_IMPORTS: Final = "hashtextextended('metastore import', 0)"
+_FOLLOWER: Final = "hashtextextended('metastore import follower ' || %(number)s, 0)"
+_RETURN: Final = "hashtextextended('metastore import back ' || %(number)s, 0)"
+
+
+class Progress(NamedTuple):
+    """How far a follower is.
+
+    Attributes:
+        position: the last event whose changes are stored; None if the source has no log.
+        digest: of that event, None if it is unknown.
+        source_event: the last event of the source.
+        age: everything that the source had so many seconds ago is stored here; None if more events wait.
+    """
+
+    position: int | None
+    digest: str | None = None
+    source_event: int | None = None
+    age: float | None = None
+
+
+class Following:
+    """Queries on the progress of followers, and of the way back."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def try_lock_imports(self) -> bool:
+        """Locks imports for this session, until its connection ends; False if another session has the lock."""
+        return self._try_lock(_IMPORTS)
+
+    def unlock_imports(self) -> None:
+        """Releases the lock of `try_lock_imports`."""
+        self._unlock(_IMPORTS)
+
+    def try_lock(self, number: int) -> bool:
+        """Locks the following of an import for this session; False if another session follows it.
+
+        `number`: of the import, negative for its way back.
+        """
+        return self._try_lock(_FOLLOWER, number=str(number))
+
+    def unlock(self, number: int) -> None:
+        """Releases the lock of `try_lock`."""
+        self._unlock(_FOLLOWER, number=str(number))
+
+    def hand_over(self, number: int, runner: UUID, *, lasting: bool = False) -> bool:
+        """Hands a finished import over to a follower; False if it is not finished, or gone.
+
+        `lasting`: the follower goes on until it is stopped, so that its delay is measured from now on.
+        """
+        since = func.coalesce(imports.c.current_at, imports.c.copied_at) if lasting else None
+        chosen = (imports.c.id == number) & (imports.c.state == COPIED)
+        values = {"runner": runner, "current_at": since}
+        return bool(self._connection.execute(update(imports).where(chosen).values(values)).rowcount)
+
+    def follow_to(self, number: int, runner: UUID, progress: Progress) -> bool:
+        """Records the progress with this transaction, which keeps the import locked.
+
+        False if another run or follower has taken the import over.
+        """
+        values: dict[str, Any] = {"position": progress.position, "event_digest": progress.digest, "seen_at": now()}
+        return self._store(number, runner, progress, values)
+
+    def note(self, number: int, runner: UUID, progress: Progress) -> bool:
+        """Records the delay of a follower whose position stays. False if another one has taken the import over."""
+        return self._store(number, runner, progress, {})
+
+    def begin_return(self, number: int, runner: UUID) -> bool:
+        """Hands the way back over to a process. False if the one before it is within a transaction of `may_return`."""
+        if not self._try_lock_transaction(number):
+            return False
+        entry = func.jsonb_build_object("returner", str(runner))
+        options = imports.c.options.op("||")(entry)
+        self._connection.execute(update(imports).where(imports.c.id == number).values(options=options))
+        return True
+
+    def may_return(self, number: int, runner: UUID) -> bool:
+        """Keeps all other processes from returning changes until the commit. False if one has taken over."""
+        return self._try_lock_transaction(number) and self.is_returner(number, runner)
+
+    def is_returner(self, number: int, runner: UUID) -> bool:
+        """Tells whether a process still returns changes. Raises DBAPIError if its transaction is lost."""
+        query = select(imports.c.options["returner"].astext).where(imports.c.id == number)
+        return bool(self._connection.execute(query).scalar() == str(runner))
+
+    def returned_to(self, number: int, event: int) -> None:
+        """Records the last event of this server whose changes the source has (`options.returned`)."""
+        returned = imports.c.options.op("||")(func.jsonb_build_object("returned", event))
+        self._connection.execute(update(imports).where(imports.c.id == number).values(options=returned))
+
+    def _store(self, number: int, runner: UUID, progress: Progress, values: dict[str, Any]) -> bool:
+        if progress.source_event is not None:
+            values["source_event"] = progress.source_event
+        if progress.age is not None:
+            values["current_at"] = case((imports.c.current_at.is_not(None), ago(timedelta(seconds=progress.age))))
+        chosen = (imports.c.id == number) & (imports.c.runner == runner) & (imports.c.state == COPIED)
+        return bool(self._connection.execute(update(imports).where(chosen).values(values)).rowcount)
+
+    def _try_lock_transaction(self, number: int) -> bool:
+        return bool(run(self._connection, f"SELECT pg_try_advisory_xact_lock({_RETURN})", number=str(number))[0][0])
+
+    def _try_lock(self, key: str, **values: str) -> bool:
+        """Locks for the session, or where a pooler shares sessions, for the transaction that such a block is."""
+        scope = "xact_lock" if self._shares_session else "lock"
+        return bool(run(self._connection, f"SELECT pg_try_advisory_{scope}({key})", **values)[0][0])
+
+    def _unlock(self, key: str, **values: str) -> None:
+        if not self._shares_session:
+            run(self._connection, f"SELECT pg_advisory_unlock({key})", **values)
+
+    @property
+    def _shares_session(self) -> bool:
+        link: Any = self._connection.connection.dbapi_connection
+        return bool(link.shares_session)

@@ -1,0 +1,172 @@
+"""The way back under kills: writers change this server, and the source must have all of it in the end.
+
+    python -m tests.bench.following.back --kills 100
+
+`import back` runs all the time, and is started again when it dies. It, this server, its worker and the source are
+killed at random. In the end, `--give-back` is killed some times, too, and both sides are compared.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Event, Thread
+
+import click
+
+from metastore.importing.switching import switch
+from metastore.storage.postgres.embedded import EmbeddedPostgres
+from migrations import runner
+from tests.bench.following.__main__ import awaited, children, copied, kill, last_event
+from tests.bench.following.writers import DATABASES, Writer
+from tests.fixtures.database import execute, reachable_folder
+from tests.fixtures.installed_postgres import free_port
+from tests.fixtures.server import connected, running
+from tests.wire.importing.moving import compare, opened
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+_KINDS = {"returner": 5, "worker": 2, "server": 2, "source": 1}
+
+
+class Returning(Thread):
+    """Runs `import back`, until it is stopped. `failures`: the last lines of runs that ended with an error."""
+
+    def __init__(self, command: list[str]) -> None:
+        super().__init__(daemon=True)
+        self._command = command
+        self._stopped = Event()
+        self.failures: Counter[str] = Counter()
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True)
+            _, errors = self._process.communicate()
+            if self._process.returncode > 0:
+                self.failures[errors.strip().rpartition("\n")[2][:160]] += 1
+            self._stopped.wait(0.2)
+
+    def kill(self) -> None:
+        with suppress(AttributeError):
+            self._process.kill()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._process.kill()
+        self.join()
+
+
+class Sides:
+    """The source and this server, which keeps its port when it is started again."""
+
+    def __init__(self, folder: Path, stack: ExitStack, urls: dict[str, str]) -> None:
+        self._folder, self._urls = folder, urls
+        self._port = str(free_port())
+        self._number = 0
+        self._target = ExitStack()
+        stack.callback(lambda: self._target.close())
+        (folder / "source").mkdir()
+        self.source = stack.enter_context(running(urls["source"], folder / "source"))
+        self.start()
+
+    def start(self) -> None:
+        self._number += 1
+        folder = self._folder / f"target{self._number}"
+        folder.mkdir()
+        self.target = self._target.enter_context(running(self._urls["target"], folder, "--port", self._port))
+
+    def kill(self, what: str, returning: Returning) -> None:
+        parent = self.target.process.pid
+        if what == "returner":
+            returning.kill()
+        elif what == "worker":
+            kill(children(parent)[:1])
+        elif what == "source":
+            kill(children(self.source.process.pid))
+        else:
+            kill([parent, *children(parent)])
+            self._target.close()
+            self._target = ExitStack()
+            self.start()
+
+
+def returned(url: str) -> int:
+    with opened(url) as store, store.read() as work:
+        return int(work.imports.all()[0].options["returned"])
+
+
+def give_back(command: list[str], choice: random.Random, kills: int) -> None:
+    """Runs `--give-back` until it ends. Kills it some times before."""
+    for number in range(kills + 1):
+        process = subprocess.Popen([*command, "--give-back"], stderr=subprocess.PIPE, text=True)
+        with suppress(subprocess.TimeoutExpired):
+            _, errors = process.communicate(timeout=300 if number == kills else choice.random() * 4)
+            if process.returncode:
+                raise click.ClickException(errors)
+            return
+        process.kill()
+        process.communicate()
+
+
+@click.command()
+@click.option("--kills", default=100, show_default=True)
+@click.option("--writers", "number", default=8, show_default=True)
+@click.option("--pause", default=4.0, show_default=True, help="Maximum seconds between two kills.")
+@click.option("--seed", default=1, show_default=True)
+def main(kills: int, number: int, pause: float, seed: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="back-") as name, ExitStack() as stack:
+        folder, choice = Path(name), random.Random(seed)
+        postgres = stack.enter_context(EmbeddedPostgres(stack.enter_context(reachable_folder()), 100))
+        urls = {one: str(postgres.url).replace("/metastore?", f"/{one}?") for one in ("source", "target")}
+        for one, url in urls.items():
+            execute(postgres.url, f"CREATE DATABASE {one}")
+            runner.upgrade(url)
+        sides = Sides(folder, stack, urls)
+        with connected(sides.source) as client:
+            for place in range(DATABASES):
+                client.create_database(Database(f"db{place}"))
+        copied(sides.source.uri, urls["target"])
+        with opened(urls["target"]) as store:
+            switch(store, sides.source.uri)
+        program = [sys.executable, "-m", "metastore.cli", "import", "back", sides.source.uri]
+        command = [*program, "--uri", sides.target.uri, "--database-url", urls["target"]]
+        returning, stopped, actual = Returning(command), Event(), Counter[str]()
+        returning.start()
+        writers = [Writer(sides.target, seed * 100 + place, stopped) for place in range(number)]
+        for writer in writers:
+            writer.start()
+        begun = time.monotonic()
+        for _ in range(kills):
+            time.sleep(choice.random() * pause)
+            (what,) = choice.choices(list(_KINDS), list(_KINDS.values()))
+            sides.kill(what, returning)
+            actual[what] += 1
+        seconds = time.monotonic() - begun
+        stopped.set()
+        for writer in writers:
+            writer.join()
+        awaited(lambda: returned(urls["target"]) >= last_event(sides.target))
+        behind = time.monotonic() - begun - seconds
+        returning.stop()
+        give_back(command, choice, 3)
+        differences = [one for one in compare(sides.source.uri, sides.target.uri) if one.field != "createTime"]
+        changes = sum((writer.counts for writer in writers), Counter[str]())
+        click.echo(
+            f"kills: {sum(actual.values())} {dict(actual)} and of --give-back 3; changes: {changes.total()} in "
+            f"{seconds:.0f} s; calls without a reply: {sum(writer.lost for writer in writers)}; behind at the end: "
+            f"{behind:.1f} s; differences: {len(differences)}"
+        )
+        for text, times in returning.failures.most_common():
+            click.echo(f"import back ended {times} times: {text}")
+        for one in differences[:50]:
+            click.echo(str(one))
+    sys.exit(1 if differences else 0)
+
+
+if __name__ == "__main__":
+    main()

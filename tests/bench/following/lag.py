@@ -1,0 +1,216 @@
+"""How far a follower is behind its source, and how long a switch stops the writers.
+
+    python -m tests.bench.following.lag --rate 200 --seconds 60
+
+Writers change the source at a steady rate. The time of each event is taken from both databases, a hundred times a
+second: when the source has it, and when its changes are committed here. Then the databases are switched while
+readers read all the time.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any
+
+import click
+import psycopg2  # type: ignore[import-untyped] # it has no types
+from thrift.Thrift import TException
+
+from metastore.importing.switching import switch
+from metastore.storage.postgres.embedded import EmbeddedPostgres
+from migrations import runner
+from tests.bench.following.__main__ import awaited, copied, last_event, position
+from tests.bench.following.writers import DATABASES, Writer
+from tests.fixtures.database import execute, reachable_folder
+from tests.fixtures.server import Server, connected, running
+from tests.wire.importing.moving import compare, opened
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+_TICK = 0.01  # seconds between two samples
+
+
+class Pace:
+    """Gives out turns at a steady rate to all writers."""
+
+    def __init__(self, rate: float) -> None:
+        self._interval = 1 / rate
+        self._lock = Lock()
+        self._next = time.monotonic()
+
+    def wait(self) -> None:
+        with self._lock:
+            turn = self._next = max(self._next + self._interval, time.monotonic() - 1)
+        time.sleep(max(0.0, turn - time.monotonic()))
+
+
+class PacedWriter(Writer):
+    """A writer that makes one change in each turn."""
+
+    def __init__(self, source: Any, seed: int, stopped: Event, pace: Pace) -> None:
+        super().__init__(source, seed, stopped)
+        self._pace = pace
+
+    def _change(self, client: Any) -> None:
+        self._pace.wait()
+        before = self.counts.total()
+        while self.counts.total() == before and not self._stopped.is_set():
+            super()._change(client)
+
+
+class Sampler(Thread):
+    """Records when the last event of the source, and the position here, were first seen."""
+
+    def __init__(self, urls: dict[str, str]) -> None:
+        super().__init__(daemon=True)
+        self._urls = urls
+        self.ended = Event()
+        self.seen: dict[str, list[tuple[int, float]]] = {"source": [], "target": []}
+
+    def run(self) -> None:
+        queries = {
+            "source": "SELECT last_event_id FROM notification_sequence",
+            "target": "SELECT position FROM imports",
+        }
+        links = {name: psycopg2.connect(_plain(url)) for name, url in self._urls.items()}
+        for link in links.values():
+            link.autocommit = True
+        cursors = {name: link.cursor() for name, link in links.items()}
+        while not self.ended.wait(_TICK):
+            for name, query in queries.items():
+                cursors[name].execute(query)
+                number, seen = int(cursors[name].fetchone()[0] or 0), self.seen[name]
+                if not seen or seen[-1][0] < number:
+                    seen.append((number, time.monotonic()))
+
+    def delays(self) -> list[float]:
+        """Returns the seconds from each event at the source to its changes here, ascending."""
+        here = iter(self.seen["target"])
+        at, when = next(here)
+        delays: list[float] = []
+        previous = self.seen["source"][0][0]
+        for number, seen in self.seen["source"][1:]:
+            for event in range(previous + 1, number + 1):
+                while at < event:
+                    at, when = next(here, (event, float("inf")))
+                delays.append(when - seen)
+            previous = number
+        return sorted(delays)
+
+
+class Reader(Thread):
+    """Reads from this server all the time. `failures`: of its calls; `longest`: seconds of one call."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(daemon=True)
+        self._server = server
+        self.ended = Event()
+        self.calls, self.failures, self.longest = 0, 0, 0.0
+
+    def run(self) -> None:
+        with connected(self._server) as client:
+            while not self.ended.is_set():
+                begun = time.monotonic()
+                try:
+                    client.get_all_tables("db0")
+                except TException:
+                    self.failures += 1
+                self.calls += 1
+                self.longest = max(self.longest, time.monotonic() - begun)
+
+
+class Fence:
+    """Stops the writers of the bench."""
+
+    def __init__(self, stopped: Event, writers: Sequence[Writer]) -> None:
+        self._stopped, self._writers = stopped, writers
+
+    def close(self) -> None:
+        self.closed = time.monotonic()
+        self._stopped.set()
+        for writer in self._writers:
+            writer.join()
+
+    def open(self) -> None:
+        raise click.ClickException("the switch failed")
+
+
+def _plain(url: str) -> str:
+    return url.replace("postgresql+psycopg2:", "postgresql:")
+
+
+def share(delays: Sequence[float], part: float) -> float:
+    """Returns a quantile of ascending numbers."""
+    return delays[min(len(delays) - 1, int(part * len(delays)))]
+
+
+def _switched(url: str, source: Server, target: Server, fence: Fence) -> None:
+    """Switches while a reader reads, and prints how long writes were stopped, up to the first one here."""
+    reader = Reader(target)
+    reader.start()
+    with opened(url) as store:
+        done = switch(store, source.uri, fence=fence)
+    with connected(target) as client:
+        client.create_database(Database("after"))
+    seconds = time.monotonic() - fence.closed
+    reader.ended.set()
+    reader.join()
+    click.echo(
+        f"switch of {len(done.databases)} databases: writes stopped for {seconds:.2f} s, of which the command took "
+        f"{done.stopped:.2f} s; {reader.calls} reads meanwhile, {reader.failures} failed, the longest took "
+        f"{reader.longest * 1e3:.0f} ms"
+    )
+
+
+@click.command()
+@click.option("--rate", default=200.0, show_default=True, help="Changes a second.")
+@click.option("--seconds", default=60.0, show_default=True)
+@click.option("--writers", "number", default=8, show_default=True)
+def main(rate: float, seconds: float, number: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="lag-") as name, ExitStack() as stack:
+        folder = Path(name)
+        postgres = stack.enter_context(EmbeddedPostgres(stack.enter_context(reachable_folder()), 100))
+        urls = {one: str(postgres.url).replace("/metastore?", f"/{one}?") for one in ("source", "target")}
+        for one, url in urls.items():
+            execute(postgres.url, f"CREATE DATABASE {one}")
+            runner.upgrade(url)
+            (folder / one).mkdir()
+        source = stack.enter_context(running(urls["source"], folder / "source"))
+        with connected(source) as client:
+            for place in range(DATABASES):
+                client.create_database(Database(f"db{place}"))
+        copied(source.uri, urls["target"])
+        target = stack.enter_context(running(urls["target"], folder / "target", "--follow", source.uri))
+        stopped, pace = Event(), Pace(rate)
+        writers = [PacedWriter(source, place, stopped, pace) for place in range(number)]
+        sampler = Sampler(urls)
+        sampler.start()
+        begun, before = time.monotonic(), last_event(source)
+        for writer in writers:
+            writer.start()
+        time.sleep(seconds)
+        spent, events = time.monotonic() - begun, last_event(source) - before
+        changes = sum(writer.counts.total() for writer in writers)
+        fence = Fence(stopped, writers)
+        _switched(urls["target"], source, target, fence)
+        awaited(lambda: position(urls["target"]) >= last_event(source))
+        time.sleep(5 * _TICK)
+        sampler.ended.set()
+        sampler.join()
+        delays = sampler.delays()
+        click.echo(
+            f"{changes / spent:.0f} changes and {events / spent:.0f} events a second; delay of {len(delays)} events: "
+            f"median {share(delays, 0.5):.2f} s, 99 % {share(delays, 0.99):.2f} s, longest {delays[-1]:.2f} s"
+        )
+        differences = [one for one in compare(source.uri, target.uri) if "after" not in one.object]
+        click.echo(f"differences: {len(differences)}")
+        for one in differences[:20]:
+            click.echo(str(one))
+
+
+if __name__ == "__main__":
+    main()
