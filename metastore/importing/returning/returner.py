@@ -20,8 +20,10 @@ from metastore.importing.copying import find_import
 from metastore.importing.following.changes import changes_of
 from metastore.importing.following.comparing import everything
 from metastore.importing.returning.fence import FencedCalls
+from metastore.importing.returning.grants import GrantWriter
 from metastore.importing.returning.writer import METADATA, SourceWriter
 from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.objects import Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.target import Target
@@ -54,6 +56,7 @@ class Returner:
         self._theirs = theirs
         self._calls = FencedCalls(calls)
         self._writer = SourceWriter(ours, theirs, self._calls)
+        self._grants = GrantWriter(ours, theirs, self._calls)
         self._runner = uuid4()
 
     @contextmanager
@@ -128,6 +131,9 @@ class Returner:
         if state.state != RETURNING:
             self._reject_clients(state)
         total = self._drain()
+        with self._returning(state) as work:
+            self._grants.apply(self._owned(self._state()))
+            self._report(work, state, self._grants.findings)
         with self._store.transaction(audited=False) as work:
             # The position stays: databases that were never switched may have changed at the source meanwhile.
             work.imports.set_state(state.id, COPIED)
@@ -167,13 +173,18 @@ class Returner:
         return [name for name, of in databases.items() if of == SWITCHED or [name.catalog, name.name] in given_back]
 
     def _stored(self, work: UnitOfWork, state: ImportState, events: int, position: int) -> Returned:
-        if self._writer.findings:
-            known = set(work.imports.findings(state.id))
-            new = [Finding(*one) for one in self._writer.findings]
-            work.imports.report(state.id, [one for one in dict.fromkeys(new) if one not in known])
+        self._report(work, state, self._writer.findings)
         work.following.returned_to(state.id, position)
-        self._writer.findings.clear()
         return Returned(events, position)
+
+    @staticmethod
+    def _report(work: UnitOfWork, state: ImportState, findings: list[Trouble]) -> None:
+        """Stores findings that are new, and empties the list."""
+        if findings:
+            known = set(work.imports.findings(state.id))
+            new = dict.fromkeys(Finding(*one) for one in findings)
+            work.imports.report(state.id, [one for one in new if one not in known])
+        findings.clear()
 
     def _state(self) -> ImportState:
         with self._store.read() as work:

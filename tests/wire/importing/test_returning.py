@@ -27,7 +27,7 @@ from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
 from tests.wire.importing.moving import compare, copy, followed, opened
-from tests.wire.importing.test_following import CHANGES, altered
+from tests.wire.importing.test_following import CHANGES, altered, granted
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     EnvironmentContext,
@@ -36,6 +36,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidOperationException,
     MetaException,
     PrincipalType,
+    Role,
 )
 
 SALES, WEB = (DatabaseName("hive", name) for name in ("sales", "web"))
@@ -132,6 +133,13 @@ def differing(source: Server, target: Server) -> list[Difference]:
         for one in differences
         if one.field != "createTime" and one.kind in ("table", "partition", "database", "functions")
     ]
+
+
+def grants(source: Server, target: Server) -> set[str]:
+    """Returns the roles, members and privileges that differ."""
+    differences = compare(source.uri, target.uri, Selection(frozenset([SALES])))
+    kinds = ("roles", "grants of roles", "privileges")
+    return {one.object for one in differences if one.kind in kinds and "Time" not in one.field}
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -278,12 +286,18 @@ def test_no_iceberg_commit_is_lost(servers: tuple[Server, Server]) -> None:
 
 def test_the_source_owns_the_databases_again(servers: tuple[Server, Server]) -> None:
     source, target = servers
-    with connected(target) as client:
+    with connected(target) as client, connected(source) as theirs:
         client.add_partition(partition("sales", "logs", ["last"]))
         location = client.get_table("sales", "logs").sd.location
+        client.create_role(Role("analysts", 0, "me"))
+        client.grant_role("analysts", "carol", PrincipalType.USER, "me", PrincipalType.USER, True)
+        granted(client, "logs")
+        granted(theirs, "ice")  # it is removed again
+    assert grants(source, target) != set()
     options = ["--uri", target.uri, "--database-url", target.database_url]
     assert run(["import", "back", source.uri, "--give-back", *options]) == 0
     assert differing(source, target) == []
+    assert grants(source, target) == set()
     with opened(target.database_url) as store, store.read() as work:
         assert work.imports.databases() == {SALES: BORROWED}
         assert borrowed(work, [location]) == {location}

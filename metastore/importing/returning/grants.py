@@ -1,0 +1,83 @@
+"""Makes roles and privileges of the source equal to this server's, as far as they concern the returned databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from metastore.domain.names import DatabaseName
+from metastore.errors import NotFoundError
+from metastore.importing.identities import identity_of
+from metastore.importing.returning.fence import FencedCalls
+from metastore.importing.sources.objects import Selection, Stage, Trouble
+from metastore.importing.sources.source import Source
+from metastore.importing.sources.thrift_calls import UnsupportedCallError
+from metastore.structs import shallow_copy
+from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, PrivilegeBag, Role, RolePrincipalGrant
+
+REJECTED: Final = "grant that the source rejects"
+
+
+class GrantWriter:
+    """Roles and their members are added, and never removed: others may be of databases that do not go back."""
+
+    def __init__(self, ours: Source, theirs: Source, calls: FencedCalls) -> None:
+        self._ours = ours
+        self._theirs = theirs
+        self._calls = calls
+        self.findings: list[Trouble] = []
+
+    def apply(self, owned: Collection[DatabaseName]) -> None:
+        """Adds roles and members, then adds and removes privileges on databases and what is in them.
+
+        Raises UnavailableError. What the source rejects is in `findings`.
+        """
+        for stage in (Stage.ROLES, Stage.ROLE_GRANTS, Stage.PRIVILEGES):
+            selection = Selection(frozenset(owned))
+            ours, theirs = (self._read(side, stage, selection) for side in (self._ours, self._theirs))
+            for identity, one in ours.items():
+                if identity not in theirs or _option(one) != _option(theirs[identity]):
+                    self._attempt(one, self._grant)
+            if stage is Stage.PRIVILEGES:
+                for identity in theirs.keys() - ours.keys():
+                    self._attempt(theirs[identity], self._revoke)
+
+    @staticmethod
+    def _read(side: Source, stage: Stage, selection: Selection) -> dict[Any, Any]:
+        objects = (one for batch in side.read(stage, "", selection) for one in batch.objects)
+        if stage is Stage.PRIVILEGES:
+            objects = (one for one in objects if one.hiveObject.dbName)
+        return {identity: one for one in objects if (identity := identity_of(one)) is not None}
+
+    def _attempt(self, one: Any, change: Callable[[Any], None]) -> None:
+        try:
+            change(one)
+        except (UnsupportedCallError, NotFoundError) as error:
+            self._calls.call("get_all_databases")  # raises UnavailableError if the source is broken
+            self.findings.append(Trouble(REJECTED, str(identity_of(one)), str(error)))
+
+    def _grant(self, one: Role | RolePrincipalGrant | HiveObjectPrivilege) -> None:
+        if isinstance(one, Role):
+            self._calls.call("create_role", one)
+        elif isinstance(one, RolePrincipalGrant):
+            arguments = (one.roleName, one.principalName, one.principalType, one.grantorName, one.grantorPrincipalType)
+            self._calls.call("grant_role", *arguments, bool(one.grantOption))
+        else:
+            self._calls.call("grant_privileges", PrivilegeBag([_sent(one)]))
+
+    def _revoke(self, one: HiveObjectPrivilege) -> None:
+        self._calls.call("revoke_privileges", PrivilegeBag([_sent(one)]))
+
+
+def _option(one: Any) -> bool:
+    """Returns whether the grantee may grant it to others."""
+    info = one.grantInfo if isinstance(one, HiveObjectPrivilege) else one
+    return bool(getattr(info, "grantOption", None))
+
+
+def _sent(one: HiveObjectPrivilege) -> HiveObjectPrivilege:
+    """Returns a privilege as a client sends it: Hive's server rejects empty lists of values."""
+    sent = shallow_copy(one)
+    sent.hiveObject = shallow_copy(one.hiveObject)
+    sent.hiveObject.partValues = sent.hiveObject.partValues or None
+    return sent
