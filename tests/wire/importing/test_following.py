@@ -23,27 +23,9 @@ from metastore.storage.unit_of_work import UnitOfWork
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import partition, table
+from tests.wire.importing.changing import CHANGES, UNLOGGED, altered, granted, statistics
 from tests.wire.importing.moving import compare, copy, opened
-from thrift_idl.gen.hive_metastore.ttypes import (
-    ColumnStatistics,
-    ColumnStatisticsData,
-    ColumnStatisticsDesc,
-    ColumnStatisticsObj,
-    Database,
-    EnvironmentContext,
-    FieldSchema,
-    Function,
-    HiveObjectPrivilege,
-    HiveObjectRef,
-    HiveObjectType,
-    InvalidOperationException,
-    LongColumnStatsData,
-    MetaException,
-    PrincipalType,
-    PrivilegeBag,
-    PrivilegeGrantInfo,
-    SQLPrimaryKey,
-)
+from thrift_idl.gen.hive_metastore.ttypes import Database, InvalidOperationException, MetaException
 
 
 @pytest.fixture(scope="module")
@@ -79,69 +61,6 @@ def follower(source: str, url: str, on_event: Callable[[str], object] = print) -
 def caught_up(source: Server, target: Server) -> Step:
     with follower(source.uri, target.database_url) as one:
         return one.catch_up()
-
-
-def statistics(database: str, name: str, low: int, partition_name: str | None = None) -> ColumnStatistics:
-    data = ColumnStatisticsData(longStats=LongColumnStatsData(lowValue=low, highValue=9, numNulls=0, numDVs=3))
-    described = ColumnStatisticsDesc(partition_name is None, database, name, partition_name)
-    return ColumnStatistics(described, [ColumnStatisticsObj("a", "int", data)])
-
-
-def altered(client: Any, name: str, change: Callable[[Any], object]) -> None:
-    struct = client.get_table("sales", name)
-    change(struct)
-    client.alter_table_with_environment_context("sales", name, struct, KEEP)
-
-
-def granted(client: Any, name: str) -> None:
-    reference = HiveObjectRef(HiveObjectType.TABLE, "sales", name)
-    info = PrivilegeGrantInfo("SELECT", 0, "me", PrincipalType.USER, False)
-    client.grant_privileges(PrivilegeBag([HiveObjectPrivilege(reference, "bob", PrincipalType.USER, info, "SQL")]))
-
-
-def renamed_partition(client: Any) -> None:
-    client.rename_partition("sales", "logs", ["2"], partition("sales", "logs", ["22"]))
-
-
-def dropped_and_created(client: Any) -> None:
-    client.drop_table("sales", "logs", True)
-    client.create_table(table("sales", "logs", [("ds", "string")]))
-    client.add_partition(partition("sales", "logs", ["1"]))
-
-
-CHANGES: list[Callable[[Any], object]] = [
-    lambda client: client.add_partitions([partition("sales", "logs", [str(number)]) for number in range(5)]),
-    lambda client: client.drop_partition("sales", "logs", ["3"], True),
-    renamed_partition,
-    lambda client: altered(client, "plain", lambda one: one.parameters.update(x="ü")),
-    lambda client: altered(client, "logs", lambda one: one.sd.cols.append(FieldSchema("new", "int"))),
-    lambda client: altered(client, "plain", lambda one: setattr(one, "tableName", "renamed")),
-    lambda client: client.create_table(table("sales", "plain")),
-    lambda client: client.drop_table("sales", "renamed", True),
-    dropped_and_created,
-    lambda client: client.create_table_with_constraints(
-        table("sales", "keyed"),
-        [SQLPrimaryKey("sales", "keyed", "a", 1, "pk_keyed", True, False, True)],
-        [],
-        [],
-        [],
-        [],
-        [],
-    ),
-    lambda client: granted(client, "plain"),
-    lambda client: client.create_function(Function("f", "sales", "org.F", "me", PrincipalType.USER, 0, 1, [])),
-    lambda client: client.alter_database("sales", Database("sales", parameters={"k": "v"})),
-    lambda client: client.create_database(Database("new")),
-    lambda client: client.create_table(table("new", "t", [("ds", "string")])),
-    lambda client: client.drop_database("new", True, True),
-    lambda client: client.drop_function("sales", "f"),
-]
-UNLOGGED: list[Callable[[Any], object]] = [
-    lambda client: client.update_table_column_statistics(statistics("sales", "plain", 1)),
-    lambda client: client.update_partition_column_statistics(statistics("sales", "logs", 2, "ds=1")),
-    lambda client: client.delete_table_column_statistics("sales", "plain", "a", None),
-]
-KEEP = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
 
 
 def test_each_change_arrives(source: Server, target: Server) -> None:
@@ -402,7 +321,7 @@ def test_a_follower_that_is_killed_in_a_batch_stores_nothing_of_it(
     commit = UnitOfWork.commit
     for step in range(2):
 
-        def killed(work: UnitOfWork, at: list[int] = [step]) -> None:  # noqa: B006 - counts
+        def killed(work: UnitOfWork, at: list[int] = [step + 1]) -> None:  # noqa: B006 - counts, from the lock on
             at[0] -= 1
             if at[0] < 0:
                 raise KilledError

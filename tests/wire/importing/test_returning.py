@@ -26,8 +26,8 @@ from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
+from tests.wire.importing.changing import CHANGES, altered, granted
 from tests.wire.importing.moving import compare, copy, followed, opened
-from tests.wire.importing.test_following import CHANGES, altered, granted
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     EnvironmentContext,
