@@ -265,10 +265,8 @@ class UnitOfWork:
         if committed is None:
             if self._undo:
                 self.unknown = UnknownCommit(self.number, self._undo)
-            raise UnavailableError(
-                "The connection was lost during the commit; whether it happened is unknown"
-                + ("; if it did, it will be undone" if self._undo else "")
-            )
+            rest = "; if it did, it will be undone" if self._undo else ""
+            raise UnavailableError(f"The connection was lost during the commit; whether it happened is unknown{rest}")
         return committed
 
     def rollback(self) -> None:
