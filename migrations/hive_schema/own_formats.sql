@@ -10,20 +10,17 @@ FROM hive.descriptors s JOIN tables t ON t.id = s.table_id
      JOIN storage_formats f ON f.id = d.format_id
 WHERE t.database_id IS NOT NULL;
 
--- OFFSET 0 keeps PostgreSQL from decoding once for each column.
+-- Also of dropped objects: without the join of tables, PostgreSQL plans a look-up in a tenth of the time. OFFSET 0 keeps it
+-- from decoding once for each column.
 CREATE OR REPLACE VIEW hive."SERDES" AS
 SELECT s.sd_id AS "SERDE_ID", f.serde_name AS "NAME", f.serde_library AS "SLIB",
        hive.text_of(e.serde -> '4') AS "DESCRIPTION", hive.text_of(e.serde -> '5') AS "SERIALIZER_CLASS",
        hive.text_of(e.serde -> '6') AS "DESERIALIZER_CLASS", (e.serde ->> '7')::int AS "SERDE_TYPE"
-FROM hive.descriptors s JOIN tables t ON t.id = s.table_id
-     JOIN storage_descriptors d ON d.id = s.descriptor_id
+FROM hive.descriptors s JOIN storage_descriptors d ON d.id = s.descriptor_id
      JOIN storage_formats f ON f.id = d.format_id,
-     LATERAL (SELECT hive.thrift_field(f.encoded, 7) AS serde OFFSET 0) e
-WHERE t.database_id IS NOT NULL;
+     LATERAL (SELECT hive.thrift_field(f.encoded, 7) AS serde OFFSET 0) e;
 
 CREATE OR REPLACE VIEW hive."SERDE_PARAMS" AS
 SELECT s.sd_id AS "SERDE_ID", p.key AS "PARAM_KEY", p.value AS "PARAM_VALUE"
-FROM hive.descriptors s JOIN tables t ON t.id = s.table_id
-     JOIN storage_descriptors d ON d.id = s.descriptor_id
-     JOIN storage_formats f ON f.id = d.format_id, jsonb_each_text(f.serde_parameters) p
-WHERE t.database_id IS NOT NULL;
+FROM hive.descriptors s JOIN storage_descriptors d ON d.id = s.descriptor_id
+     JOIN storage_formats f ON f.id = d.format_id, jsonb_each_text(f.serde_parameters) p;
