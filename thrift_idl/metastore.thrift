@@ -123,12 +123,15 @@ struct BeginWriteRequest {
   2: required string tableName,
   3: optional string catName,
   4: optional i32 leaseMillis = 60000,         // the lease expires this long after its last renewal
+  5: optional string directory,                // the write wants a directory below it exclusively, named by its query id: see granted
+  6: optional list<string> shared,             // directories that it shares with other writes
 }
 
 /** A registered write. `queryId` is "<writeToken of the table>-<number>". The names of all its files must contain it. */
 struct WriteLease {
   1: required string queryId,
   2: required i32 leaseMillis,
+  3: optional bool granted,                    // false: it belongs to another write or object; unset: nothing is registered
 }
 
 /** A rename of a directory or file that a write is about to do. */

@@ -193,17 +193,34 @@ class MetastoreClient(Calls):
         reply = self._call("scan_values", request, repeat=True, faults=_NO_TABLE)
         return structs.ScanValues(reply.texts, reply.state)
 
-    def begin_write(self, database: str, table: str, lease: float = 60.0) -> structs.WriteLease:
+    def begin_write(
+        self,
+        database: str,
+        table: str,
+        lease: float = 60.0,
+        *,
+        directory: str | None = None,
+        shared: Sequence[str] = (),
+    ) -> structs.WriteLease:
         """Registers a write. Renew it (`renew_write`) at least every `lease` seconds.
+
+        Args:
+            database: name of the database.
+            table: name of the table.
+            lease: seconds until the write expires unless it is renewed.
+            directory: the write wants a directory below it for itself, which is named by the query id.
+            shared: directories that the write shares with others, as in `renew_write`.
 
         Retrying is safe: if a reply is lost, the lease of the first write expires. Raises NoSuchTableError, and
         MetastoreRefusedError for a lease that is not a finite number or too long.
         """
         if not abs(lease) < _LONGEST_LEASE:
             raise errors.MetastoreRefusedError(f"The lease of a write cannot be {lease} seconds")
-        request = ours.BeginWriteRequest(database, table, leaseMillis=round(lease * 1000))
+        request = ours.BeginWriteRequest(
+            database, table, leaseMillis=round(lease * 1000), directory=directory, shared=list(shared) or None
+        )
         reply = self._call("begin_write", request, repeat=True, faults=_NO_TABLE)
-        return structs.WriteLease(reply.queryId, reply.leaseMillis / 1000)
+        return structs.WriteLease(reply.queryId, reply.leaseMillis / 1000, reply.granted)
 
     def renew_write(
         self,

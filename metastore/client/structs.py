@@ -190,10 +190,14 @@ class ScanPlan:
 
 @dataclass(frozen=True, slots=True)
 class WriteLease:
-    """A registered write. It expires `seconds` after its last renewal. Names of its files contain `query_id`."""
+    """A registered write. It expires `seconds` after its last renewal. Names of its files contain `query_id`.
+
+    `granted`: whether the requested directory belongs to the write. None if the server has registered no directories.
+    """
 
     query_id: str
     seconds: float
+    granted: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,10 @@ class WriteHandlers:
     def begin_write(self, request: BeginWriteRequest) -> WriteLease:
         name = table_name(request.dbName, request.tableName, request.catName)
         lease = _LEASE if request.leaseMillis is None else request.leaseMillis
-        return WriteLease(self._writes.begin(name, lease), lease)
+        if None in (shared := request.shared or []):
+            raise InvalidInputError("A location of begin_write is unset")
+        query_id, granted = self._writes.begin(name, lease, request.directory, shared)
+        return WriteLease(query_id, lease, granted)
 
     @operation("request.queryId", from_fields(own_write, "request.queryId"), served_read_only=False, quota_exempt=True)
     def renew_write(self, request: RenewWriteRequest) -> RenewWriteResult:

@@ -64,13 +64,14 @@ class Commit:
         self.write = write
         self._in_place = is_in_place(context.spark, write.table)
         self._files = Files(context.spark)
-        self._lease = Lease(context.metastore, write.table, lease_seconds(context.spark, write.table))
+        versions = f"{table_root(write.table.location or '')}/{VERSIONS}"
+        seconds = lease_seconds(context.spark, write.table)
+        self._lease = Lease(context.metastore, write.table, seconds, versions, shared_directories)
         self._staged: Sequence[StagedFile] = ()
         self._snapshot: Snapshot = {}
         self._skews: Mapping[Values, Skew] = {}
         self._placement: Placement | None = None
         self._is_closed = False
-        self._shared_directories = shared_directories
         self.may_be_visible = False
         self.published: Placement | None = None
         self.query_id = self._lease.query_id
@@ -79,7 +80,7 @@ class Commit:
 
     def __enter__(self) -> Self:
         try:
-            self._lease.claim_write_directory(self.directory, self._shared_directories)
+            self._lease.check_write_directory(self.directory)
         except BaseException:  # also Ctrl-C: otherwise the write stays open until its lease expires
             self._lease.end()
             raise

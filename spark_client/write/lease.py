@@ -24,15 +24,28 @@ class Lease:
     the metastore's cleaning removes its files.
     """
 
-    def __init__(self, metastore: MetastoreClient, table: Table, seconds: float) -> None:
-        """Registers a write. Raises NoSuchTableError, MetastoreUnavailableError."""
+    def __init__(
+        self,
+        metastore: MetastoreClient,
+        table: Table,
+        seconds: float,
+        directory: str | None = None,
+        shared: Iterable[str] = (),
+    ) -> None:
+        """Registers a write. In the same call, it claims a directory below `directory` that is named by the query id,
+        and registers shared directories.
+
+        Raises NoSuchTableError, MetastoreUnavailableError.
+        """
         self._metastore = metastore
-        granted = metastore.begin_write(table.database, table.name, seconds)
-        self.query_id = granted.query_id
-        self._interval = granted.seconds / _HEARTBEATS_PER_LEASE
+        directories = sorted(set(shared))
+        begun = metastore.begin_write(table.database, table.name, seconds, directory=directory, shared=directories)
+        self.query_id = begun.query_id
+        self._is_granted = begun.granted
+        self._interval = begun.seconds / _HEARTBEATS_PER_LEASE
         self._stopped = threading.Event()
         self._lost: NoSuchWriteError | None = None
-        self._shared: set[str] = set()
+        self._shared = set() if begun.granted is None else set(directories)
 
     def __enter__(self) -> Self:
         # A daemon thread, so that it never keeps a process alive whose write has failed.
@@ -54,16 +67,13 @@ class Lease:
         granted = self._metastore.renew_write(self.query_id, locations=locations) if locations else ()
         return {location for location, is_granted in zip(locations, granted, strict=True) if is_granted}
 
-    def claim_write_directory(self, location: str, shared: Iterable[str] = ()) -> None:
-        """Claims the write's own directory, and registers shared directories in the same call.
-
-        Raises PublishConflictError if the directory belongs to another write or object.
-        """
-        directories = sorted(set(shared))
-        (is_granted,) = self._metastore.renew_write(self.query_id, locations=[location], shared=directories)
+    def check_write_directory(self, location: str) -> None:
+        """Raises PublishConflictError if the write's own directory belongs to another write or object."""
+        is_granted = self._is_granted
+        if is_granted is None:  # a server of an older version
+            (is_granted,) = self._metastore.renew_write(self.query_id, locations=[location])
         if not is_granted:
             raise PublishConflictError(f"{location} belongs to another write or object; run the statement again")
-        self._shared.update(directories)
 
     def share(self, directories: Iterable[str]) -> None:
         """Registers directories that will receive files of this write and that other writers use too.

@@ -13,6 +13,7 @@ from tests.wire.builders import descriptor, new_table, partition, table
 from tests.wire.writing import Name, begin, day, publish, scanned
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
     ConflictException,
     FileLayout,
     PublishMode,
@@ -20,6 +21,7 @@ from thrift_idl.gen.metastore.ttypes import (
     PublishRequest,
     Rename,
     RenewWriteRequest,
+    WriteLease,
 )
 
 
@@ -214,6 +216,28 @@ def test_locations_are_granted_once(metastore_client: Any, written: Name, root: 
     for wrong in ("", "relative", "file:/"):
         with pytest.raises(MetaException):
             metastore_client.renew_write(RenewWriteRequest(one, [wrong]))
+
+
+def test_a_write_begins_with_a_directory_of_its_own(metastore_client: Any, written: Name, root: str) -> None:
+    def begun(directory: str | None, *shared: str | None, table: Name = written) -> WriteLease:
+        return metastore_client.begin_write(BeginWriteRequest(*table, directory=directory, shared=list(shared)))
+
+    def claim(write: str, location: str) -> list[bool]:
+        return list(metastore_client.renew_write(RenewWriteRequest(write, [location])).granted)
+
+    metastore_client.add_partition(partition(*written, ["1"]))
+    other = begin(metastore_client, written)
+    write = begun(f"{root}/_versions", f"{root}/ds=1")
+    assert write.granted is True
+    assert claim(write.queryId, f"{root}/_versions/{write.queryId}") == [True]
+    assert claim(other, f"{root}/_versions/{write.queryId}") == [False]
+    assert begun(None, f"{root}/ds=1").granted is None  # as of a server that knows no directories
+    assert begun(f"{root}/ds=1").granted is False
+    before = scanned(metastore_client, written)
+    for wrong in (("file:/elsewhere",), ("relative",), (f"{root}/_versions", "file:/elsewhere")):
+        with pytest.raises(MetaException):
+            begun(*wrong)
+    assert scanned(metastore_client, written) == before, "a rejected write is not registered"
 
 
 def test_one_place_has_several_names(metastore_client: Any, written: Name, root: str) -> None:

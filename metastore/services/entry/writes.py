@@ -25,10 +25,16 @@ _LONGEST_LEASE: Final = 86_400_000  # milliseconds
 class WriteService(Service):
     """Rules of writes. Catalog, database and table names are in lower case."""
 
-    def begin(self, table: TableName, lease_millis: int) -> str:
-        """Registers a write of the caller and returns its query id.
+    def begin(
+        self, table: TableName, lease_millis: int, directory: str | None = None, shared: Sequence[str] = ()
+    ) -> tuple[str, bool | None]:
+        """Registers a write of the caller. Returns its query id, and whether it has a directory of its own.
 
-        Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a bad lease.
+        `directory`: where the write wants that directory, which is named by the query id. None if it wants none.
+        `shared`: directories where others have files, too.
+
+        Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a bad lease or for
+        locations that are not the table's own.
         """
         if not 0 < lease_millis <= _LONGEST_LEASE:
             raise InvalidInputError(f"leaseMillis is {lease_millis}, but must be from 1 to {_LONGEST_LEASE}")
@@ -38,7 +44,11 @@ class WriteService(Service):
             stored = get_table(work, table, lock="share")
             check_writable(stored.encoded.decode(), "Cannot begin a write")
             work.give_number()
-            return work.writes.begin(stored.ref.id, stored.ref.write_token, root_of(stored), lease_millis, user)
+            root = root_of(stored)
+            query_id = work.writes.begin(stored.ref.id, stored.ref.write_token, root, lease_millis, user)
+            own = [] if directory is None else [_location(paths.join(directory, query_id))]
+            granted = _register(work, query_id, stored.ref.id, [root], own, [_location(text) for text in shared])
+            return query_id, None if directory is None else bool(granted)
 
     def renew(
         self, query_id: str, locations: Sequence[str], shared: Sequence[str], renames: Sequence[tuple[str, str]]
@@ -57,14 +67,7 @@ class WriteService(Service):
         renamed = [_rename(query_id, *rename) for rename in renames]
         with self._store.transaction() as work:
             write = required(work.writes.renew(query_id), ended(query_id))
-            ends = [text for rename in renamed for text in rename]
-            require_own(work, write.table_id, write.roots, query_id, [*requested, *others, *ends])
-            if requested or renamed:
-                work.writes.one_claim_at_a_time()
-            granted = _granted(work, query_id, requested, write.roots[0])
-            work.writes.add_locations(query_id, sorted(granted), owned=True)
-            work.writes.add_locations(query_id, others, owned=False)
-            _add_renames(work, query_id, renamed)
+            granted = _register(work, query_id, write.table_id, write.roots, requested, others, renamed)
         return [text in granted for text in requested]
 
     def end(self, query_id: str) -> None:
@@ -72,6 +75,29 @@ class WriteService(Service):
         with self._store.transaction() as work:
             if not work.writes.discard(query_id):
                 raise ended(query_id)
+
+
+def _register(
+    work: UnitOfWork,
+    query_id: str,
+    table_id: int,
+    roots: Sequence[str],
+    requested: Sequence[str],
+    others: Sequence[str],
+    renamed: Sequence[RenamedPath] = (),
+) -> set[str]:
+    """Registers the next files and renames of a write. Returns the requested locations that belong to it now."""
+    ends = [text for rename in renamed for text in rename]
+    if not (requested or others or ends):
+        return set()
+    require_own(work, table_id, roots, query_id, [*requested, *others, *ends])
+    if requested or renamed:
+        work.writes.one_claim_at_a_time()
+    granted = _granted(work, query_id, requested, roots[0])
+    work.writes.add_locations(query_id, sorted(granted), owned=True)
+    work.writes.add_locations(query_id, others, owned=False)
+    _add_renames(work, query_id, renamed)
+    return granted
 
 
 def _granted(work: UnitOfWork, query_id: str, requested: Sequence[str], root: str) -> set[str]:

@@ -19,14 +19,17 @@ PATIENCE = 30  # seconds
 class Metastore:
     """Answers each renewal with the next of `answers`, and repeats the last one."""
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers: Any, granted: bool | None = None) -> None:
+        self.granted = granted
         self.answers = list(answers) or [(True,)]
         self.renewals = 0
         self.ended: list[str] = []
         self.enough = threading.Event()
 
-    def begin_write(self, database: str, table: str, seconds: float) -> WriteLease:
-        return WriteLease("token-1", seconds)
+    def begin_write(
+        self, database: str, table: str, seconds: float, *, directory: str | None, shared: list[str]
+    ) -> WriteLease:
+        return WriteLease("token-1", seconds, self.granted)
 
     def renew_write(self, query_id: str, **what: Any) -> tuple[bool, ...]:
         self.renewals += 1
@@ -78,11 +81,27 @@ def test_a_lost_lease_is_told_and_not_renewed() -> None:
 
 
 def test_locations_are_its_own_where_they_are_granted() -> None:
-    held = lease(Metastore((True, False), (False,)))
+    held = lease(Metastore((True, False)))
     assert held.claim(["a", "b"]) == {"a"}
     assert held.claim([]) == set()
-    with pytest.raises(PublishConflictError, match="belongs to another"):
-        held.claim_write_directory("c")
+
+
+@pytest.mark.parametrize("knows_directories", [True, False])
+def test_the_directory_of_a_write_is_claimed_when_it_begins_or_at_once_if_the_server_is_older(
+    knows_directories: bool,
+) -> None:
+    for is_granted in (True, False):
+        metastore = Metastore((is_granted,), granted=is_granted if knows_directories else None)
+        held = Lease(metastore, TABLE, 60, "file:/w/t/_versions", ["b", "a"])  # type: ignore[arg-type]
+        if is_granted:
+            held.check_write_directory("c")
+        else:
+            with pytest.raises(PublishConflictError, match="c belongs to another"):
+                held.check_write_directory("c")
+        before = metastore.renewals
+        assert before == (not knows_directories)
+        held.share(["a", "b"])
+        assert metastore.renewals == before + (not knows_directories)
 
 
 def test_what_cannot_be_ended_is_left_to_cleaning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -368,6 +368,8 @@ class BeginWriteRequest(TBase):
      - tableName
      - catName
      - leaseMillis
+     - directory
+     - shared
 
     """
 
@@ -376,14 +378,18 @@ class BeginWriteRequest(TBase):
         'tableName',
         'catName',
         'leaseMillis',
+        'directory',
+        'shared',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, catName=None, leaseMillis=60000,):
+    def __init__(self, dbName=None, tableName=None, catName=None, leaseMillis=60000, directory=None, shared=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.catName = catName
         self.leaseMillis = leaseMillis
+        self.directory = directory
+        self.shared = shared
 
 
 class WriteLease(TBase):
@@ -393,18 +399,21 @@ class WriteLease(TBase):
     Attributes:
      - queryId
      - leaseMillis
+     - granted
 
     """
 
     __slots__ = (
         'queryId',
         'leaseMillis',
+        'granted',
     )
 
 
-    def __init__(self, queryId=None, leaseMillis=None,):
+    def __init__(self, queryId=None, leaseMillis=None, granted=None,):
         self.queryId = queryId
         self.leaseMillis = leaseMillis
+        self.granted = granted
 
 
 class Rename(TBase):
@@ -1244,12 +1253,15 @@ BeginWriteRequest.thrift_spec = (
     (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
     (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
     (4, TType.I32, 'leaseMillis', None, 60000, ),  # 4
+    (5, TType.STRING, 'directory', 'UTF8', None, ),  # 5
+    (6, TType.LIST, 'shared', (TType.STRING, 'UTF8', False), None, ),  # 6
 )
 all_structs.append(WriteLease)
 WriteLease.thrift_spec = (
     None,  # 0
     (1, TType.STRING, 'queryId', 'UTF8', None, ),  # 1
     (2, TType.I32, 'leaseMillis', None, None, ),  # 2
+    (3, TType.BOOL, 'granted', None, None, ),  # 3
 )
 all_structs.append(Rename)
 Rename.thrift_spec = (
