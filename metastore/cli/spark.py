@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import importlib.util
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import environ
 from pathlib import Path
 from typing import Any, Final
@@ -34,12 +36,21 @@ def require_packages(command: str, extra: str, *packages: str) -> None:
 
 def require_java(command: str) -> None:
     """Raises ConfigurationError if Java is missing or too old. Spark uses JAVA_HOME if it is set, else the PATH."""
+    with java_required(command):
+        pass
+
+
+@contextmanager
+def java_required(command: str) -> Iterator[None]:
+    """Does the same as `require_java`. Java starts and tells its version while the block runs."""
     home = environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     hint = f"{command} needs Java {_JAVA} or newer. Install it (Debian: apt-get install default-jre-headless)."
     if java is None:
         raise ConfigurationError(f"No Java in {f'JAVA_HOME={home}' if home else 'the PATH'}: {hint}")
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    with subprocess.Popen([java, "-version"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as started:
+        yield
+        _, answer = started.communicate()
     match = re.search(r'version "(?:1\.)?(\d+)', answer)
     if match is None or int(match.group(1)) < _JAVA:
         version = match.group(1) if match else "of an unknown version"
@@ -47,8 +58,8 @@ def require_java(command: str) -> None:
 
 
 def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Replaces this process with Spark's servers. `conf`: Spark settings, NAME=VALUE. `allow_path`: directories.
-    `options`: of the command.
+    """Runs Spark's servers in this process. Returns their exit status. `conf`: Spark settings, NAME=VALUE.
+    `allow_path`: directories. `options`: of the command.
 
     Raises ConfigurationError if Spark cannot run, no port is given, or an option does not fit the share level, and
     UnavailableError if the share level depends on a metastore that does not answer.
@@ -61,8 +72,8 @@ def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, 
     if wrong := next((text for text in conf if "=" not in text), None):
         raise ConfigurationError(f"--conf {wrong} must have the form NAME=VALUE")
     require_packages(command, "spark", "pyspark")
-    require_java(command)
-    level = options["share_level"] or ("user" if _authenticates(options["uri"]) else "server")
+    with java_required(command):
+        level = options["share_level"] or ("user" if _authenticates(options["uri"]) else "server")
     given = {name: value for name, value in options.items() if value is not None and name != "share_level"}
     given |= {"allow_path": allow_path} if allow_path else {}
     if wrong := next((name for name in given if name in _OF_OTHER_LEVEL[level]), None):
@@ -73,8 +84,20 @@ def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, 
     given.pop("allow_path", None)
     arguments = [f"--{name}={value}" for name, value in given.items()]
     arguments += [*(f"--allow_path={path}" for path in allow_path), *(f"--conf={text}" for text in conf)]
-    module = f"spark_client.commands.{_MODULES[level]}"
-    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - no shell
+    return _main(f"spark_client.commands.{_MODULES[level]}")(arguments)
+
+
+def _main(module: str) -> Callable[[Sequence[str]], int]:
+    """Returns the main function of a program of the Spark client, which is optional.
+
+    It runs in this process: another one would import the same packages again.
+    """
+    gc.disable()  # imports create no garbage
+    try:
+        main: Callable[[Sequence[str]], int] = importlib.import_module(module).main
+    finally:
+        gc.enable()
+    return main
 
 
 def _authenticates(uri: str) -> bool:

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 
@@ -202,26 +202,22 @@ def test_a_port_that_was_taken_is_one_line(logins: Logins) -> None:
     asyncio.run(run())
 
 
-class ReplacedError(Exception):
-    """This process would have become another program."""
-
-
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """`program(uri, **options)` returns the module and arguments that the command executes."""
+    executed: list[str] = []
 
-    def replace(_path: str, command: list[str]) -> None:
-        raise ReplacedError(" ".join(command[2:]))
+    def main_of(module: str) -> Callable[[list[str]], int]:
+        return lambda arguments: executed.append(" ".join([module, *arguments])) or 0
 
-    monkeypatch.setattr(spark.os, "execv", replace)
-    monkeypatch.setattr(spark, "require_java", lambda _command: None)
+    monkeypatch.setattr(spark, "_main", main_of)
+    monkeypatch.setattr(spark, "java_required", lambda _command: nullcontext())
     monkeypatch.setattr(spark, "require_packages", lambda *_names: None)
 
     def program(uri: str, allow_path: tuple[str, ...] = (), **options: object) -> str:
         empty = {"connect": None, "thrift": 10000, "share_level": None, "uri": uri}
-        with pytest.raises(ReplacedError) as replaced:
-            spark.serve(("a=b",), allow_path, {**empty, **options})
-        return str(replaced.value)
+        assert spark.serve(("a=b",), allow_path, {**empty, **options}) == 0
+        return executed[-1]
 
     return program
 
