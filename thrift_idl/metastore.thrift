@@ -95,6 +95,7 @@ struct ScanStorage {
   5: required i32 numBuckets,
   6: required list<string> bucketCols,
   7: optional list<string> prunedFiles,        // name prefixes of files in a partition's location that have no matching row
+  8: optional bool skewed,                     // has skewed columns; unset by servers that do not tell
 }
 
 /** CLUSTERED BY `columns` INTO `count` BUCKETS of a table, and its parameter bucketing_version. */

@@ -170,6 +170,7 @@ def _scan_storage(storage: ours.ScanStorage) -> structs.ScanStorage:
         buckets=storage.numBuckets,
         bucket_columns=tuple(storage.bucketCols or ()),
         pruned_files=tuple(storage.prunedFiles or ()),
+        skewed=storage.skewed,
     )
 
 

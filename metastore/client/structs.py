@@ -135,7 +135,8 @@ class ScanPartition:
 class ScanStorage:
     """Storage descriptor of partitions in a plan. Many partitions share one.
 
-    `pruned_files` are prefixes of names of files in a partition's location that hold no matching row.
+    `pruned_files` are prefixes of names of files in a partition's location that hold no matching row. `skewed` tells
+    whether it has skewed columns, or is None if the server does not tell.
     """
 
     columns: tuple[Column, ...]
@@ -145,6 +146,7 @@ class ScanStorage:
     buckets: int
     bucket_columns: tuple[str, ...]
     pruned_files: tuple[str, ...] = ()
+    skewed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ class Commit:
         statement has not read. Raises PublishConflictError if the rows of an append would need another layout.
         """
         write, before = self.write, self._snapshot
-        after = take_snapshot(self._context.metastore, write.table, write.static, with_skew=True)
+        after = take_snapshot(self._context.metastore, write.table, write.static, with_skew=True, with_parameters=False)
         touched = {file.values for file in self._staged}
         if write.overwrite or write.strict:
             touched.update(write.required(before))

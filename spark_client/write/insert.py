@@ -126,7 +126,9 @@ class _PendingInsert:
         self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
         # 3. Read the partitions, before the streaming markers (see MicroBatch.completed_partitions).
         self._snapshot = (
-            take_snapshot(context.metastore, table, self._spec.static, with_skew=not insert.overwrite)
+            take_snapshot(
+                context.metastore, table, self._spec.static, with_skew=not insert.overwrite, with_parameters=False
+            )
             if snapshot is None
             else snapshot
         )

@@ -8,7 +8,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from metastore.client import MetastoreClient
-from metastore.client.structs import Column, Partition, PublishPartition, Skew, Storage, Table, VisibleWrites
+from metastore.client.structs import (
+    NOT_SKEWED,
+    Column,
+    Partition,
+    PublishPartition,
+    ScanPartition,
+    ScanStorage,
+    Skew,
+    Storage,
+    Table,
+    VisibleWrites,
+)
 from metastore.domain.buckets import Buckets
 from metastore.domain.skew_directories import existing_directories
 from spark_client.jvm.files import Files
@@ -57,10 +68,19 @@ Snapshot = Mapping[Values, PartitionState]
 PartNumbers = Mapping[Values, frozenset[int]]
 
 
-def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str, str], *, with_skew: bool) -> Snapshot:
+def take_snapshot(
+    metastore: MetastoreClient,
+    table: Table,
+    static: Mapping[str, str],
+    *,
+    with_skew: bool,
+    with_parameters: bool = True,
+) -> Snapshot:
     """Reads the partitions that the static values select.
 
     `with_skew`: reads the skew, buckets and columns of each partition too. Otherwise each has the table's.
+    `with_parameters`: reads the parameters too. Partitions without skew and buckets have none otherwise, which saves a
+    call.
 
     Versions are read first, so a partition that changes between the two calls causes a conflict at publishing.
     """
@@ -75,12 +95,27 @@ def take_snapshot(metastore: MetastoreClient, table: Table, static: Mapping[str,
         for partition in plan.partitions
         if all(static.get(key, value) == value for key, value in zip(keys, partition.values, strict=True))
     }
-    if not keys or not with_skew:
+    if not keys or not with_skew or not states:
         return states
-    prefix = tuple(static[key] for key in keys if key in static)
-    partitions = metastore.get_partitions(table.database, table.name, prefix)
+    partitions: Iterable[Partition]
+    if with_parameters or not all(storage.skewed is False and storage.buckets <= 0 for storage in plan.storages):
+        prefix = tuple(static[key] for key in keys if key in static)
+        partitions = metastore.get_partitions(table.database, table.name, prefix)
+    else:
+        partitions = (_plain(table, partition, plan.storages[partition.storage or 0]) for partition in plan.partitions)
     own = {partition.values: partition_with_spark_schema(table, partition) for partition in partitions}
     return {values: _own(own[values], existing) for values, existing in states.items() if values in own}
+
+
+def _plain(table: Table, partition: ScanPartition, scanned: ScanStorage) -> Partition:
+    """Returns a partition without skew and buckets, and without its parameters."""
+    storage = replace(
+        table.storage,
+        input_format=scanned.input_format,
+        serde=scanned.serde,
+        serde_parameters=scanned.serde_parameters,
+    )
+    return Partition(partition.values, partition.location, scanned.columns, storage, NOT_SKEWED, {})
 
 
 def _own(partition: Partition, existing: PartitionState) -> PartitionState:

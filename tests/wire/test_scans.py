@@ -114,6 +114,9 @@ def test_partitions_of_every_kind_stand_side_by_side(metastore_client: Any, skew
     )
     plan = planned(metastore_client, skewed_table, [equal("dest", "BOS")])
     assert plan == {"1": [DEFAULT], "2": [""], "3": ["/dest=BOS"], "4": [""]}
+    whole = metastore_client.plan_scan(ScanRequest(*skewed_table))
+    skewed = {each.values[0]: whole.storages[each.storageIndex].skewed for each in whole.partitions}
+    assert skewed == {"1": True, "2": False, "3": True, "4": False}
     stored = metastore_client.get_partition(*skewed_table, ["3"])
     assert stored.sd.skewedInfo.skewedColValues == other
 

@@ -179,4 +179,5 @@ def _storage(sd: StorageDescriptor, shape: _Shape) -> ScanStorage:
         numBuckets=sd.numBuckets,
         bucketCols=sd.bucketCols,
         prunedFiles=pruned or None,
+        skewed=bool(sd.skewedInfo and sd.skewedInfo.skewedColNames),
     )

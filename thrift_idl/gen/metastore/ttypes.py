@@ -279,6 +279,7 @@ class ScanStorage(TBase):
      - numBuckets
      - bucketCols
      - prunedFiles
+     - skewed
 
     """
 
@@ -290,10 +291,11 @@ class ScanStorage(TBase):
         'numBuckets',
         'bucketCols',
         'prunedFiles',
+        'skewed',
     )
 
 
-    def __init__(self, columns=None, inputFormat=None, serializationLib=None, serdeParameters=None, numBuckets=None, bucketCols=None, prunedFiles=None,):
+    def __init__(self, columns=None, inputFormat=None, serializationLib=None, serdeParameters=None, numBuckets=None, bucketCols=None, prunedFiles=None, skewed=None,):
         self.columns = columns
         self.inputFormat = inputFormat
         self.serializationLib = serializationLib
@@ -301,6 +303,7 @@ class ScanStorage(TBase):
         self.numBuckets = numBuckets
         self.bucketCols = bucketCols
         self.prunedFiles = prunedFiles
+        self.skewed = skewed
 
 
 class ScanBuckets(TBase):
@@ -1225,6 +1228,7 @@ ScanStorage.thrift_spec = (
     (5, TType.I32, 'numBuckets', None, None, ),  # 5
     (6, TType.LIST, 'bucketCols', (TType.STRING, 'UTF8', False), None, ),  # 6
     (7, TType.LIST, 'prunedFiles', (TType.STRING, 'UTF8', False), None, ),  # 7
+    (8, TType.BOOL, 'skewed', None, None, ),  # 8
 )
 all_structs.append(ScanBuckets)
 ScanBuckets.thrift_spec = (
