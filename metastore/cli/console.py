@@ -60,7 +60,15 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     site = Site(_authenticator(settings, store), groups.of, activity.sees_health, _CONNECTIONS)
     now = NowPages(metrics, activity)
     now.start()
-    return Console(site, [*now.pages(), *pages_of(store, warehouse, rights, settings, gauges)])
+    pages = pages_of(store, warehouse, rights, settings, gauges, lambda: _pool(metrics))
+    return Console(site, [*now.pages(), *pages])
+
+
+def _pool(metrics: SharedMetrics) -> tuple[float, float]:
+    """Returns the number of used and of all database connections of the workers."""
+    gauges = [worker.gauges() for worker in metrics.workers()]
+    used, size = (sum(each.get(name, 0.0) for each in gauges) for name in ("pool_used", "pool_size"))
+    return used, size
 
 
 def _activity(store: Store, rights: Authorization | None, settings: Settings) -> ActivityService:
@@ -73,11 +81,12 @@ def pages_of(
     rights: Authorization | None,
     settings: Settings,
     gauges: Callable[[], Gauges] = dict,
+    pool: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0),
 ) -> list[Page]:
-    """Returns the pages that read the database. `gauges`: those that need no database."""
+    """Returns the pages that read the database. `gauges`, `pool`: see `HealthPages`."""
     sizes, activity = SizeService(store, rights), _activity(store, rights, settings)
     groups = (
-        HealthPages(activity, sizes, settings, gauges),
+        HealthPages(activity, sizes, settings, gauges, pool),
         ActivityPages(activity),
         CatalogPages(SearchService(store, rights)),
         TablePages(TableOverviewService(store, rights), sizes),

@@ -9,6 +9,7 @@ from metastore.domain.privileges import PrincipalKind
 from metastore.domain.table_ddl import Column, TableDefinition, statements
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import ExaminedTable, examine
+from metastore.services.rules.statistics_values import kind_of
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
 
@@ -39,10 +40,10 @@ class TableOverviewService:
         table = examined.table
         with self._store.read() as work:
             overview = work.table_overview.read(examined.id, *_parts(name), table.createTime or 0)
-        analyzed = overview["analyzed"] or [] if examined.may_read else []
+        analyzed = overview["analyzed"] if examined.may_read else []
         return {
             **_definition(name, table),
-            "columns": _columns(table, {column["column_name"]: column["analyzed_at"] for column in analyzed}),
+            "columns": _columns(table, {column["column_name"]: column for column in analyzed}),
             "keys": [_column(key) for key in table.partitionKeys or ()],
             "size": _size(table, overview),
             "newest": overview["newest"],
@@ -106,8 +107,18 @@ def _definition(name: TableName, table: Table) -> dict[str, Any]:
     }
 
 
-def _columns(table: Table, analyzed: dict[str, int]) -> list[dict[str, Any]]:
-    return [{**_column(column), "analyzed": analyzed.get(column.name)} for column in table.sd.cols or ()]
+def _columns(table: Table, analyzed: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**_column(column), **_statistics(analyzed.get(column.name))} for column in table.sd.cols or ()]
+
+
+def _statistics(analyzed: dict[str, Any] | None) -> dict[str, Any]:
+    """Returns when a column was analyzed, and its numbers of distinct values and nulls, if they are known."""
+    if analyzed is None:
+        return {"analyzed": None, "distinct": None, "nulls": None}
+    statistics = analyzed["statistics"]
+    data = statistics and getattr(statistics.statsData, kind_of(statistics))
+    figures = {"distinct": getattr(data, "numDVs", None), "nulls": getattr(data, "numNulls", None)}
+    return {"analyzed": analyzed["analyzed_at"], **figures}
 
 
 def _column(column: FieldSchema) -> dict[str, Any]:

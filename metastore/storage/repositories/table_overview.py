@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
+from metastore.encoding.binary import STOP, decode
 from metastore.storage.queries.parameter_figures import SUMMED, is_large, sums, with_figures
+from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 _LISTED: Final = 200  # privileges and analyzed columns
 
@@ -14,6 +17,7 @@ _FEW: Final = f"NOT {is_large(':table')}"
 _COUNTED: Final = (
     f"SELECT parameters, create_time FROM partitions WHERE table_id = :table AND {_FEW} LIMIT {SUMMED + 1}"  # noqa: S608 - constants
 )
+_LARGE: Final = 10_000  # bytes of a column's statistics, which are mostly sketches: larger ones are not read
 _NEWEST: Final = 1000  # partitions with the greatest first key among which the newest one is looked for
 
 _OVERVIEW: Final = text(f"""
@@ -38,7 +42,9 @@ _OVERVIEW: Final = text(f"""
          WHERE catalog = :catalog AND database = :database AND table_name = :name AND event_time >= :created
          ORDER BY event_id DESC LIMIT 1) AS changed,
         (SELECT jsonb_agg(to_jsonb(c)) FROM (
-            SELECT column_name, engine, analyzed_at FROM column_statistics
+            SELECT column_name, engine, analyzed_at,
+                   CASE WHEN length(encoded) < {_LARGE} THEN encode(encoded, 'base64') END AS encoded
+            FROM column_statistics
             WHERE table_id = :table AND partition_id = 0 ORDER BY column_name, engine LIMIT {_LISTED}
         ) AS c) AS analyzed,
         (SELECT jsonb_agg(to_jsonb(p)) FROM (
@@ -58,6 +64,15 @@ class TableOverview:
         self._connection = connection
 
     def read(self, table: int, catalog: str, database: str, name: str, created: int) -> dict[str, Any]:
-        """Reads everything. `created`: the table's creation time: older events are about another table of the name."""
+        """Reads everything. `created`: the table's creation time: older events are about another table of the name.
+
+        Each of `analyzed` has its `statistics`; None if they are large.
+        """
         values = {"table": table, "catalog": catalog, "database": database, "name": name, "created": created}
-        return dict(self._connection.execute(_OVERVIEW, values).mappings().one())
+        overview = dict(self._connection.execute(_OVERVIEW, values).mappings().one())
+        return {**overview, "analyzed": [_decoded(row) for row in overview["analyzed"] or ()]}
+
+
+def _decoded(row: dict[str, Any]) -> dict[str, Any]:
+    encoded = row.pop("encoded")
+    return {**row, "statistics": encoded and decode(ColumnStatisticsObj, b64decode(encoded) + STOP)}

@@ -10,6 +10,7 @@ from metastore.services.entry.activity import ActivityService
 from metastore.services.entry.sizes import SizeService
 from metastore.settings import Settings
 from metastore.web.console.parameters import Parameters
+from metastore.web.console.pictures.lines import line_chart
 from metastore.web.console.site import Data, Page
 
 _DAY: Final = 86_400
@@ -21,30 +22,47 @@ _FULL: Final = 0.8  # share of PostgreSQL's connections
 
 
 class HealthPages:
-    """The page of health. `gauges`: those that need no database, such as the age of the certificate."""
+    """The page of health. `gauges`: those that need no database, such as the age of the certificate. `pool`: used and
+    all database connections of this server.
+    """
 
     def __init__(
-        self, activity: ActivityService, sizes: SizeService, settings: Settings, gauges: Callable[[], Gauges]
+        self,
+        activity: ActivityService,
+        sizes: SizeService,
+        settings: Settings,
+        gauges: Callable[[], Gauges],
+        pool: Callable[[], tuple[float, float]],
     ) -> None:
         self._activity = activity
         self._sizes = sizes
         self._settings = settings
         self._gauges = gauges
+        self._pool = pool
 
     def pages(self) -> list[Page]:
         """Returns the pages."""
-        return [Page("/health", "health.html", self.health)]
+        return [Page("/health", "health.html", self.health, with_charts)]
 
     def health(self, _: Parameters) -> Data:
         """Servers, sizes and warnings. Administrators only."""
         figures = self._activity.health()
         certificate = self._gauges().get("metastore_certificate_expiry_seconds", {}).get("")
+        used, size = self._pool()
         return {
             **figures,
+            "pool_used": used,
+            "pool_size": size,
             "certificate_days": None if certificate is None else certificate / _DAY,
             "warnings": list(_warnings(figures, certificate, self._settings)),
             "catalog": self._sizes.of_catalog(),
         }
+
+
+def with_charts(data: Data) -> Data:
+    """Adds charts of the counts of the catalog."""
+    charts = [(name.capitalize(), line_chart(data["catalog"], name, "count")) for name in ("tables", "partitions")]
+    return {**data, "charts": [(label, chart) for label, chart in charts if chart]}
 
 
 def _warnings(figures: dict[str, Any], certificate: float | None, settings: Settings) -> Iterator[dict[str, str]]:

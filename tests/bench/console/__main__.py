@@ -126,6 +126,8 @@ def _open_pages(host: str) -> Iterator[Any]:
     process = context.Process(target=_watch, args=(host, closing_time, counts))
     process.start()
     try:
+        while counts[0] < _OPEN and process.is_alive():  # each page has been shown once
+            time.sleep(0.1)
         yield counts
     finally:
         closing_time.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from tests.fixtures.server import Server, connected, running
 from tests.wire.console.visiting import Visitor
 from tests.wire.monitoring.pages import HTTP
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 ADMIN, LOW = "root", "low"
 PASSWORDS = {ADMIN: "root's password", LOW: "low's password", "reader": "reader's password"}
 
@@ -80,3 +83,15 @@ def guarded(
         match = HTTP.search(server.ready)
         assert match
         yield Console(server, match[1])
+
+
+@pytest.fixture(scope="module")  # while it is open, asyncio.run fails in this thread
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed: scripts/set-up installs it (Debian: chromium)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield opened
+        opened.close()
