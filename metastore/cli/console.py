@@ -58,7 +58,7 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     groups = Groups(settings)
     activity = _activity(store, rights, settings)
     site = Site(_authenticator(settings, store), groups.of, activity.sees_health, _CONNECTIONS)
-    now = NowPages(metrics, activity)
+    now = NowPages(metrics, activity, settings.slow_call_threshold)
     now.start()
     pages = pages_of(store, warehouse, rights, settings, gauges, lambda: _pool(metrics))
     return Console(site, [*now.pages(), *pages])

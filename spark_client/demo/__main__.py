@@ -117,6 +117,8 @@ def _load(screen: DemoConsole, spark: Session, raw: Path) -> list[str]:
         spark.sql(flights.insert_statement())
     screen.sql(flights.insert_statement())
     _show_layout(screen, spark)
+    with screen.step("Counting destinations for the console"):
+        flights.record_survey(spark)
     spark.sql(f"DROP TABLE IF EXISTS {flights.BY_DAY}")
     with screen.step("Loading the table again, by month and day"):
         spark.sql(flights.by_day_statement())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import time
 import zipfile
 from collections.abc import Iterator
 from itertools import islice
@@ -11,7 +12,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from metastore.domain.skew_limit import DEFAULT_SHARE
+from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
 from spark_client.errors import SparkClientError
+from spark_client.jvm.sql_text import literal
+from spark_client.survey.find_skew import find_skew
 
 ROWS = 336_776
 RAW, AIRPORTS, TABLE = "raw_flights", "airports", "demo.flights"
@@ -89,6 +94,14 @@ def create_statement(heavy: list[str]) -> str:
         f"CREATE TABLE {TABLE} ({columns})\n"
         f"PARTITIONED BY (month INT)\nSKEWED BY (dest) ON ({values})\nSTORED AS DIRECTORIES\nSTORED AS PARQUET"
     )
+
+
+def record_survey(spark: SparkSession) -> None:
+    """Counts the destinations, and stores the heavy ones with the table, as `metastore skew suggest --record` does."""
+    found = find_skew(TABLE, "dest", spark=spark)
+    values = tuple((value.values, round(value.share, 6)) for value in found.values)
+    survey = Survey(int(time.time()), found.rows, DEFAULT_SHARE, (HeavyColumns(found.columns, values),))
+    spark.sql(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('{SURVEY}' = {literal(encoded(survey))})")
 
 
 def by_day_statement() -> str:

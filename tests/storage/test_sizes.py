@@ -58,11 +58,11 @@ def test_a_pass_measures_every_table(
     actual_measured = measured(application, service)
     assert actual_measured == {
         "t0": (0, None, None, None, None, None),
-        "t1": (3, 30, 6144, 6, 6, None),
-        "t2": (3, None, 3 * (10**18 - 1), None, 0, None),
+        "t1": (3, 30, 6144, 6, 6, 6144),
+        "t2": (3, None, 3 * (10**18 - 1), None, 0, 3 * (10**18 - 1)),
         "t3": (0, None, None, None, None, None),
         "t4": (0, None, None, None, None, None),
-        "flat": (0, 7, 70, None, 0, None),
+        "flat": (0, 7, 70, None, 0, 70),
     }
     assert [state["tables"] for state in service.of_catalog()] == [6]
     service.measure()  # nothing is due for an hour
@@ -71,6 +71,10 @@ def test_a_pass_measures_every_table(
 
 def test_growth_is_the_change_of_a_day(application: Application, service: SizeService) -> None:
     measured(application, service)
+    execute(application, "UPDATE tables SET create_time = create_time - 3 * 86400")
+    assert measured(application, service)["t1"][-1] == 2048, "since its creation"
+    execute(application, "UPDATE tables SET create_time = 1")
+    assert measured(application, service)["t1"][-1] is None, "nobody knows its size of yesterday"
     execute(application, "UPDATE table_size_history SET day = day - 3, bytes = 144")
     assert measured(application, service)["t1"][-1] == 2000
     history = service.of_table(TableName("hive", "db", "t1"))

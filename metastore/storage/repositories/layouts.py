@@ -8,13 +8,13 @@ from sqlalchemy import Connection, text
 
 _LAYOUTS: Final = text("""
     WITH newest AS (
-        SELECT id, name, location FROM partitions WHERE table_id = :table AND keys[1] IS NOT NULL
+        SELECT id, name, keys, location FROM partitions WHERE table_id = :table AND keys[1] IS NOT NULL
         ORDER BY keys[1] DESC LIMIT :limit
     )
     SELECT n.name, n.location, coalesce((
         SELECT jsonb_agg(jsonb_build_array(s.value, s.location) ORDER BY s.id) FROM skewed_locations AS s
         WHERE s.partition_id = n.id), '[]') AS skewed
-    FROM newest AS n ORDER BY n.name
+    FROM newest AS n ORDER BY n.keys NULLS FIRST
 """)
 _OF_TABLE: Final = text("""
     SELECT '' AS name, t.location, coalesce((
@@ -31,7 +31,8 @@ class Layouts:
         self._connection = connection
 
     def newest(self, table: int, limit: int, *, partitioned: bool) -> list[dict[str, Any]]:
-        """Returns the name, location and skewed values of the partitions with the greatest first key, or of the table.
+        """Returns the name, location and skewed values of the partitions with the greatest first key, in the order of
+        their keys, or of the table.
 
         `skewed`: pairs of a value and its location.
         """

@@ -76,12 +76,16 @@ _REMEMBER: Final = text("""
     SET partitions = excluded.partitions, rows = excluded.rows, bytes = excluded.bytes, files = excluded.files
 """)
 
-# The base is the state a week ago, or the first known state. A base of today tells nothing.
+# The base is the state a week ago, or the first known state. A base of today tells nothing, but a table that was
+# created within the last week has grown from nothing.
 _GROWTH: Final = text("""
-    UPDATE table_sizes AS s SET growth = CASE WHEN base.day < current_date
-        THEN (s.bytes - base.bytes) / (current_date - greatest(base.day, current_date - 7)) END
+    UPDATE table_sizes AS s SET growth = CASE
+        WHEN base.day < current_date
+            THEN (s.bytes - base.bytes) / (current_date - greatest(base.day, current_date - 7))
+        WHEN base.created > current_date - 7 THEN s.bytes / greatest(1, current_date - base.created) END
     FROM (
-        SELECT s.table_id, base.day, base.bytes FROM table_sizes AS s CROSS JOIN LATERAL (
+        SELECT s.table_id, base.day, base.bytes, to_timestamp(t.create_time)::date AS created
+        FROM table_sizes AS s JOIN tables AS t ON t.id = s.table_id CROSS JOIN LATERAL (
             SELECT day, bytes FROM table_size_history AS h WHERE h.table_id = s.table_id
             ORDER BY h.day > current_date - 7, CASE WHEN h.day <= current_date - 7 THEN current_date - h.day
                                                     ELSE h.day - current_date END LIMIT 1

@@ -22,11 +22,12 @@ _METHODS: Final = 60
 
 
 class NowPages:
-    """The page of the present. A thread copies the counters every 30 seconds."""
+    """The page of the present. A thread copies the counters every 30 seconds. `threshold`: seconds of a slow call."""
 
-    def __init__(self, metrics: SharedMetrics, activity: ActivityService) -> None:
+    def __init__(self, metrics: SharedMetrics, activity: ActivityService, threshold: float) -> None:
         self._metrics = metrics
         self._activity = activity
+        self._threshold = threshold
         self._snapshots: deque[tuple[float, dict[str, MethodMetrics]]] = deque(maxlen=_SNAPSHOTS)
         self._remember()
 
@@ -52,6 +53,7 @@ class NowPages:
             slow, running = ([call for call in calls if user and call.get("user") == user] for calls in (slow, running))
         return {
             "seconds": seconds,
+            "slow_milliseconds": 1000 * self._threshold,
             "methods": _methods(before, self._counters(), seconds),
             "users": _users(workers) if is_admin else [],
             "slow": sorted(slow, key=lambda call: -call["milliseconds"])[:_SLOWEST],

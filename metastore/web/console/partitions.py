@@ -15,6 +15,7 @@ _FORMATS: Final = {"partitions": count, "rows": count, "bytes": size, "files": c
 _MAX_DRAWN: Final = 20_000  # cells
 _WIDTH, _GAP, _LEFT, _TOP = 26, 2, 92, 26
 _LONGEST_LABEL: Final = 12
+_NAMED: Final = 10  # missing cells
 
 
 class PartitionPages:
@@ -85,6 +86,7 @@ def _with_grid(data: Data) -> Data:
         "legend": _legend(cells, figure, now, shades),
         "figures": FIGURES,
         "crumbs": _crumbs(data),
+        "missing": [_missing(data, each["where"]) for each in grid if each["state"] == "gap"][:_NAMED],
     }
 
 
@@ -97,6 +99,13 @@ def _column_labels(labels: list[str], width: int) -> list[tuple[str, float]]:
         for number, label in enumerate(labels)
         if number % step == 0
     ]
+
+
+def _missing(data: Data, where: dict[str, str]) -> str:
+    """Returns the name of a missing cell: a date, or values of keys."""
+    chosen = {f"where.{key}": value for key, value in data["chosen"].items()}
+    new = [(name.removeprefix("where."), value) for name, value in where.items() if chosen.get(name) != value]
+    return new[0][1] if len(new) == 1 else "/".join(f"{key}={value}" for key, value in new)
 
 
 def _label(cell: Cell, figure: str, now: float) -> str:

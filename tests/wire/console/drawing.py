@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -29,6 +28,8 @@ from metastore.web.console.table import TablePages
 FOLDER: Final = Path(__file__).parent / "pictures"
 _SCRIPTS: Final = Path(__file__).parent / "scripts"
 NOW: Final = 1_800_000_000.0
+WIDTHS: Final = {"light": 1280, "dark": 360}
+"""The width of the screen by colour scheme."""
 SCALE: Final = 0.25  # pixels of a picture for each pixel of CSS
 _HIGHEST: Final = 1600  # pixels of CSS: longer pages are cut
 _SITE: Final = "http://console"
@@ -77,49 +78,47 @@ def html(address: str, data: Any) -> str:
         return render(page.template, page.picture(data), view)
 
 
-def drawn(browser: Any, address: str, data: Any, scheme: str, width: int, style: str = "") -> bytes:
-    """Returns the picture of a page as a PNG. `style`: more CSS."""
-    text = html(address, data)
+class Studio:
+    """Draws and compares pages. Each colour scheme has one tab."""
 
-    def answer(route: Any) -> None:
+    def __init__(self, browser: Any) -> None:
+        self._browser = browser
+        self._tabs: dict[str, Any] = {}
+        self._page = self._style = ""
+
+    def drawn(self, address: str, data: Any, scheme: str, style: str = "") -> bytes:
+        """Returns the picture of a page as a PNG. `style`: more CSS."""
+        self._page, self._style = html(address, data), style
+        tab = self._tabs.get(scheme) or self._tab(scheme)
+        tab.goto(_SITE + address)
+        tab.evaluate(_BOXES)
+        height = min(_HIGHEST, tab.evaluate("document.documentElement.scrollHeight"))
+        clip = {"x": 0, "y": 0, "width": WIDTHS[scheme], "height": height}
+        picture: bytes = tab.screenshot(full_page=True, clip=clip, animations="disabled")
+        return picture
+
+    def difference(self, one: bytes, other: bytes) -> float:
+        """Returns the share of pixels in which two pictures differ; 1 for pictures of different sizes."""
+        tab = self._tabs.get("") or self._tabs.setdefault("", self._browser.new_page())
+        urls = [f"data:image/png;base64,{b64encode(picture).decode()}" for picture in (one, other)]
+        share: float = tab.evaluate(_COMPARE, [*urls, _DIFFERENT])
+        return share
+
+    def are_alike(self, one: bytes, other: bytes) -> bool:
+        """Returns whether two pictures show the same."""
+        return self.difference(one, other) <= _TOLERATED
+
+    def _tab(self, scheme: str) -> Any:
+        size = {"width": WIDTHS[scheme], "height": 800}
+        tab = self._tabs[scheme] = self._browser.new_page(color_scheme=scheme, viewport=size, device_scale_factor=SCALE)
+        tab.route("**/*", self._answer)
+        return tab
+
+    def _answer(self, route: Any) -> None:
         path = urlsplit(route.request.url).path
         if path == "/static/console.css":
-            route.fulfill(body=(STATIC / "console.css").read_text() + _STYLE + style, content_type="text/css")
+            route.fulfill(body=(STATIC / "console.css").read_text() + _STYLE + self._style, content_type="text/css")
         elif path.startswith("/static/"):
             route.fulfill(body="", content_type="text/javascript")
         else:
-            route.fulfill(body=text, content_type="text/html; charset=utf-8")
-
-    opened = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800}, device_scale_factor=SCALE)
-    try:
-        opened.route("**/*", answer)
-        opened.goto(_SITE + address)
-        opened.evaluate(_BOXES)
-        height = min(_HIGHEST, opened.evaluate("document.documentElement.scrollHeight"))
-        clip = {"x": 0, "y": 0, "width": width, "height": height}
-        picture: bytes = opened.screenshot(full_page=True, clip=clip, animations="disabled")
-        return picture
-    finally:
-        opened.close()
-
-
-def difference(browser: Any, one: bytes, other: bytes) -> float:
-    """Returns the share of pixels in which two pictures differ; 1 for pictures of different sizes."""
-    opened = browser.new_page()
-    try:
-        urls = [f"data:image/png;base64,{b64encode(picture).decode()}" for picture in (one, other)]
-        share: float = opened.evaluate(_COMPARE, [*urls, _DIFFERENT])
-        return share
-    finally:
-        opened.close()
-
-
-def is_like(browser: Any, one: bytes, other: bytes) -> bool:
-    """Returns whether two pictures show the same."""
-    return difference(browser, one, other) <= _TOLERATED
-
-
-def views() -> Iterator[tuple[str, int]]:
-    """Yields the colour schemes and widths in which pages are compared."""
-    yield "light", 1280
-    yield "dark", 360
+            route.fulfill(body=self._page, content_type="text/html; charset=utf-8")
