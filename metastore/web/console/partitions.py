@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from metastore.domain.partition_calendar import FIGURES, Axis, Cell, levels, value_of, zoomed
@@ -15,7 +16,7 @@ _FORMATS: Final = {"partitions": count, "rows": count, "bytes": size, "files": c
 _MAX_DRAWN: Final = 20_000  # cells
 _WIDTH, _GAP, _LEFT, _TOP = 26, 2, 92, 26
 _LONGEST_LABEL: Final = 12
-_NAMED: Final = 10  # missing cells
+_NAMED: Final = 10  # missing or late cells
 
 
 class PartitionPages:
@@ -86,7 +87,8 @@ def _with_grid(data: Data) -> Data:
         "legend": _legend(cells, figure, now, shades),
         "figures": FIGURES,
         "crumbs": _crumbs(data),
-        "missing": [_missing(data, each["where"]) for each in grid if each["state"] == "gap"][:_NAMED],
+        "missing": _names(data, grid, "gap"),
+        "delayed": _names(data, grid, "late"),
     }
 
 
@@ -101,8 +103,14 @@ def _column_labels(labels: list[str], width: int) -> list[tuple[str, float]]:
     ]
 
 
-def _missing(data: Data, where: dict[str, str]) -> str:
-    """Returns the name of a missing cell: a date, or values of keys."""
+def _names(data: Data, grid: Sequence[dict[str, Any]], state: str) -> str:
+    """Returns the names of the first cells with a state."""
+    names = [_named(data, each["where"]) for each in grid if each["state"] == state]
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+
+
+def _named(data: Data, where: dict[str, str]) -> str:
+    """Returns the name of a cell: a date, or values of keys."""
     chosen = {f"where.{key}": value for key, value in data["chosen"].items()}
     new = [(name.removeprefix("where."), value) for name, value in where.items() if chosen.get(name) != value]
     return new[0][1] if len(new) == 1 else "/".join(f"{key}={value}" for key, value in new)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from metastore.web.console.rendering import count, moment, size
 
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 470, 170, 70, 10, 26
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 450, 170, 70, 10, 26
 _FORMATS: Final = {"bytes": size, "count": count}
 _TICKS: Final = 4
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1024)
