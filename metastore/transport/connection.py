@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import select
 import socket
 import time
 from collections.abc import Callable
@@ -111,8 +112,16 @@ class Connection:
             return True
 
     def stalled(self, now: float) -> float:
-        """Returns for how many seconds the client has been reading its reply below the minimum transfer rate."""
-        return now - self._progress_at if self.state is State.SENDING else 0.0
+        """Returns for how many seconds the client has been reading its reply below the minimum transfer rate.
+
+        0 if it has made room for more: then this server is late, because no thread has sent the rest yet.
+        """
+        return now - self._progress_at if self.state is State.SENDING and not self._has_room() else 0.0
+
+    def _has_room(self) -> bool:
+        poll = select.poll()  # select.select() accepts no more than 1,024 descriptors
+        poll.register(self.number, select.POLLOUT)
+        return bool(poll.poll(0))
 
     def overdue(self, now: float) -> str | None:
         """Returns why the connection has to be closed now, or None."""

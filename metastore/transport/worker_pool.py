@@ -30,6 +30,7 @@ _WRITABLE: Final = select.EPOLLOUT | select.EPOLLONESHOT
 _MAX_OVER_LIMIT: Final = 16  # connections over the limit, at a time, whose first call is answered with an error
 _OVER_LIMIT_TIMEOUT: Final = 1.0  # seconds for such a connection to send its first call
 _LOG_INTERVAL: Final = 10.0  # seconds between two log lines about rejected connections
+_STALLED_AFTER: Final = 3.0  # seconds without progress after which a reply is given up if others need its memory
 _ABANDONED_AFTER: Final = 1.0  # seconds that a large call has waited before its client is checked
 
 
@@ -195,7 +196,7 @@ class WorkerPool:
                 largest = max(largest, held)
             elif reason := connection.overdue(now):
                 connection.abort(reason)
-            elif connection.stalled(now) > 1 and held > slowest_held:
+            elif held > slowest_held and connection.stalled(now) > _STALLED_AFTER:
                 slowest, slowest_held = connection, held
         self._admission.held = total
         self._admission.adjust_switch_interval(largest)

@@ -137,6 +137,7 @@ class FileCheckService(FileService):
                 operation.id
                 for operation in work.file_operations.read([operation.id for operation in overdue])
                 if operation.kind != "moved"
+                and not (operation.is_restorable and operation.origin)  # it is in the trash
             }
         return [
             _problem(

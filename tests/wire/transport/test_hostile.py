@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -235,3 +236,10 @@ def test_who_takes_a_reply_too_slowly_counts_as_not_taking_it(monkeypatch: pytes
                     taken += len(theirs.recv(bytes_a_second - taken))
                 assert connection.resume() is State.SENDING
             assert connection.stalled(clock[0]) == seconds
+        clock[0] += 10
+        assert connection.stalled(clock[0]) == 10
+        theirs.setblocking(False)
+        with suppress(BlockingIOError):
+            while theirs.recv(2**20):
+                pass
+        assert connection.stalled(clock[0]) == 0, "it waits for the server"
