@@ -107,6 +107,17 @@ def test_every_mount_has_a_volume(objects: list[dict[str, Any]]) -> None:
             assert len({mount["mountPath"] for mount in mounts}) == len(mounts), name
 
 
+def test_every_file_that_a_setting_of_the_server_names_is_mounted(objects: list[dict[str, Any]]) -> None:
+    for owner, _, pod in pods(objects):
+        for container in containers(pod):
+            if container.get("args") != ["serve"]:
+                continue
+            mounts = [mount["mountPath"] for mount in container.get("volumeMounts", ())]
+            for variable in container.get("env", ()):
+                path = re.match(r"(?:.*=)?(/etc/[\w./-]+)$", variable.get("value", ""))
+                assert not path or any(path[1].startswith(f"{mount}/") for mount in mounts), (owner, variable)
+
+
 def test_every_variable_is_a_setting(objects: list[dict[str, Any]]) -> None:
     for name, _, pod in pods(objects):
         for container in containers(pod):

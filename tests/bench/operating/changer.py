@@ -42,7 +42,7 @@ class Changer(threading.Thread):
         self.written: set[str] = set()
         self.acknowledged: list[tuple[float, str, str]] = []  # time, method, table
         self.failed: list[str] = []
-        self.repeated = self.rejected = 0
+        self.repeated = self.rejected = self.blocked = 0
         self._address, self._warehouse = address, warehouse
         self._random = random.Random(number)
         self._ended = threading.Event()
@@ -103,6 +103,9 @@ class Changer(threading.Thread):
             except _FAILED as error:
                 self.close()
                 self.repeated += 1
+                if attempt and "File operations of an earlier drop" in str(error):
+                    self.blocked += 1  # an operation that was carried out in the lost time, until the reconciliation
+                    return None
                 if attempt:
                     self.failed.append(f"{method} {self.database}.{name}: {type(error).__name__}: {error}")
                     return None

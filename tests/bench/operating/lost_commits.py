@@ -86,6 +86,7 @@ def _figures(changers: list[Changer], cut: float, promoted: float) -> str:
         f"{len(acknowledged)} changes acknowledged, about {lost} of them lost, "
         f"{sum(changer.repeated for changer in changers)} repeated, "
         f"{sum(changer.rejected for changer in changers)} rejected, "
+        f"{sum(changer.blocked for changer in changers)} blocked until the reconciliation, "
         f"{sum(len(changer.failed) for changer in changers)} failed twice, "
         f"{sum(len(changer.written) for changer in changers)} files"
     )
