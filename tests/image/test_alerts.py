@@ -111,11 +111,20 @@ def firing(tmp_path: Path, series: dict[str, str], minutes: int) -> set[str]:
         ),
         (
             {
+                'metastore_resident_bytes{instance="a",worker="0"}': "120x20",
+                'metastore_memory_limit_bytes{instance="a"}': "200x20",
+                'metastore_call_waiting_seconds_sum{instance="a",resource="thread"}': "0+120x20",
+            },
+            20,
+            {"MetastoreMemory", "MetastoreWaitsForThreads"},
+        ),
+        (
+            {
                 'metastore_resident_bytes{instance="a",worker="0"}': "199x20",
                 'metastore_memory_limit_bytes{instance="a"}': "200x20",
             },
-            10,
-            {"MetastoreMemory"},
+            20,
+            set(),
         ),
     ],
 )
