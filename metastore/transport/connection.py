@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import select
 import socket
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 from metastore.transport.state import State
+from metastore.transport.streams import has_room
 from metastore.transport.usage import Address, CallEstimate
 from metastore.transport.wire_format import WireFormat
 from metastore.transport.wire_session import WireSession, keep_head, open_wire_session
@@ -112,16 +112,8 @@ class Connection:
             return True
 
     def stalled(self, now: float) -> float:
-        """Returns for how many seconds the client has been reading its reply below the minimum transfer rate.
-
-        0 if it has made room for more: then this server is late, because no thread has sent the rest yet.
-        """
-        return now - self._progress_at if self.state is State.SENDING and not self._has_room() else 0.0
-
-    def _has_room(self) -> bool:
-        poll = select.poll()  # select.select() accepts no more than 1,024 descriptors
-        poll.register(self.number, select.POLLOUT)
-        return bool(poll.poll(0))
+        """Returns for how many seconds the client has been reading below the minimum rate; 0 if this server is late."""
+        return now - self._progress_at if self.state is State.SENDING and not has_room(self.number) else 0.0
 
     def overdue(self, now: float) -> str | None:
         """Returns why the connection has to be closed now, or None."""

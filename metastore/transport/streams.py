@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -36,3 +37,10 @@ def first_piece(chunks: Sequence[Chunk]) -> Chunk:
         size += len(chunks[count])
         count += 1
     return b"".join(chunks[:count])
+
+
+def has_room(descriptor: int) -> bool:
+    """Tells whether a socket accepts more bytes, because the peer has received enough of the others."""
+    poll = select.poll()  # select.select() accepts no more than 1,024 descriptors
+    poll.register(descriptor, select.POLLOUT)
+    return bool(poll.poll(0))

@@ -17,11 +17,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import trustme
 import yaml
 from sqlalchemy import create_engine, text
 
+from metastore.app import Application
+from metastore.client import Credentials, connect
+from metastore.security.passwords import PasswordFile
+from metastore.settings import Settings
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
+from tests.fixtures.application import called
 from tests.fixtures.database import execute, reachable_folder
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected, running
@@ -143,6 +149,61 @@ def file_operations_fail() -> tuple[set[str], str]:
         return fired, shown + here.command("check", "--repair") + here.command("check")
 
 
+def parked_operations() -> tuple[set[str], str]:
+    """A server died while it renamed a table in a location that the next server may not use."""
+
+    def die(step: str) -> None:
+        if step == "committed":
+            raise KeyboardInterrupt
+
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as other, rehearsal() as here:
+        settings = Settings(
+            warehouse=str(here.home / "warehouse"), database_url=here.database_url, allowed_locations=other
+        )
+        dying = Application(settings, here.database_url, on_step=die)
+        called(dying, "create_database", Database("far", locationUri=f"file:{other}/far.db"))
+        called(dying, "create_table", table("far", "t"))
+        with suppress(KeyboardInterrupt):
+            called(dying, "alter_table", "far", "t", table("far", "u"))
+        dying.close()
+        execute(here.database_url, "UPDATE file_operations SET lease_ends_at = NULL")
+        time.sleep(15)  # the timer that finishes the operations of dead servers
+        here.sample()
+        return here.firing(), here.command("check") + here.command("check", "--repair")
+
+
+def groups_fail() -> tuple[set[str], str]:
+    """A line of the file of groups is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        passwords, groups, pem = (Path(folder) / name for name in ("passwords", "groups", "certificate.pem"))
+        PasswordFile(passwords).add("alice", "wonder")
+        groups.write_text("analysts: alice\n")
+        authority = trustme.CA()
+        authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(pem))
+        authority.cert_pem.write_to_path(f"{folder}/ca.pem")
+        options = ["--authentication", "password", "--password-file", str(passwords), "--group-mapping", str(groups)]
+        with rehearsal("--tls", "allowed", "--tls-certificate", str(pem), *options) as here:
+            shown = Credentials(tls=True, ca=f"{folder}/ca.pem", user="alice", password="wonder")
+            with connect(f"thrift://localhost:{here.server.port}", credentials=shown) as client:
+                client.methods.get_all_databases()
+            groups.write_text("analysts: alice\nno colon\n")
+            ended = threading.Event()
+
+            def call() -> None:
+                while not ended.wait(0.5):
+                    with connect(f"thrift://localhost:{here.server.port}", credentials=shown) as client:
+                        client.methods.get_all_databases()
+
+            thread = threading.Thread(target=call)
+            thread.start()
+            time.sleep(62)  # groups are cached for a minute
+            here.sample()
+            ended.set()
+            thread.join()
+            lines = [line for line in here.server.log.read_text().splitlines() if "has no groups for now" in line]
+            return here.firing(), lines[-1]
+
+
 def unreconciled() -> tuple[set[str], str]:
     """The database has lost commits."""
     with rehearsal() as here, connected(here.server) as client:
@@ -251,6 +312,8 @@ def _http(here: Rehearsal) -> tuple[str, ...]:
 
 
 CONDITIONS: Final = {
+    "MetastoreParkedFileOperations": parked_operations,
+    "MetastoreCannotReadGroups": groups_fail,
     "MetastoreFileOperationsFail": file_operations_fail,
     "MetastoreUnreconciled": unreconciled,
     "MetastoreWaitsForThreads": waiting_for_threads,
