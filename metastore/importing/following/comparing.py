@@ -15,7 +15,7 @@ from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.storage.unit_of_work import Store
 
-_TABLES: Final = 50
+_TABLES: Final = 10
 """Tables that one transaction compares."""
 
 

@@ -6,20 +6,20 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import uuid4
 
 from metastore.domain.names import DatabaseName
-from metastore.errors import ConflictError, InvalidObjectError, UnavailableError
+from metastore.errors import ConflictError, InvalidObjectError
 from metastore.importing.applying_objects import events as store_events
 from metastore.importing.copying import find_import
 from metastore.importing.following.changes import Changes, changes_of, digest_of
 from metastore.importing.following.comparing import everything
 from metastore.importing.following.replaying import Replay
-from metastore.importing.following.unlogged import read_unlogged, store_unlogged
+from metastore.importing.following.sweeping import SweepReading, Sweeps
+from metastore.importing.following.unlogged import store_unlogged
 from metastore.importing.rewriting import Rewriting
-from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
 from metastore.storage.repositories.following import Progress
@@ -35,8 +35,7 @@ _PATIENCE: Final = 5
 """Readings in which a missing event may still appear: servers before Hive 2.3.3 commit events out of order."""
 REFUSED: Final = "object that this database cannot store"
 _PAUSE: Final = 0.2  # seconds between two readings
-_SWEEP: Final = 60.0  # seconds between two sweeps, if no event asks for one
-_SHARE: Final = 10  # a sweep or round takes at most one part of so many of the time
+_SHARE: Final = 10  # a round takes at most one part of so many of the time
 _ROUND: Final = 30.0  # seconds between two comparisons of everything, if the source has no log
 _NOTED: Final = 5.0  # seconds between two records that nothing is to be applied
 _WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics and changes by SQL are in no log
@@ -44,7 +43,7 @@ _WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics 
 
 @dataclass(frozen=True)
 class Step:
-    """The result of one step: `events` applied up to `position`. `compared`: everything was compared."""
+    """The result of one step: `events` applied up to `position`. `compared`: everything, or some tables of a round."""
 
     events: int
     position: int | None
@@ -61,11 +60,13 @@ class Follower:
         on_event: Callable[[str], object] = lambda _: None,
         *,
         lasting: bool = False,
+        another: Callable[[], Source] | None = None,
     ) -> None:
         """
         Args:
             on_event: called with a line of text for each gap, sweep that failed, and similar.
             lasting: the caller makes steps until it is stopped, so that the delay is recorded for monitoring.
+            another: opens another connection to the source, for sweeps beside the batches.
         """
         self._source = source
         self._store = store
@@ -75,9 +76,11 @@ class Follower:
         self._known_log = False  # whether the log was the one that was followed before
         self._noted = 0.0  # when the delay was recorded last
         self._missing = 0  # readings in which events were missing
-        self._stored: dict[Stage, int] = {}  # digests of the last sweep
-        self._sweep_due = 0.0
-        self._sweep_wanted = True
+        self._another = another
+        self._sweeps = Sweeps()
+        self._sweep: SweepReading | None = None  # that is being read
+        self._round: Iterator[Changes] | None = None  # of a comparison that is under way
+        self._round_begun = 0.0
         self._round_due = time.monotonic() + _WHOLE
 
     @contextmanager
@@ -92,8 +95,7 @@ class Follower:
                 yield False
                 return
             try:
-                self._stored.clear()
-                self._sweep_wanted = True
+                self._sweeps.reset()
                 with self._store.transaction(audited=False) as handing_over:
                     is_mine = handing_over.following.hand_over(state.id, self._runner, lasting=self._lasting)
                 yield is_mine
@@ -101,7 +103,7 @@ class Follower:
                 work.following.unlock(state.id)
 
     def step(self) -> Step:
-        """Applies the next batch, or compares everything if that is due. Sweeps in between.
+        """Applies the next batch, and some tables of a comparison of everything that is due. Sweeps beside it.
 
         Raises:
             ConflictError: another run or follower has taken over.
@@ -110,12 +112,14 @@ class Follower:
         state = self._state()
         with self._source.snapshot():
             step = self._next(state)
-            if not step.events and not step.compared and time.monotonic() >= self._round_due:
+            if state.position is None and time.monotonic() >= self._round_due:
                 step = self._compare(state)
-        if not step.events and not step.compared and not self._missing:
+            is_idle = not step.events and not step.compared and not self._missing
+            if state.position is not None and self._continue_round():
+                step = replace(step, compared=True)
+        if is_idle:
             self._note_delay(state)
-        if self._is_sweep_due(idle=step.events == 0):
-            self.sweep()
+        self._sweep_beside(idle=is_idle)
         return step
 
     def catch_up(self, *, whole: bool = False) -> Step:
@@ -140,20 +144,59 @@ class Follower:
 
     def sweep(self) -> None:
         """Reads what the log does not tell, and stores what differs."""
-        begun = time.monotonic()
         state = self._state()
-        names = self._followed(state)
-        with self._source.snapshot():
-            before = self._source.log()
-            sweep = read_unlogged(self._source, names)
-            if (self._source.log() is None) != (before is None):
-                raise UnavailableError(f"{state.source} answered incompletely")
-        known = {} if self._sweep_wanted else self._stored
-        with self._applying(state) as (work, target):
-            states = work.imports.databases(state.id)  # one may be switched since then
-            store_unlogged(work, target, [name for name in names if states.get(name) == BORROWED], sweep, known)
-        self._stored, self._sweep_wanted = sweep.digests, False
-        self._sweep_due = time.monotonic() + max(_SWEEP, _SHARE * (time.monotonic() - begun))
+        reading = self._sweeps.begin(state, self._followed(state))
+        reading.read(self._source)
+        self._store_sweep(reading)
+
+    def _sweep_beside(self, *, idle: bool) -> None:
+        """Makes a sweep that is due. It is read at the same time as the following batches, if that is possible."""
+        if self._sweep is None:
+            if not self._sweeps.is_due(idle=idle):
+                return
+            if self._another is None:
+                self.sweep()
+                return
+            state = self._state()
+            self._sweep = self._sweeps.begin(state, self._followed(state))
+            self._sweep.start(self._another)
+        elif self._sweep.is_done:
+            reading, self._sweep = self._sweep, None
+            if reading.error:
+                self._sweeps.wanted = True
+                raise reading.error
+            self._store_sweep(reading)
+
+    def _store_sweep(self, reading: SweepReading) -> None:
+        """Stores a sweep, unless the switch has stored a later one meanwhile."""
+        known = {} if reading.whole else self._sweeps.stored
+        with self._applying(self._state()) as (work, target):
+            if find_import(work, reading.state.source).copied_at == reading.state.copied_at and reading.result:
+                states = work.imports.databases(reading.state.id)  # one may be switched since then
+                names = [name for name in reading.names if states.get(name) == BORROWED]
+                store_unlogged(work, target, names, reading.result, known)
+        self._sweeps.end(reading)
+
+    def _continue_round(self) -> bool:
+        """Compares some more tables, if a comparison of everything is due. Batches are applied in between."""
+        if self._round is None:
+            if time.monotonic() < self._round_due:
+                return False
+            self._round = everything(self._source, self._store, self._followed(self._state()))
+            self._round_begun = time.monotonic()
+        if (changes := next(self._round, None)) is None:
+            self._round, self._sweeps.wanted = None, True
+            self._round_due = time.monotonic() + max(_WHOLE, _SHARE * (time.monotonic() - self._round_begun))
+            return False
+        self._compare_some(self._state(), changes)
+        return True
+
+    def _compare_some(self, state: ImportState, changes: Changes) -> None:
+        try:
+            with self._applying(state) as (work, target):
+                self._replay(work, target, state, changes)
+        except InvalidObjectError:
+            self._apply_one_by_one(state, changes)
 
     def _next(self, state: ImportState) -> Step:
         if state.position is None:
@@ -217,7 +260,7 @@ class Follower:
         except InvalidObjectError:
             self._apply_one_by_one(state, changes)
             self._apply_batch(state, events, Changes(has_others=changes.has_others))
-        self._sweep_wanted |= changes.has_others
+        self._sweeps.wanted |= changes.has_others
 
     def _apply_one_by_one(self, state: ImportState, changes: Changes) -> None:
         """Applies the changes of each object on its own, and reports those that this database cannot store."""
@@ -254,18 +297,14 @@ class Follower:
         begun = time.monotonic()
         end_of_log = self._source.log()
         for changes in everything(self._source, self._store, self._followed(state)):
-            try:
-                with self._applying(state) as (work, target):
-                    self._replay(work, target, state, changes)
-            except InvalidObjectError:
-                self._apply_one_by_one(state, changes)
+            self._compare_some(state, changes)
         position = end_of_log.last if end_of_log else None
         digest = self._digest_at(position) if position else None
         progress = Progress(position, digest, position, time.monotonic() - begun)
         with self._applying(state, progress) as (work, _):
             if state.options["events"] and work.bulk_objects.last_event() == state.position and position:
                 work.bulk_objects.raise_last_event(position)
-        self._missing, self._sweep_wanted = 0, True
+        self._missing, self._sweeps.wanted, self._round = 0, True, None
         pause = _ROUND if position is None else _WHOLE
         self._round_due = time.monotonic() + max(pause, _SHARE * (time.monotonic() - begun))
         return Step(0, position, compared=True)
@@ -289,10 +328,6 @@ class Follower:
                     "Another run or follower has taken over this import. This one has stored nothing since"
                 )
             yield work, target
-
-    def _is_sweep_due(self, *, idle: bool) -> bool:
-        now = time.monotonic()
-        return now >= self._sweep_due or (self._sweep_wanted and idle)
 
     def _state(self) -> ImportState:
         with self._store.read() as work:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from threading import Event
 from typing import Final
 
@@ -43,7 +44,7 @@ def follow(store: Store, address: str, stopped: Event, report: Report) -> None:
     while not stopped.is_set():
         try:
             with closing(open_source(address)) as source:
-                _follow(Follower(source, store, say, lasting=True), stopped, say)
+                _follow(Follower(source, store, say, lasting=True, another=partial(open_source, address)), stopped, say)
         except ConflictError:
             continue
         except MetastoreError as error:
@@ -65,5 +66,5 @@ def _follow(follower: Follower, stopped: Event, say: Report) -> None:
             if applied > told and time.monotonic() - since > _PROGRESS:
                 say(f"at event {step.position}, {applied} events applied")
                 told, since = applied, time.monotonic()
-            if not step.events:
+            if not step.events and not step.compared:
                 stopped.wait(_PAUSE)

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -80,6 +82,25 @@ def test_unlogged_changes_arrive_with_a_full_comparison(source: Server, target: 
             assert compare(source.uri, target.uri) != []
             one.catch_up(whole=True)
             assert compare(source.uri, target.uri) == []
+
+
+def test_sweeps_and_comparisons_run_beside_the_batches(source: Server, target: Server) -> None:
+    with (
+        connected(source) as client,
+        closing(open_source(source.uri)) as opened_source,
+        opened(target.database_url) as store,
+    ):
+        one = Follower(opened_source, store, another=partial(open_source, source.uri))
+        with one.lock():
+            client.update_table_column_statistics(statistics("sales", "plain", 5))
+            granted(client, "logs")
+            one._round_due = 0.0
+            assert compare(source.uri, target.uri) != []
+            for number in count():
+                client.add_partition(partition("sales", "logs", [f"beside{number}"]))
+                assert one.step().events > 0
+                if not compare(source.uri, target.uri):
+                    break
 
 
 def test_many_changes_of_one_object_are_applied_once(source: Server, target: Server) -> None:

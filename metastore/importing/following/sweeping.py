@@ -1,0 +1,87 @@
+"""When sweeps are due, and their reading: in a thread with a connection of its own, so that batches do not wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from contextlib import closing
+from threading import Thread
+from typing import Final
+
+from metastore.domain.names import DatabaseName
+from metastore.errors import MetastoreError, UnavailableError
+from metastore.importing.following.unlogged import Sweep, read_unlogged
+from metastore.importing.sources.objects import Stage
+from metastore.importing.sources.source import Source
+from metastore.storage.repositories.imports import ImportState
+
+_PAUSE: Final = 60.0  # seconds between two sweeps, if no event asks for one
+_SHARE: Final = 10  # a sweep takes at most one part of so many of the time
+
+
+class SweepReading:
+    """The reading of one sweep. `state`: of the import when it began; `names`: the databases."""
+
+    def __init__(self, state: ImportState, names: Collection[DatabaseName], *, whole: bool) -> None:
+        """`whole`: an event has asked for it, so that all kinds are stored."""
+        self.state = state
+        self.names = names
+        self.whole = whole
+        self.begun = time.monotonic()
+        self.result: Sweep | None = None
+        self.error: MetastoreError | None = None
+        self._thread: Thread | None = None
+
+    def read(self, source: Source) -> None:
+        """Reads. Raises UnavailableError."""
+        with source.snapshot():
+            before = source.log()
+            self.result = read_unlogged(source, self.names)
+            if (source.log() is None) != (before is None):
+                raise UnavailableError(f"{self.state.source} answered incompletely")
+
+    def start(self, opened: Callable[[], Source]) -> None:
+        """Reads in a thread. `opened`: connects to the source."""
+
+        def run() -> None:
+            try:
+                with closing(opened()) as source:
+                    self.read(source)
+            except MetastoreError as error:
+                self.error = error
+
+        self._thread = Thread(target=run, name="sweep", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_done(self) -> bool:
+        return self._thread is None or not self._thread.is_alive()
+
+
+class Sweeps:
+    """The schedule. `wanted`: an event has asked for a sweep; `stored`: digests of the last one, by kind."""
+
+    def __init__(self) -> None:
+        self.wanted = True
+        self.stored: dict[Stage, int] = {}
+        self._due = 0.0
+
+    def reset(self) -> None:
+        """Forgets what was stored: another process may have followed since."""
+        self.wanted = True
+        self.stored.clear()
+
+    def is_due(self, *, idle: bool) -> bool:
+        """Tells whether a sweep is due. `idle`: no events wait."""
+        return time.monotonic() >= self._due or (self.wanted and idle)
+
+    def begin(self, state: ImportState, names: Collection[DatabaseName]) -> SweepReading:
+        """Returns a reading for the caller to make. Events that come from now on ask for another one."""
+        reading = SweepReading(state, names, whole=self.wanted)
+        self.wanted = False
+        return reading
+
+    def end(self, reading: SweepReading) -> None:
+        """Plans the next sweep."""
+        self.stored = reading.result.digests if reading.result else {}
+        self._due = time.monotonic() + max(_PAUSE, _SHARE * (time.monotonic() - reading.begun))
