@@ -10,38 +10,21 @@ import http.client
 import json
 import logging
 import ssl
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from metastore.errors import ConfigurationError, UnavailableError
+from metastore.security.decision_cache import DecisionCache, Identity, Resource
 
 log = logging.getLogger("metastore.security")
 
 _BATCH: Final = 1000  # resources in one request
-_MAX_CACHED: Final = 100_000  # decisions of a worker
 _MAX_ANSWER: Final = 16 * 2**20  # bytes
 _PAUSE: Final = 1.0  # seconds after a failure in which the engine is not asked
-
-
-class Resource(NamedTuple):
-    """The object of a decision: a table, a database (no table), a catalog (no database), or everything (no catalog).
-
-    The owner is None for an object that does not exist.
-    """
-
-    catalog: str | None = None
-    database: str | None = None
-    table: str | None = None
-    owner: str | None = None
-    owner_kind: int | None = None
-
-
-_Identity = tuple[str | None, tuple[str, ...]]
 
 
 class PolicyEngine:
@@ -70,50 +53,30 @@ class PolicyEngine:
         self._opener = urllib.request.build_opener(*handlers)
         self._url, self._cache_seconds, self._timeout = url, cache_seconds, timeout
         self.clock = clock
-        self._cache: dict[tuple[_Identity, Resource], tuple[float, frozenset[str]]] = {}
-        self._lock = threading.Lock()
+        self._cache = DecisionCache()
         self._paused_until = float("-inf")
 
     def rights(self, user: str | None, groups: Iterable[str], resources: Collection[Resource]) -> list[frozenset[str]]:
         """Returns the rights on each resource. Raises UnavailableError if the engine does not give a valid answer."""
         identity = user, tuple(sorted(groups))
         now = self.clock()
-        remembered = {resource: self._cached(identity, resource, now) for resource in resources}
-        missing = [resource for resource, held in remembered.items() if held is None]
+        wanted = list(resources)
+        decided = dict(zip(wanted, self._cache.known(identity, wanted, now), strict=True))
+        missing = [resource for resource, held in decided.items() if held is None]
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
-            answers = self._ask(identity, batch)
-            remembered |= zip(batch, answers, strict=True)
-            self._remember(identity, batch, answers, now)
-        return [held for resource in resources if (held := remembered[resource]) is not None]
+            answers = dict(zip(batch, self._ask(identity, batch), strict=True))
+            decided |= answers
+            self._cache.remember(identity, answers, now + self._cache_seconds)
+        return [held for resource in wanted if (held := decided[resource]) is not None]
 
     def known(
         self, user: str | None, groups: Iterable[str], resources: Iterable[Resource]
     ) -> list[frozenset[str] | None]:
         """Returns the remembered rights on each resource; None: the engine must be asked."""
-        identity, now = (user, tuple(sorted(groups))), self.clock()
-        return [self._cached(identity, resource, now) for resource in resources]
+        return self._cache.known((user, tuple(sorted(groups))), resources, self.clock())
 
-    def valid_until(self, user: str | None, groups: Iterable[str], resource: Resource) -> float:
-        """Returns until when a decision is remembered, by the engine's clock."""
-        return self._cache.get(((user, tuple(sorted(groups))), resource), (float("-inf"), None))[0]
-
-    def _cached(self, identity: _Identity, resource: Resource, now: float) -> frozenset[str] | None:
-        expires, held = self._cache.get((identity, resource), (float("-inf"), None))
-        return held if expires > now else None
-
-    def _remember(
-        self, identity: _Identity, resources: Sequence[Resource], answers: Sequence[frozenset[str]], now: float
-    ) -> None:
-        with self._lock:
-            if len(self._cache) + len(resources) > _MAX_CACHED:
-                self._cache.clear()
-            expires = now + self._cache_seconds
-            self._cache |= {
-                (identity, resource): (expires, held) for resource, held in zip(resources, answers, strict=True)
-            }
-
-    def _ask(self, identity: _Identity, resources: Sequence[Resource]) -> list[frozenset[str]]:
+    def _ask(self, identity: Identity, resources: Sequence[Resource]) -> list[frozenset[str]]:
         if self.clock() < self._paused_until:
             raise UnavailableError("The policy engine does not answer (METASTORE_OPA_URL); try again")
         user, groups = identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from metastore.storage.cache import Cache
+from metastore.byte_cache import Cache
 from metastore.storage.queries.descriptors import TailCache
 from metastore.storage.repositories.partition_names import NameCache
 from metastore.storage.repositories.tables import ReferenceCache

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     "metastore": [
-        ("errors", "context", "identity", "text_cache", "structs", "machine", "container", "units"),
+        ("errors", "context", "identity", "text_cache", "byte_cache", "structs", "machine", "container", "units"),
         ("directories",),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security"),
-        ("storage.schema", "storage.cache", "storage.lazy", "storage.references", "storage.postgres"),
+        ("storage.schema", "storage.lazy", "storage.references", "storage.postgres"),
         ("storage.mapping",),
         ("storage.queries",),
         ("storage.repositories",),

@@ -15,10 +15,10 @@ import pytest
 from sqlalchemy import text
 
 from metastore.app import Application, make_application
+from metastore.byte_cache import Cache
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError
 from metastore.settings import Settings
-from metastore.storage.cache import Cache
 from metastore.storage.repositories import partition_names
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork

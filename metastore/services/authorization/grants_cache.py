@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from metastore.byte_cache import Cache
 from metastore.context import Caller, caller
 from metastore.domain.column_scope import ColumnScope
 from metastore.domain.privileges import (
@@ -25,7 +26,6 @@ from metastore.domain.privileges import (
     sees,
 )
 from metastore.errors import UnavailableError
-from metastore.storage.cache import Cache
 from metastore.storage.unit_of_work import UnitOfWork
 
 _CACHE_BYTES: Final = 16 * 2**20

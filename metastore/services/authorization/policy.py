@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import RequiredPrivilege, Requirement
@@ -24,7 +24,8 @@ from metastore.domain.privileges import (
 )
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import HiddenError, UnavailableError
-from metastore.security.policy_engine import PolicyEngine, Resource
+from metastore.security.decision_cache import Resource
+from metastore.security.policy_engine import PolicyEngine
 from metastore.services.authorization.authorization import (
     NOBODY,
     Authorization,
@@ -41,9 +42,6 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 _ATTEMPTS: Final = 10
 _answers: ContextVar[dict[Resource, frozenset[str]]] = ContextVar("answers", default={})  # noqa: B039 - never changed
 """Decisions of the current question. They hold for it even if nothing is remembered."""
-_MAX_VISIBLE: Final = 100_000  # tables and users
-_UNKNOWN: Final = float("-inf"), False
-_VisibleTable: TypeAlias = tuple[str | None, tuple[str, ...], TableName, Securable | None]
 
 
 class _UndecidedError(Exception):
@@ -64,8 +62,6 @@ class PolicyAuthorization(Authorization):
     def __init__(self, store: Store, admins: Administrators, roots: Roots, engine: PolicyEngine) -> None:
         super().__init__(store, admins, roots)
         self._engine = engine
-        self._visible: dict[_VisibleTable, tuple[float, bool]] = {}
-        """Tables that users may see: until when this is known, and whether they own them."""
 
     def current(self, work: UnitOfWork) -> CallerGrants:
         """Returns the caller without stored privileges, except those on locations."""
@@ -125,19 +121,9 @@ class PolicyAuthorization(Authorization):
 
     def _table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
         """As Authorization, in one statement."""
-        known = self._cache.cached(work)
-        read = work.access.read_table(name)
-        key = known.user, known.groups, name, read and read.securable
-        until, is_owned = self._visible.get(key, _UNKNOWN)
-        if read is None or until <= self._engine.clock():
-            read, grants, held = self._decided(known.grants, read, name)
-            is_owned = Right.OWNERSHIP in held
-            if len(self._visible) >= _MAX_VISIBLE:
-                self._visible.clear()
-            until = self._engine.valid_until(grants.user, grants.groups, _resource(name, read.securable))
-            self._visible[key] = until, is_owned
+        read, _, held = self._decided(self.cached(work), work.access.read_table(name), name)
         encoded = work.access.encoded(read)
-        return encoded if is_owned else without_secrets(encoded)
+        return encoded if Right.OWNERSHIP in held else without_secrets(encoded)
 
     def _table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
         """As Authorization, in one statement."""

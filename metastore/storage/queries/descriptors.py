@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection, LargeBinary, Table, any_, bindparam, select
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
-from metastore.storage.cache import Cache
+from metastore.byte_cache import Cache
 from metastore.storage.mapping.descriptors import DIGEST_BYTES, B, Descriptor, Shared
 from metastore.storage.mapping.layout import Fields, Tail
 from metastore.storage.postgres.driver import Prepared

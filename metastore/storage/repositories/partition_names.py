@@ -6,9 +6,9 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, Text, bindparam, cast, select
 
+from metastore.byte_cache import Cache
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedTexts
-from metastore.storage.cache import Cache
 from metastore.storage.postgres.copy import binary_row, texts
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.sql import Sql

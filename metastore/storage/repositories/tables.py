@@ -23,10 +23,10 @@ from sqlalchemy import (
     update,
 )
 
+from metastore.byte_cache import Cache
 from metastore.context import claim_reply_memory
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
-from metastore.storage.cache import Cache
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.layout import OpenHead, whole_table
 from metastore.storage.mapping.tables import table_row

@@ -20,7 +20,8 @@ from metastore.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from metastore.security.policy_engine import PolicyEngine, Resource
+from metastore.security.decision_cache import Resource
+from metastore.security.policy_engine import PolicyEngine
 from metastore.settings import Settings
 from tests.fixtures.application import counted
 from tests.wire.authorization.granting import bag, on_table
