@@ -25,6 +25,7 @@ ScopeOf: TypeAlias = Callable[[TableName], ColumnScope | None]
 _SCHEMA: Final = "spark.sql.sources.schema"
 _PROVIDER: Final = "spark.sql.sources.provider"
 _PATH: Final = "path"  # a location of the table, which Spark needs; locations are not hidden
+_SKEW: Final = "skew"  # first letters of the parameters of spark_client about skew
 _NOT_BUCKETED: Final = -1  # numBuckets, as Hive writes it
 _VIEW: Final = "VIRTUAL_VIEW"
 _BUCKETS: Final = ("numBucket", "bucketCol", "numSort", "sortCol")
@@ -91,6 +92,10 @@ def remove_columns(value: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> 
         scope = scope_of(name)
     if isinstance(value, Table) and scope is not None:
         scope = table_scope(scope, value)
+        if _has_hidden_skew(value.sd, scope):  # parameters such as skewed.directories tell that it is skewed
+            value.parameters = {
+                name: text for name, text in (value.parameters or {}).items() if not name.startswith(_SKEW)
+            }
     if scope is not None:
         _remove_from_fields(value, scope)
     for field in _fields(value):
@@ -141,13 +146,18 @@ def _remove_from_fields(struct: Any, scope: ColumnScope) -> None:
             if any(map(scope.hides, struct.bucketCols or ())):
                 struct.bucketCols, struct.numBuckets = [], _NOT_BUCKETED
             struct.sortCols = list(takewhile(lambda order: not scope.hides(order.col), struct.sortCols or ()))
-        case SkewedInfo() if any(map(scope.hides, struct.skewedColNames or ())):
-            struct.skewedColNames, struct.skewedColValues, struct.skewedColValueLocationMaps = [], [], {}
+            if _has_hidden_skew(struct, scope):
+                struct.skewedInfo, struct.storedAsSubDirectories = SkewedInfo([], [], {}), False
     if getattr(struct, "parameters", None):
         struct.parameters = _parameters(struct.parameters, scope)
     for field in _VIEW_TEXTS:
         if scope.is_mentioned(getattr(struct, field, None)):
             setattr(struct, field, None)
+
+
+def _has_hidden_skew(sd: StorageDescriptor | None, scope: ColumnScope) -> bool:
+    """Tells whether rows are skewed by a hidden column."""
+    return bool(sd and sd.skewedInfo and any(map(scope.hides, sd.skewedInfo.skewedColNames or ())))
 
 
 def _column_names(table: Table) -> list[str]:

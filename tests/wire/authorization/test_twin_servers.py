@@ -1,0 +1,179 @@
+"""Two servers that differ only in hidden objects and columns give the same pages and scan plans."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+from metastore.app import Application, make_application
+from metastore.cli.console import pages_of
+from metastore.errors import MetastoreError
+from metastore.services.entry.sizes import SizeService
+from metastore.settings import Settings
+from metastore.web.console.parameters import Parameters
+from tests.fixtures.application import called
+from tests.wire.authorization.granting import ROLE, bag, everywhere, on_column, on_table
+from tests.wire.authorization.test_matrix import ADMINISTRATORS, speaking
+from tests.wire.builders import columns, descriptor, partition, skewed, table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    SerDeInfo,
+)
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    CreateDependentTableRequest,
+    PredicateNode,
+    PredicateOperator,
+    ScanRequest,
+    ScanValuesRequest,
+)
+
+USERS: Final = ("low", "clerk", "patron")
+OBJECTS: Final = ("seen", "pay", "zhidden", "zdropped", "zdenied")
+QUERIES: Final = ("seen", "pay", "z", "zsalary", "zhidden", "zdropped", "shown.z", "zcomment", "zdb", "a")
+
+
+@pytest.fixture(scope="module", params=["grants", "rules"])
+def twins(
+    request: pytest.FixtureRequest, make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Application, Application]]:
+    """Two servers without sockets, the second one without hidden objects. `rules`: a rule applies to everybody."""
+    made = []
+    for has_hidden in (True, False):
+        url, folder = make_database(), tmp_path_factory.mktemp("twin")
+        application = make_application(Settings(warehouse=str(folder), database_url=url, **ADMINISTRATORS), url)
+        made.append(application)
+        _fill(application, has_hidden=has_hidden, by_rules=request.param == "rules")
+    yield made[0], made[1]
+    for application in made:
+        application.close()
+
+
+def _fill(application: Application, *, has_hidden: bool, by_rules: bool) -> None:
+    def root(name: str, *arguments: Any) -> Any:
+        with speaking("admin"):
+            return called(application, name, *arguments)
+
+    root("create_database", Database(name="shown", ownerName="boss"))
+    root("create_table", table("shown", "seen", [("ds", "string")], owner="boss"))
+    root("add_partition", partition("shown", "seen", ["1"]))
+    _make_pay(root, has_hidden=has_hidden)
+    for name in ("low", "clerk", "patron"):
+        root("grant_privileges", bag(on_table("shown", "seen"), "SELECT", name))
+    root("grant_privileges", bag(on_column("shown", "pay", "a"), "SELECT", "clerk"))
+    root("grant_privileges", bag(on_table("shown", "pay"), "ALL", "patron"))
+    root("grant_privileges", bag(everywhere("shown.pay.zsalary"), "DENY SELECT", "patron"))
+    if by_rules:
+        root("grant_privileges", bag(everywhere("*.zdenied*"), "DENY ALL", "public", ROLE))
+    if has_hidden:
+        _hide(root)
+    SizeService(application._store).measure()
+
+
+def _make_pay(root: Callable[..., Any], *, has_hidden: bool) -> None:
+    """Creates a table that is skewed by a column which is missing without hidden objects."""
+    layout: dict[str, Any] = {"cols": columns(("a", "int"))}
+    if has_hidden:
+        layout = {
+            "cols": columns(("a", "int"), ("zsalary", "int")),
+            "skewedInfo": skewed(["zsalary"], [["10"]]),
+            "storedAsSubDirectories": True,
+            "serdeInfo": SerDeInfo(
+                serializationLib=descriptor().serdeInfo.serializationLib,
+                parameters={"serialization.format": "1", "bloom": "zsalary"},
+            ),
+        }
+    comment = {"comment": "zcomment of zsalary", "skewed.directories": "true"} if has_hidden else {}
+    made = table("shown", "pay", [("ds", "string")], sd=descriptor(**layout), parameters=comment, owner="boss")
+    root("create_table", made)
+    root("add_partition", partition("shown", "pay", ["1"], sd=descriptor(**layout)))
+
+
+def _hide(root: Callable[..., Any]) -> None:
+    """Creates, uses and drops objects on which no user has a right."""
+    root("create_database", Database(name="zdb", ownerName="boss"))
+    for home in ("shown", "zdb", "default"):
+        for name in ("zhidden", "zdropped", "zdenied"):
+            root("create_table", table(home, name, [("ds", "string")], owner="boss"))
+        root("drop_table", home, "zdropped", True)
+        root("begin_write", BeginWriteRequest(home, "zhidden", leaseMillis=600_000))
+        component = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, home, "zhidden")
+        root("lock", LockRequest([component], 0, "boss", "zhost", "zagent"))
+    dependent = CreateDependentTableRequest("zdb", "zdependent", columns(("ds", "")), "shown", "seen")
+    dependent.owner = "boss"
+    root("create_dependent_table", dependent)
+
+
+def _pages(application: Application, user: str) -> dict[str, str]:
+    """Returns the data of every page, or its error, as the user sees it."""
+    pages = pages_of(application._store, application._warehouse, application._rights, Settings())
+    told = {}
+    with speaking(user):
+        for page in pages:
+            for path in _paths(page.path):
+                for query in _queries(page.path):
+                    try:
+                        text = json.dumps(page.read(Parameters(path, query)), default=str)
+                    except MetastoreError as error:
+                        text = f"{type(error).__name__} {error}"
+                    told[f"{page.path} {path} {query}"] = _plain(text)
+    return told
+
+
+def _paths(page: str) -> list[dict[str, str]]:
+    if "{table}" in page:
+        homes = ("shown", "zdb", "default")
+        return [{"catalog": "hive", "database": home, "table": name} for home in homes for name in OBJECTS]
+    if "{database}" in page:
+        return [{"catalog": "hive", "database": home} for home in ("shown", "zdb", "default", "nowhere")]
+    return [{}]
+
+
+def _queries(page: str) -> list[dict[str, str]]:
+    return [{}, *({"q": query} for query in QUERIES)] if page == "/" else [{}]
+
+
+def _plain(text: str) -> str:
+    """Replaces what differs between any two servers, and the name of the error that clients do not see."""
+    return re.sub(r"\d+", "#", text.replace("HiddenError", "NotFoundError"))
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_pages_are_the_same(twins: tuple[Application, Application], user: str) -> None:
+    with_hidden, without = (_pages(application, user) for application in twins)
+    assert any('"seen"' in text for text in with_hidden.values())
+    assert with_hidden == without
+    assert not [path for path, text in with_hidden.items() if "zsalary" in text.replace('"q": "zsalary"', "")]
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("name", OBJECTS)
+def test_scans_are_the_same(twins: tuple[Application, Application], user: str, name: str) -> None:
+    equal = [PredicateNode(PredicateOperator.EQUAL, "zsalary", ["10"])]
+    broken = [PredicateNode(PredicateOperator.EQUAL, "zsalary", [])]
+    answers = []
+    for application in twins:
+        told = []
+        for nodes in ([], equal, broken):
+            scan = ScanRequest("shown", name, nodes)
+            calls = [
+                ("plan_scan", scan),
+                *(("scan_values", ScanValuesRequest(scan, [key])) for key in ("ds", "zsalary")),
+            ]
+            for method, request in calls:
+                with speaking(user):
+                    try:
+                        text = repr(called(application, method, request))
+                    except MetastoreError as error:
+                        text = f"{type(error).__name__} {error}"
+                told.append(_plain(re.sub(r"(state|writeToken)='[\w-]*'", "", text)))
+        answers.append(told)
+    assert answers[0] == answers[1]
