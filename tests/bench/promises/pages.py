@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 
 from tests.bench.promises.house import House, fails, promise
+from tests.wire.authorization.granting import everywhere, grant, revoke
 from tests.wire.builders import partition, table
 from tests.wire.console.visiting import Visitor
 from thrift_idl.gen.hive_metastore.ttypes import LockComponent, LockLevel, LockRequest, LockType, UnlockRequest
@@ -59,6 +60,10 @@ def _(house: House) -> None:
     assert "sales.shown" in names["bob"]
     assert names["bob"].isdisjoint({"sales.hidden", "secret.vault"})
     assert names["eve"].isdisjoint({"sales.shown", "sales.hidden", "secret.vault"})
+    denied = everywhere("secret.v*"), "DENY ALL", "alice"
+    grant(house.methods("sam"), *denied)
+    assert _found(house, "alice") == names["alice"] - {"secret.vault"}
+    revoke(house.methods("sam"), *denied)
 
 
 @promise("A read-only server rejects every change, also an administrator's")

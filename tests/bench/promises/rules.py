@@ -6,6 +6,7 @@ from tests.bench.promises.house import House, fails, promise
 from tests.wire.authorization.granting import everywhere, grant, on_column, on_table, revoke
 from tests.wire.statistics import longs, of_table
 from thrift_idl.gen.hive_metastore.ttypes import HeartbeatTxnRangeRequest, OpenTxnRequest, Role, TableStatsRequest
+from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, ScanRequest
 
 
 @promise("A deny takes back what a grant, a wildcard or ownership gives, at once")
@@ -71,6 +72,20 @@ def _(house: House) -> None:
         assert [one.colName for one in table_stats] == ["a"]
     assert [column.name for column in alice.get_fields("sales", "shown")] == ["a", "x"]
     revoke(sam, everywhere("sales.shown.x"), "DENY SELECT", "carol")
+    revoke(alice, on_column("sales", "shown", "a"), "SELECT", "eve")
+
+
+@promise("A reader of some columns gets scan plans in which the others have no effect")
+def _(house: House) -> None:
+    alice, eve = house.methods("alice"), house.methods("eve")
+    fails(lambda: eve.plan_scan(ScanRequest("sales", "shown")), "table not found")
+    grant(alice, on_column("sales", "shown", "a"), "SELECT", "eve")
+    plans = [
+        eve.plan_scan(ScanRequest("sales", "shown", [PredicateNode(PredicateOperator.EQUAL, column, ["1"])]))
+        for column in ("x", "missing")
+    ]
+    assert {column.name for storage in plans[0].storages for column in storage.columns} == {"a"}
+    assert plans[0] == plans[1]
     revoke(alice, on_column("sales", "shown", "a"), "SELECT", "eve")
 
 
