@@ -3,7 +3,8 @@
 A restricted process cannot read the memory or environment of processes outside, signal them, or lift the restriction.
 Restricting needs no privilege. A process of root also gives up root's capabilities. See landlock(7), capabilities(7).
 
-As a program, `sandbox.py READABLE WRITABLE COMMAND…` runs a command with these two directories. It imports nothing of
+As a program, `sandbox.py READABLE WRITABLE COMMAND…` runs a command with these two directories, without the variables
+and the command lines of other programs: they can hold credentials, such as AWS_SECRET_ACCESS_KEY. It imports nothing of
 this project, so that it starts quickly.
 """
 
@@ -30,11 +31,18 @@ _READ: Final = _EXECUTE | _READ_FILE | _READ_DIR
 _SCOPES: Final = 0b11  # abstract Unix sockets, signals
 # Directories and files that Python and Java read. /etc holds secrets, too, so it is not here as a whole.
 _SYSTEM: Final = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/sys", "/dev/random", "/dev/urandom"),
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/sys", "/dev/random", "/dev/urandom"),
+    *("/proc/cpuinfo", "/proc/filesystems", "/proc/meminfo", "/proc/stat", "/proc/sys", "/proc/version"),
     *("/etc/alternatives", "/etc/ca-certificates", "/etc/group", "/etc/gai.conf", "/etc/hadoop", "/etc/host.conf"),
     *("/etc/hostname", "/etc/hosts", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/krb5.conf"),
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/mime.types"),
     *("/etc/nsswitch.conf", "/etc/passwd", "/etc/pki", "/etc/resolv.conf", "/etc/spark", "/etc/ssl", "/etc/timezone"),
+)
+_PROCESSES: Final = "/proc"  # shows the command lines of all processes
+# Variables of Python, Spark and numerical libraries, by name or prefix.
+_VARIABLES: Final = (
+    *("HOME", "LANG", "LC_", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"),
+    *("ARROW_", "MKL_", "NUMEXPR_", "OMP_", "OPENBLAS_", "PYSPARK_", "PYTHON", "SPARK_"),
 )
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/tty")
 
@@ -61,16 +69,17 @@ def check() -> None:
         )
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
+def restrict(readable: Iterable[str], writable: Iterable[str], *, processes: bool = True) -> None:
     """Restricts the calling thread and everything that it starts: call it before other threads start.
 
-    Files of the system, of this Python, of Spark and of Java stay readable. Raises SandboxError.
+    `processes`: whether the information about processes in /proc stays readable, which Java needs. Files of the
+    system, of this Python, of Spark and of Java stay readable. Raises SandboxError.
     """
     check()
     libc = _libc()
     rules = _Ruleset(_ALL, 0, _SCOPES)
     ruleset = _checked(libc.syscall(_CREATE, ctypes.byref(rules), ctypes.sizeof(rules), 0))
-    for path in {*_SYSTEM, *_own(), *readable}:
+    for path in {*_SYSTEM, *([_PROCESSES] if processes else ()), *_own(), *readable}:
         _allow(libc, ruleset, path, _READ)
     for path in {*_DEVICES, *writable}:
         _allow(libc, ruleset, path, _ALL)
@@ -122,5 +131,6 @@ def _checked(result: int) -> int:
 
 
 if __name__ == "__main__":
-    restrict(sys.argv[1:2], sys.argv[2:3])
-    os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - no shell
+    restrict(sys.argv[1:2], sys.argv[2:3], processes=False)
+    variables = {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
+    os.execve(sys.argv[3], sys.argv[3:], variables)  # noqa: S606 - no shell

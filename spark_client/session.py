@@ -113,7 +113,7 @@ def session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # without it, UDFs run in the first python3 of the PATH
     context = sessions.start_context(spark_conf)
     tokens.add(context, metastore.credentials.token)
-    options = _options(settings, context.defaultParallelism)
+    options = sessions.without_secrets(_options(settings, context.defaultParallelism))
     java_session = sessions.start(context, options, _handlers(context, metastore), FIRST_WORDS)
     MetastoreSession.started = started = Session(context, java_session, metastore=metastore)
     started.fixed = fixed

@@ -279,7 +279,11 @@ def spark() -> None:
 )
 @click.option("--tls-certificate", help="PEM file with the certificate chain. Share level user.")
 @click.option("--tls-key", help="PEM file with the certificate's private key. Share level user.")
-@click.option("--max-drivers", type=click.IntRange(1), help="Maximum number of drivers. Default: 8. Share level user.")
+@click.option(
+    "--max-drivers",
+    type=click.IntRange(1),
+    help="Maximum number of drivers. Default: what fits into the memory, at most 8. Share level user.",
+)
 @click.option(
     "--idle-timeout",
     type=click.IntRange(1),

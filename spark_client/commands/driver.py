@@ -27,6 +27,7 @@ from pyspark.errors import PySparkException  # noqa: E402
 from metastore.client import MetastoreClient  # noqa: E402
 from spark_client import sandbox  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
+from spark_client.jvm import sessions  # noqa: E402
 from spark_client.serve import serve  # noqa: E402
 
 # RestrictedDriver.java reads `restricted`. The gateway reads plans, so clients must not compress them.
@@ -61,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warehouse=warehouse,
             conf={**dict(pair.partition("=")[::2] for pair in options.conf), **_SETTINGS},
         )
+        sessions.hide_secrets(servers.session)
     except (SparkClientError, PySparkException, sandbox.SandboxError) as error:
         sys.stderr.write(f"metastore: {first_line(error)}\n")
         return 1

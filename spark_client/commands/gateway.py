@@ -18,6 +18,7 @@ from spark_client import sandbox
 from spark_client.errors import SparkClientError, first_line
 from spark_client.gateway.drivers import DriverOptions
 from spark_client.gateway.gateway import GatewayOptions, run
+from spark_client.gateway.memory import driver_limit
 from spark_client.gateway.settings import check
 
 
@@ -28,15 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     listening = GatewayOptions(
         options.uri, options.host, options.connect, options.thrift, options.tls_certificate, options.tls_key
     )
-    drivers = DriverOptions(
-        arguments=[f"--{name}={value}" for name in ("master", "warehouse") if (value := getattr(options, name))]
-        + [f"--conf={text}" for text in options.conf],
-        paths=options.allow_path,
-        connect=options.connect is not None,
-        thrift=options.thrift is not None,
-        limit=options.max_drivers,
-        idle_timeout=options.idle_timeout,
-    )
+    conf = dict(text.partition("=")[::2] for text in options.conf)
 
     def ready() -> None:
         served = [f"sc://{options.host}:{options.connect}"] if options.connect else []
@@ -46,12 +39,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         sandbox.check()
-        check(listening, dict(text.partition("=")[::2] for text in options.conf))
+        check(listening, conf)
+        drivers = _driver_options(options, driver_limit(options.max_drivers, conf))
         asyncio.run(run(listening, drivers, ready))
     except (SparkClientError, sandbox.SandboxError) as error:
         sys.stderr.write(f"metastore: {first_line(error)}\n")
         return 1
     return 0
+
+
+def _driver_options(options: argparse.Namespace, limit: int) -> DriverOptions:
+    arguments = [f"--{name}={value}" for name in ("master", "warehouse") if (value := getattr(options, name))]
+    return DriverOptions(
+        arguments=[*arguments, *(f"--conf={text}" for text in options.conf)],
+        paths=options.allow_path,
+        connect=options.connect is not None,
+        thrift=options.thrift is not None,
+        limit=limit,
+        idle_timeout=options.idle_timeout,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", type=Path)
     for name in ("master", "warehouse"):
         parser.add_argument(f"--{name}")
-    parser.add_argument("--max_drivers", type=int, default=8)
+    parser.add_argument("--max_drivers", type=int)
     parser.add_argument("--idle_timeout", type=float, default=3600.0)
     for name in ("allow_path", "conf"):
         parser.add_argument(f"--{name}", action="append", default=[])

@@ -8,8 +8,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -18,10 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import spark_client
 from metastore.client import Credentials
 from metastore.client.errors import AuthenticationError, ClientError
 from spark_client.errors import SessionError
+from spark_client.gateway import driver_process
+from spark_client.gateway.driver_log import DriverLog
 from spark_client.gateway.logins import Login, Logins
 from spark_client.gateway.relay import Relay, RelayToken, new_token
 from spark_client.jvm import class_cache
@@ -31,13 +30,7 @@ _START: Final = 300.0  # seconds
 _STOP: Final = 20.0  # seconds
 _CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
 _PERMITTED_WITHOUT_LOGIN: Final = 15.0  # seconds
-_CACHE: Final = "cache"  # directory of a driver, for compiled classes
-_PREFIXES: Final = (
-    "METASTORE_",
-    "HADOOP_USER_NAME",
-    "SPARK_REMOTE",
-    "SPARK_CONNECT_MODE",
-)  # of variables that drivers do not inherit
+_SHOWN: Final = 5000  # characters of a driver's log that the gateway's log repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,7 @@ class DriverOptions:
         paths: directories that drivers may use besides the warehouse.
         connect, thrift: whether a driver has these servers.
         limit: maximum number of drivers.
-        idle_timeout: seconds without a call or connection after which a driver stops.
+        idle_timeout: seconds without a call after which a driver stops.
     """
 
     arguments: Sequence[str]
@@ -62,13 +55,14 @@ class DriverOptions:
 
 @dataclass(slots=True, eq=False)
 class Driver:
-    """A running driver. `uses` counts its open calls and connections."""
+    """A running driver. `uses` counts its open calls. `folder` has its log and its own directory."""
 
     user: str
     secret: str
     token: RelayToken
     folder: Path
     process: asyncio.subprocess.Process
+    log: DriverLog
     connect: int = 0
     thrift: int = 0
     uses: int = 0
@@ -85,6 +79,10 @@ class Driver:
 
     def __exit__(self, *_: object) -> None:
         self.uses -= 1
+        self.touch()
+
+    def touch(self) -> None:
+        """Notes that the driver is in use now."""
         self.last_use = time.monotonic()
 
 
@@ -100,6 +98,7 @@ class Drivers:
         self._rejected_since: dict[str, float] = {}  # user to the time since when no login is valid
         self._drivers: dict[str, Driver] = {}
         self._starts: dict[str, asyncio.Task[Driver]] = {}  # by user
+        self._ends: set[asyncio.Task[None]] = set()
 
     async def log_in(self, credentials: Credentials) -> Login:
         """Returns the login of these credentials. Raises as `Logins.log_in`."""
@@ -181,7 +180,7 @@ class Drivers:
         for start in starts:
             start.cancel()
         await asyncio.gather(*starts, return_exceptions=True)
-        await asyncio.gather(*(self._stop(driver) for driver in list(self._drivers.values())))
+        await asyncio.gather(*(self._stop(driver) for driver in list(self._drivers.values())), *self._ends)
         for login in self._known.values():
             login.connection.close()
 
@@ -213,41 +212,37 @@ class Drivers:
         """Starts a driver and waits until it is ready. Raises SessionError. After an error, nothing of it is left."""
         token, secret = new_token(user), secrets.token_hex(32)
         folder = Path(tempfile.mkdtemp(prefix="spark-driver-"))
+        log = DriverLog(folder)
         self._relay.add(token, lambda: self._credentials_of(user))
-        ports = {"connect": _free_port() if self._options.connect else 0, "thrift": 0}
-        ports["thrift"] = _free_port() if self._options.thrift else 0
+        ports = {"connect": driver_process.free_port() if self._options.connect else 0, "thrift": 0}
+        ports["thrift"] = driver_process.free_port() if self._options.thrift else 0
         try:
-            process = await self._execute(folder, ports, _environment(user, token, folder))
+            process = await self._execute(folder, ports, driver_process.environment(user, token, folder), log)
         except BaseException:
             self._relay.remove(token)
+            await log.end()
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        driver = Driver(user, secret, token, folder, process, **ports)
+        driver = Driver(user, secret, token, folder, process, log, **ports)
         try:
             await self._wait_until_ready(driver)
         except BaseException:
             await self._stop(driver)
             raise
-        class_cache.copy_from(folder / _CACHE)  # the user has not used the driver yet
-        _LOG.info("the driver of %s has started: process %s", user, process.pid)
+        class_cache.copy_from(driver_process.cache(folder))  # the user has not used the driver yet
+        _LOG.info("the driver of %s has started: process %s, log %s", user, process.pid, folder / "log")
         return driver
 
     async def _execute(
-        self, folder: Path, ports: Mapping[str, int], environment: Mapping[str, str]
+        self, folder: Path, ports: Mapping[str, int], environment: Mapping[str, str], log: DriverLog
     ) -> asyncio.subprocess.Process:
         arguments = [f"--{name}={port}" for name, port in ports.items() if port]
-        arguments += [f"--uri=thrift://127.0.0.1:{self._relay.port}"]
-        arguments += [f"--sandbox={path}" for path in (str(folder), *self._options.paths)]
-        with (folder / "log").open("w") as log:
-            return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-W", "ignore", "-m", "spark_client.commands.driver", *arguments),
-                *self._options.arguments,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                cwd=folder,
-                env=environment,
-            )
+        arguments += [f"--uri=thrift://127.0.0.1:{self._relay.port}", *self._options.arguments]
+        output = await log.open()
+        try:
+            return await driver_process.execute(folder, arguments, self._options.paths, environment, output)
+        finally:
+            os.close(output)
 
     async def _wait_until_ready(self, driver: Driver) -> None:
         """Sends the driver its secret and reads its first line. Raises SessionError if it ends before."""
@@ -258,15 +253,24 @@ class Drivers:
                 line = await driver.process.stdout.readline()  # type: ignore[union-attr] # it is a pipe
         if line:
             return
-        text = (driver.folder / "log").read_text(errors="replace")
+        await driver.log.end()
+        text = driver.log.tail(_SHOWN)
         reason = next((line for line in text.splitlines() if line.startswith("metastore: ")), text[-500:])
-        _LOG.error("the driver of %s does not start: %s", driver.user, text[-5000:])
+        _LOG.error("the driver of %s does not start: %s", driver.user, text)
         raise SessionError(f"the driver of {driver.user} does not start: {reason.removeprefix('metastore: ')}")
 
     async def _stop(self, driver: Driver) -> None:
-        """Stops a driver and removes its files. Its next user starts a new one."""
+        """Stops a driver and removes its files. Its next user starts a new one. This goes on if the caller ends."""
+        end = asyncio.ensure_future(self._end(driver))
+        self._ends.add(end)
+        end.add_done_callback(self._ends.discard)
+        await asyncio.shield(end)
+
+    async def _end(self, driver: Driver) -> None:
+        status = None
         if self._drivers.get(driver.user) is driver:
             del self._drivers[driver.user]
+            status = driver.process.returncode
         self._relay.remove(driver.token)
         with suppress(ProcessLookupError):
             driver.process.send_signal(signal.SIGTERM)
@@ -276,34 +280,8 @@ class Drivers:
         with suppress(ProcessLookupError):
             driver.process.kill()
         await driver.process.wait()
+        await driver.log.end()
+        if status is not None:
+            _LOG.warning("the driver of %s ended with status %s: %s", driver.user, status, driver.log.tail(_SHOWN))
         await asyncio.to_thread(shutil.rmtree, driver.folder, ignore_errors=True)
         _LOG.info("the driver of %s has stopped", driver.user)
-
-
-def _environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
-    """Returns the environment of a driver.
-
-    The user's name is a system property: with the environment variable HADOOP_USER_NAME, Spark's Thrift server would
-    run statements as a proxy user without tokens.
-    """
-    quoted = user.replace("\\", "\\\\").replace('"', '\\"')
-    options = f'-Djava.io.tmpdir={folder} -XX:-UsePerfData "-DHADOOP_USER_NAME={quoted}"'
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}
-    packages = str(Path(spark_client.__file__).parents[1])
-    class_cache.copy_to(folder / _CACHE)  # a user must not write to classes of other drivers
-    return {
-        **inherited,
-        "PYTHONPATH": os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH")))),
-        "METASTORE_CLIENT_TOKEN": token.text,
-        "SPARK_USER": user,
-        "TMPDIR": str(folder),
-        "HOME": str(folder),
-        "XDG_CACHE_HOME": str(folder / _CACHE),
-        "SPARK_SUBMIT_OPTS": options,
-    }
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

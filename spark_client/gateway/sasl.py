@@ -94,22 +94,30 @@ async def log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mec
         writer.write(HEAD.pack(COMPLETE if mechanism.done else OK, len(response)) + response)
 
 
-async def join(one: Streams, other: Streams) -> None:
-    """Passes bytes between two connections in both directions until one of them ends. Closes `other`."""
-    copies = [asyncio.ensure_future(_copy(one[0], other[1])), asyncio.ensure_future(_copy(other[0], one[1]))]
+async def join(one: Streams, other: Streams, on_bytes: Callable[[bool], None] | None = None) -> None:
+    """Passes bytes between two connections in both directions until one of them ends. Closes `other`.
+
+    `on_bytes` is called before bytes are passed on, with whether they come from `one`.
+    """
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_first: bool) -> None:
+        while piece := await reader.read(_PIECE):
+            if on_bytes is not None:
+                on_bytes(is_first)
+            writer.write(piece)
+            await writer.drain()
+
+    copies = [
+        asyncio.ensure_future(copy(one[0], other[1], is_first=True)),
+        asyncio.ensure_future(copy(other[0], one[1], is_first=False)),
+    ]
     try:
         await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for copy in copies:
-            copy.cancel()
+        for each in copies:
+            each.cancel()
         await asyncio.gather(*copies, return_exceptions=True)
         await close(other[1])
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while piece := await reader.read(_PIECE):
-        writer.write(piece)
-        await writer.drain()
 
 
 def sasl_name(identifier: bytes) -> str:

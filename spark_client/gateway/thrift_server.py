@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from contextlib import ExitStack
 
 from metastore.client.errors import AuthenticationError, ClientError
 from metastore.client.sasl import Plain
 from spark_client.gateway import sasl
-from spark_client.gateway.drivers import Drivers
+from spark_client.gateway.drivers import Driver, Drivers
 from spark_client.gateway.listener import Listener, close
 from spark_client.gateway.logins import Login, Logins
 from spark_client.jvm import servers
@@ -42,12 +43,13 @@ class ThriftServer:
                 login = await self._log_in(reader)
             with await self._drivers.driver_of(login) as driver:
                 below = await asyncio.open_connection("127.0.0.1", driver.thrift)
-                try:
+            try:
+                with _Calls(driver) as calls:
                     await sasl.log_in(*below, Plain(login.user, driver.secret))
                     sasl.accept(writer)
-                    await sasl.join((reader, writer), below)
-                finally:
-                    await close(below[1])
+                    await sasl.join((reader, writer), below, calls.on_bytes)
+            finally:
+                await close(below[1])
         except (ClientError, OSError, TimeoutError) as error:
             address = writer.get_extra_info("peername")
             if isinstance(error, AuthenticationError):
@@ -57,3 +59,29 @@ class ThriftServer:
     async def _log_in(self, reader: asyncio.StreamReader) -> Login:
         user, password = await sasl.read_plain(reader)
         return await self._drivers.log_in(self._logins.password(user, password))
+
+
+class _Calls:
+    """Marks a driver as used while a call of a client is open: an open connection alone does not keep the driver.
+
+    A connection of Thrift has one call at a time, from the client's bytes to the first bytes of the reply.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._open = ExitStack()
+        self._is_open = False
+
+    def __enter__(self) -> _Calls:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def on_bytes(self, from_client: bool) -> None:
+        if from_client and not self._is_open:
+            self._open.enter_context(self._driver)
+        elif not from_client:
+            self._open.close()
+            self._driver.touch()
+        self._is_open = from_client

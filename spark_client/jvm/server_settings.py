@@ -105,10 +105,15 @@ def is_loopback(host: str) -> bool:
 
 def _default_master() -> str:
     """Returns the master in spark-defaults.conf, or else local mode."""
+    return default_setting("spark.master") or "local[*]"
+
+
+def default_setting(name: str) -> str | None:
+    """Returns a setting in spark-defaults.conf, or None."""
     home = os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
     file = Path(os.environ.get("SPARK_CONF_DIR") or f"{home}/conf") / "spark-defaults.conf"
     with suppress(OSError):
         for line in file.read_text().splitlines():
-            if match := re.fullmatch(r"\s*spark\.master[\s=:]+(\S+)\s*", line):
+            if match := re.fullmatch(rf"\s*{re.escape(name)}[\s=:]+(\S+)\s*", line):
                 return match[1]
-    return "local[*]"
+    return None

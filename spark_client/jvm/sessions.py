@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
@@ -15,6 +16,9 @@ from spark_client.errors import SessionError, UnsupportedSparkError, first_line
 from spark_client.jvm import Handlers, install, versions
 from spark_client.jvm.capabilities import capabilities, once_per_gateway
 from spark_client.jvm.objects import java_class
+
+# The settings of file systems that hold credentials, such as fs.s3a.secret.key and fs.azure.account.key.….
+_SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)", re.IGNORECASE)
 
 
 def start_context(conf: SparkConf) -> SparkContext:
@@ -91,6 +95,23 @@ def own_job(spark: SparkSession) -> Mapping[str, str]:
 def _key(gateway: Any) -> str:
     class_ = capabilities(gateway).loader("core").loadClass("spark_client.core.RestrictedDriver")
     return str(class_.getField("KEY").get(None))
+
+
+def without_secrets(options: Mapping[str, str]) -> dict[str, str]:
+    """Returns options of sessions without credentials, which sessions also find in the context (see `hide_secrets`)."""
+    return {name: value for name, value in options.items() if not _SECRET.match(name)}
+
+
+def hide_secrets(spark: SparkSession) -> None:
+    """Removes credentials from the settings of new sessions, whose users can read them. Hadoop keeps them.
+
+    Sessions that exist keep them.
+    """
+    context, shared = spark.sparkContext._jsc.sc(), spark._jsparkSession.sharedState()  # noqa: SLF001
+    for name, _ in spark.sparkContext.getConf().getAll():
+        if _SECRET.match(name):
+            for conf in (context.conf(), shared.conf()):
+                conf.remove(name)
 
 
 def is_running(context: SparkContext) -> bool:

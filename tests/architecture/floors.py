@@ -67,6 +67,13 @@ NEIGHBOURS: dict[str, tuple[str, ...]] = {
     ),
     "migrations.versions": (),
     "spark_client": ("metastore.client", "metastore.domain", "metastore.errors", "thrift_idl"),
+    "spark_client.gateway": (
+        "metastore.client",
+        "metastore.domain",
+        "metastore.errors",
+        "metastore.machine",
+        "thrift_idl",
+    ),
 }
 
 # Modules with side effects or access to the environment.

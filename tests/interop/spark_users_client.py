@@ -37,7 +37,18 @@ def read_memory(_):
     return "no process of others"
 
 
-def attempt(spark, word, argument):
+def read_environment(_):
+    """Returns the own environment, and the command lines of all processes that can be read."""
+    lines = []
+    for process in range(1, 100_000):
+        try:
+            lines.append(Path(f"/proc/{process}/cmdline").read_text())
+        except OSError:
+            continue
+    return str((dict(os.environ), lines))
+
+
+def attempt(spark, word, argument):  # noqa: C901 - one branch for each attempt
     if word == "!udf":
         return spark.range(1).select(udf(lambda number: number + 2, "int")("id")).collect()
     if word == "!read":
@@ -50,6 +61,18 @@ def attempt(spark, word, argument):
         return spark.range(1).select(read_in_function(argument)("id")).collect()
     if word == "!udf-memory":
         return spark.range(1).select(udf(read_memory)("id")).collect()
+    if word == "!udf-environment":
+        return spark.range(1).select(udf(read_environment)("id")).collect()
+    if word == "!conf":
+        return [[spark.conf.get(argument)]]
+    if word == "!expression":
+        return spark.range(1).selectExpr(argument).collect()
+    if word == "!setting-variable":
+        spark.conf.set("spark.sql.sources.default", argument)
+        try:
+            return spark.sql("CREATE TABLE bob.of_setting (id INT)").collect()
+        finally:
+            spark.conf.unset("spark.sql.sources.default")
     if word == "!setting":
         spark.conf.set("spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog")
         try:

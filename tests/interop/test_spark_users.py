@@ -1,98 +1,80 @@
-"""Two users of one `metastore spark serve`, on a metastore with passwords and grants: each acts with the own rights."""
+"""Two users of one `metastore spark serve`, on a metastore with passwords and grants: each acts with the own rights.
+
+With every version of Spark. Spark Connect of Spark 3.5 cannot authenticate; there, clients come by JDBC only.
+"""
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
-import pyspark
 import pytest
 
 from metastore.client import Credentials, connect
 from metastore.security.passwords import PasswordFile
-from tests.fixtures.real_hive import free_port
-from tests.fixtures.server import Server
-from tests.fixtures.spark_servers import SMALL
-from tests.fixtures.sparks import python_of_client
+from spark_client.jvm.versions import TESTED
+from tests.fixtures.server import running
+from tests.interop.spark_gateway import Gateway, command, password_of, serving
 from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType
 
-CLIENT = Path(__file__).with_name("spark_users_client.py")
 HIDDEN = "TABLE_OR_VIEW_NOT_FOUND"
 REJECTED = "is not available on a server for several users"
 
 
-@dataclass
-class Gateway:
-    """A running `metastore spark serve`, and its metastore."""
-
-    process: subprocess.Popen[str]
-    connect: int
-    thrift: int
-    metastore: Server
-    log: Path
-
-    def ask(self, user: str, *texts: str, password: str = "", options: str = "") -> list[Any]:
-        """Runs statements and `!attempts` of the client. Returns rows, or the text of an error."""
-        token = f"{user}:{password or password_of(user)}"
-        remote = f"sc://localhost:{self.connect}/;token={token}{options}"
-        command = [python_of_client(), "-W", "ignore", "-P", str(CLIENT), remote, json.dumps(texts)]
-        environment = {**os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stderr[-4000:]
-        answers: list[Any] = json.loads(ran.stdout.splitlines()[-1])
-        return answers
-
-
-def password_of(user: str) -> str:
-    return f"password-of-{user}"
+@pytest.fixture(scope="module", params=TESTED)
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def users(tmp_path_factory: pytest.TempPathFactory) -> PasswordFile:
-    file = PasswordFile(tmp_path_factory.mktemp("users") / "users")
+def users(tmp_path_factory: pytest.TempPathFactory, version: str) -> PasswordFile:
+    file = PasswordFile(tmp_path_factory.mktemp(f"users-{version}") / "users")
     for name in ("admin", "alice", "bob"):
         file.add(name, password_of(name))
     return file
 
 
 @pytest.fixture(scope="module")
-def gateway(
-    start: Callable[..., Server], users: PasswordFile, tmp_path_factory: pytest.TempPathFactory
+def any_gateway(
+    version: str, make_database: Callable[[], str], users: PasswordFile, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Gateway]:
     options = ["--authentication", "password", "--password-file", str(users._path), "--authorization", "grants"]
-    server = start(*options, "--admins", "admin", "--allow-password-without-tls", "true")
-    admin = Credentials(user="admin", password=password_of("admin"))
-    with connect(f"thrift://localhost:{server.port}", credentials=admin) as client:
-        for user in ("alice", "bob"):
-            client.methods.create_database(Database(name=user, ownerName=user, ownerType=PrincipalType.USER))
-    folder = tmp_path_factory.mktemp("gateway")
-    ports = free_port(), free_port()
-    arguments = ["--uri", f"thrift://localhost:{server.port}", "--connect", str(ports[0]), "--thrift", str(ports[1])]
-    arguments += ["--master", "local[2]", *(f"--conf={text}" for text in SMALL)]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "metastore.cli", "spark", "serve", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            cwd=folder,
-        )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    assert line.startswith("spark is ready on sc://127.0.0.1:"), (folder / "log").read_text()
-    yield Gateway(process, *ports, server, folder / "log")
-    process.send_signal(signal.SIGTERM)
-    process.stdout.close()
-    assert process.wait(90) == 0
+    options += ["--admins", "admin", "--allow-password-without-tls", "true"]
+    folder = tmp_path_factory.mktemp(f"gateway-{version}")
+    with running(make_database(), tmp_path_factory.mktemp(f"metastore-{version}"), *options) as server:
+        admin = Credentials(user="admin", password=password_of("admin"))
+        with connect(f"thrift://localhost:{server.port}", credentials=admin) as client:
+            for user in ("alice", "bob"):
+                client.methods.create_database(Database(name=user, ownerName=user, ownerType=PrincipalType.USER))
+        with serving(
+            version,
+            server,
+            folder,
+            connect=version != "3.5",
+            options=["--conf=spark.hadoop.fs.s3a.secret.key=hidden-setting"],
+            variables={"AWS_SECRET_ACCESS_KEY": "hidden-variable"},
+        ) as gateway:
+            yield gateway
+
+
+@pytest.fixture
+def gateway(any_gateway: Gateway) -> Gateway:
+    """A gateway with Spark Connect."""
+    if any_gateway.connect is None:
+        pytest.skip(f"Spark Connect of Spark {any_gateway.spark} cannot authenticate")
+    return any_gateway
+
+
+def test_spark_connect_of_spark_3_is_refused(version: str) -> None:
+    if version != "3.5":
+        pytest.skip("Spark Connect can authenticate")
+    arguments = ("--uri", "thrift://127.0.0.1:1", "--share-level", "user", "--connect", "15002")
+    ran = subprocess.run(command(version, *arguments), capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert re.fullmatch(r"metastore: Spark Connect of Spark 3\.5\.\d cannot authenticate: [^\n]*--thrift\n", ran.stderr)
 
 
 @pytest.mark.timeout(900)
@@ -162,6 +144,33 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
+def test_credentials_of_the_storage_are_hidden(gateway: Gateway) -> None:
+    variables = ("${env:AWS_SECRET_ACCESS_KEY}", "${spark.hadoop.fs.s3a.secret.key}")
+    answers = gateway.ask(
+        "bob",
+        *(f"SELECT '{variable}'" for variable in variables),
+        *(f"SELEC '{variable}'" for variable in variables),
+        *(f"!expression '{variable}'" for variable in variables),
+        *(f"!setting-variable {variable}" for variable in variables),
+        "!conf spark.hadoop.fs.s3a.secret.key",
+        "!conf fs.s3a.secret.key",
+        "SET",
+        "SET -v",
+        "SET spark.hadoop.fs.s3a.secret.key",
+        "!udf-environment",
+    )
+    assert [REJECTED in answer for answer in answers[:8]] == [True] * 8, answers
+    assert "hidden-" not in str(answers)
+
+
+@pytest.mark.timeout(900)
+def test_credentials_of_the_storage_are_hidden_from_jdbc(any_gateway: Gateway) -> None:
+    statements = ("SELECT '${env:AWS_SECRET_ACCESS_KEY}'", "SELECT '${spark.hadoop.fs.s3a.secret.key}'", "SET")
+    for statement in statements:
+        assert "hidden-" not in any_gateway.beeline("bob", password_of("bob"), statement)
+
+
+@pytest.mark.timeout(900)
 def test_a_table_cannot_be_saved_over_files_of_others(gateway: Gateway) -> None:
     directory = Path(f"{warehouse(gateway)}/alice.db/plain")
     before = sorted(directory.iterdir())
@@ -191,33 +200,46 @@ def test_other_credentials_are_rejected(gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_jdbc_statements_run_as_the_user(gateway: Gateway) -> None:
-    said = {user: beeline(gateway, user, password_of(user)) for user in ("alice", "bob")}
-    assert "> alice\n" in said["alice"], said["alice"]  # after beeline's prompt
-    assert "> 3\n" in said["alice"], said["alice"]
-    assert "> bob\n" in said["bob"], said["bob"]
-    assert HIDDEN in said["bob"]
-    assert "unknown or the password is wrong" in beeline(gateway, "alice", "wrong")
-
-
-def beeline(gateway: Gateway, user: str, password: str) -> str:
-    jars = Path(pyspark.__file__).parent / "jars" / "*"
-    java = str(Path(os.environ["JAVA_HOME"]) / "bin/java") if "JAVA_HOME" in os.environ else "java"
-    command = [java, "-cp", str(jars), "org.apache.hive.beeline.BeeLine", "--outputformat=tsv2", "--showHeader=false"]
-    command += ["-u", f"jdbc:hive2://127.0.0.1:{gateway.thrift}", "-n", user, "-p", password]
-    for statement in ("SELECT current_user()", "SELECT max(id) FROM alice.t"):
-        command += ["-e", statement]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    return ran.stdout + ran.stderr
+def test_jdbc_statements_run_as_the_user(any_gateway: Gateway) -> None:
+    ask = any_gateway.beeline
+    location = f"{warehouse(any_gateway)}/alice.db/by_jdbc"
+    alice = ask(
+        "alice",
+        password_of("alice"),
+        "CREATE TABLE alice.by_jdbc USING parquet AS SELECT 11 AS id, current_user() AS name",
+        "CREATE GLOBAL TEMPORARY VIEW seen_by_jdbc AS SELECT * FROM alice.by_jdbc",
+        "SELECT concat('result ', id, name) FROM global_temp.seen_by_jdbc",
+    )
+    assert "result 11alice" in alice, alice
+    assert list(Path(location).iterdir())
+    rejected = (
+        f"SELECT * FROM parquet.`{location}`",
+        f"CREATE TEMPORARY VIEW stolen USING parquet OPTIONS (path '{location}')",
+        "SELECT reflect('java.lang.System', 'getenv', 'METASTORE_CLIENT_TOKEN')",
+        "ADD JAR /tmp/a.jar",
+        f"INSERT OVERWRITE DIRECTORY '{location}' USING parquet SELECT 1",
+    )
+    for statement in rejected:
+        bob = ask("bob", password_of("bob"), statement)
+        assert REJECTED in bob, bob
+    for statement in ("SELECT * FROM alice.by_jdbc", "SELECT * FROM global_temp.seen_by_jdbc"):
+        bob = ask("bob", password_of("bob"), statement)
+        assert HIDDEN in bob, bob
+        assert "11" not in bob.replace(statement, ""), bob
+    bob = ask("bob", password_of("bob"), f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}'")
+    assert "PERMISSION" in bob.upper(), bob
+    own = ("CREATE TABLE bob.by_jdbc USING parquet AS SELECT current_user() AS name", "SELECT * FROM bob.by_jdbc")
+    assert "> bob\n" in ask("bob", password_of("bob"), *own)  # after beeline's prompt
+    assert "unknown or the password is wrong" in ask("alice", "wrong", "SELECT 1")
 
 
 @pytest.mark.timeout(900)
-def test_everything_listens_on_loopback(gateway: Gateway) -> None:
-    processes = psutil.Process(gateway.process.pid).children(recursive=True)
+def test_everything_listens_on_loopback(any_gateway: Gateway) -> None:
+    processes = psutil.Process(any_gateway.process.pid).children(recursive=True)
     assert len([process for process in processes if process.name() == "java"]) == 2
     open_ = [
         each.laddr.ip
-        for process in (psutil.Process(gateway.process.pid), *processes)
+        for process in (psutil.Process(any_gateway.process.pid), *processes)
         for each in process.net_connections()
         if not each.raddr
     ]
@@ -225,25 +247,30 @@ def test_everything_listens_on_loopback(gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_the_metastore_logs_the_users(gateway: Gateway) -> None:
-    log = gateway.metastore.log.read_text()
+def test_the_metastore_logs_the_users(any_gateway: Gateway) -> None:
+    log = any_gateway.metastore.log.read_text()
     assert " alice create_table" in log
     assert " bob create_table" in log
 
 
 @pytest.mark.timeout(900)
-def test_a_removed_user_loses_the_driver(gateway: Gateway, users: PasswordFile) -> None:
+def test_a_removed_user_loses_the_driver(any_gateway: Gateway, users: PasswordFile) -> None:
     users.remove("bob")
     java = [
         process
-        for process in psutil.Process(gateway.process.pid).children(recursive=True)
+        for process in psutil.Process(any_gateway.process.pid).children(recursive=True)
         if process.name() == "java" and process.environ().get("SPARK_USER") == "bob"
     ]
     assert len(java) == 1
     psutil.wait_procs(java, timeout=240)
     assert not java[0].is_running()
-    assert gateway.ask("bob", "SELECT 1")[0].startswith("UNAUTHENTICATED")
-    assert gateway.ask("alice", "SELECT max(id) FROM alice.t") == [[[3]]]
+    assert "unknown or the password is wrong" in any_gateway.beeline("bob", password_of("bob"), "SELECT 1")
+    assert "result 11" in any_gateway.beeline(
+        "alice", password_of("alice"), "SELECT concat('result ', max(id)) FROM alice.by_jdbc"
+    )
+    if any_gateway.connect is not None:
+        assert any_gateway.ask("bob", "SELECT 1")[0].startswith("UNAUTHENTICATED")
+        assert any_gateway.ask("alice", "SELECT max(id) FROM alice.t") == [[[3]]]
 
 
 def warehouse(gateway: Gateway) -> str:

@@ -16,6 +16,7 @@ from metastore.client import Credentials, parse_uris
 from metastore.client.errors import AuthenticationError, MetastoreUnavailableError
 from spark_client.errors import SessionError
 from spark_client.gateway import drivers as module
+from spark_client.gateway.driver_log import DriverLog
 from spark_client.gateway.drivers import Driver, DriverOptions, Drivers
 from spark_client.gateway.logins import Login
 from spark_client.gateway.relay import Relay, new_token
@@ -58,7 +59,7 @@ class SleepingDrivers(Drivers):
     async def _start(self, user: str) -> Driver:
         await asyncio.sleep(0)
         process = await asyncio.create_subprocess_exec("sleep", "600")
-        return Driver(user, "secret", new_token(user), self.folder / user, process)
+        return Driver(user, "secret", new_token(user), self.folder / user, process, DriverLog(self.folder))
 
     async def of(self, user: str, password: str = "x") -> Driver:
         return await self.driver_of(await self.log_in(Credentials(user=user, password=password)))

@@ -19,7 +19,8 @@ class StubDrivers(Drivers):
     def __init__(self, logins: Logins, connect: int = 0, thrift: int = 0) -> None:
         super().__init__(logins, Relay(logins.addresses), DriverOptions((), (), True, True, 2, 60))
         process: Any = SimpleNamespace(returncode=None)  # it runs
-        self.driver = Driver("stub", SECRET, new_token("stub"), Path(), process, connect, thrift)
+        log: Any = None  # nothing is printed
+        self.driver = Driver("stub", SECRET, new_token("stub"), Path(), process, log, connect, thrift)
 
     async def driver_of(self, _login: Login) -> Driver:
         return self.driver

@@ -185,6 +185,47 @@ def test_jdbc_clients_are_passed_to_the_driver_of_their_user(logins: Logins) -> 
     asyncio.run(run())
 
 
+def test_a_jdbc_connection_uses_its_driver_only_during_calls(logins: Logins) -> None:
+    async def run() -> None:
+        answer = asyncio.Event()
+
+        async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await sasl.read_plain(reader)
+            sasl.accept(writer)
+            while data := await reader.read(1000):
+                await answer.wait()
+                writer.write(data)
+
+        below = await asyncio.start_server(slow, "127.0.0.1", 0)
+        drivers = StubDrivers(logins, thrift=below.sockets[0].getsockname()[1])
+        server, port = ThriftServer(logins, drivers), free_port()
+        await server.start("127.0.0.1", port, None)
+        async with connection(port) as (reader, writer):
+            await sasl.log_in(reader, writer, Plain("bob", "bob's password"))
+            assert drivers.driver.uses == 0
+            for _ in range(2):
+                answer.clear()
+                writer.write(b"call")
+                while not drivers.driver.uses:
+                    await asyncio.sleep(0.01)
+                before = drivers.driver.last_use
+                answer.set()
+                assert await reader.readexactly(4) == b"call"
+                assert drivers.driver.uses == 0
+                assert drivers.driver.last_use > before
+            answer.clear()
+            writer.write(b"call")
+            while not drivers.driver.uses:
+                await asyncio.sleep(0.01)
+        while drivers.driver.uses:  # the client has gone
+            await asyncio.sleep(0.01)
+        await server.stop()
+        await drivers.stop()
+        below.close()
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
+
+
 def test_calls_of_spark_connect_are_passed_to_the_driver_of_their_user(server: Server) -> None:
     """In a process of its own: gRPC's threads and the forks of the tests' servers do not go together."""
     command = [sys.executable, "-m", "tests.wire.security.calls_of_connect", f"thrift://localhost:{server.port}"]

@@ -40,6 +40,7 @@ public final class RestrictedDriver extends Rule {
   public static final String KEY = UUID.randomUUID().toString();
 
   private static final String SETTING = "spark.metastore.restricted";
+  private static final String VARIABLE = "${";
   private static final Set REFLECTION = new HashSet(Arrays.asList("reflect", "java_method", "try_reflect"));
   /** Simple names of plans that read or write files by their path. */
   private static final Set FILES = new HashSet(Arrays.asList(
@@ -82,11 +83,24 @@ public final class RestrictedDriver extends Rule {
     return plan;
   }
 
+  /**
+   * Rejects variables in a text. Spark replaces ${env:…} and ${system:…} by values of the driver's process, such as the
+   * credentials of the storage, and ${name} by a setting, which may be such a text.
+   */
+  static void checkText(SparkSession session, String text) {
+    if (text.contains(VARIABLE) && session.sparkContext().conf().getBoolean(SETTING, false)) {
+      reject("a variable (" + VARIABLE + "…})");
+    }
+  }
+
   private void checkSettings() {
     SparkConf fixed = session.sparkContext().conf();
     Map own = Scala.map(session.sessionState().conf().getAllConfs());
     for (Object entry : own.entrySet()) {
       String name = (String) ((Map.Entry) entry).getKey();
+      if (((String) ((Map.Entry) entry).getValue()).contains(VARIABLE) && !fixed.contains(name)) {
+        reject("a variable in the setting " + name);
+      }
       for (Object prefix : SETTINGS) {
         if (!name.startsWith((String) prefix)) continue;
         String value = (String) ((Map.Entry) entry).getValue();

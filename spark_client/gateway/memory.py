@@ -1,0 +1,47 @@
+"""The number of drivers that fit into the memory of the machine or container."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from metastore.machine import memory_bytes
+from spark_client.errors import SessionError
+from spark_client.jvm import server_settings
+
+_MIB: Final = 2**20
+_MOST: Final = 8  # drivers, unless the user sets a number
+_BESIDE_HEAP: Final = 400 * _MIB  # of a driver: Java's classes, code and threads, and Python
+_GATEWAY: Final = 200 * _MIB
+_SHARE: Final = 0.9  # of the memory; the rest is for the kernel and file buffers
+_MEMORY: Final = "spark.driver.memory"
+_SIZE: Final = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
+_UNITS: Final = {"k": 2**10, "": _MIB, "m": _MIB, "g": 2**30, "t": 2**40}  # Spark reads a bare number as MiB
+
+
+def driver_limit(wanted: int | None, conf: Mapping[str, str]) -> int:
+    """Returns the maximum number of drivers. `wanted`: --max-drivers, or None for what fits, at most 8.
+
+    Raises SessionError if `wanted` drivers, or a single one, do not fit: the kernel would kill one of them later.
+    """
+    text = conf.get(_MEMORY) or server_settings.default_setting(_MEMORY) or "1g"
+    heap, available = _bytes(text), int(memory_bytes() * _SHARE) - _GATEWAY
+    fits = max(0, available // (heap + _BESIDE_HEAP))
+    if fits >= (wanted or 1):
+        return wanted or min(fits, _MOST)
+    fix = f"lower --max-drivers to {fits}, or {_MEMORY}" if fits else f"lower {_MEMORY}"
+    what = "a driver needs" if (wanted or 1) == 1 else f"{wanted} drivers need"
+    raise SessionError(
+        f"{what} {(wanted or 1) * (heap + _BESIDE_HEAP) // _MIB} MiB ({_MEMORY}={text} and "
+        f"{_BESIDE_HEAP // _MIB} MiB each), and {max(0, available) // _MIB} MiB of {memory_bytes() // _MIB} MiB are "
+        f"available for drivers: {fix}"
+    )
+
+
+def _bytes(text: str) -> int:
+    """Returns a size of Spark's settings in bytes. Raises SessionError."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise SessionError(f"{_MEMORY}={text} is no size: write 1g or 512m")
+    return int(match[1]) * _UNITS[match[2].lower()]
