@@ -148,7 +148,7 @@ class Drivers:
             if len(others) >= self._options.limit:
                 raise SessionError(
                     f"{self._options.limit} users have drivers, the most that this server starts (--max-drivers): try "
-                    "again when one of them is idle"
+                    "again when one of them has stopped"
                 )
             self._starts[user] = asyncio.create_task(self._replace(user))
             self._starts[user].add_done_callback(lambda _: self._starts.pop(user))

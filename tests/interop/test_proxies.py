@@ -291,7 +291,7 @@ def test_the_client_reconnects_after_haproxy_closed_an_idle_connection(
     ):
         for _ in range(3):
             assert "default" in client.methods.get_all_databases()
-            (connection,) = client._calls._idle
+            (connection,) = client._idle
             handle = connection._socket.handle
             assert select.select([handle], [], [], PATIENCE) == ([handle], [], [])  # HAProxy has closed it
 

@@ -21,6 +21,7 @@ from metastore.errors import ConfigurationError, UnavailableError
 from metastore.security.passwords import PasswordFile
 from spark_client.errors import SessionError
 from spark_client.gateway import sasl
+from spark_client.gateway.listener import close
 from spark_client.gateway.logins import Logins
 from spark_client.gateway.relay import Relay, new_token
 from spark_client.gateway.thrift_server import ThriftServer
@@ -187,7 +188,7 @@ def test_jdbc_clients_are_passed_to_the_driver_of_their_user(logins: Logins) -> 
 
 def test_a_jdbc_connection_uses_its_driver_only_during_calls(logins: Logins) -> None:
     async def run() -> None:
-        answer = asyncio.Event()
+        answer, ended = asyncio.Event(), asyncio.Event()
 
         async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await sasl.read_plain(reader)
@@ -195,6 +196,8 @@ def test_a_jdbc_connection_uses_its_driver_only_during_calls(logins: Logins) -> 
             while data := await reader.read(1000):
                 await answer.wait()
                 writer.write(data)
+            await close(writer)
+            ended.set()
 
         below = await asyncio.start_server(slow, "127.0.0.1", 0)
         drivers = StubDrivers(logins, thrift=below.sockets[0].getsockname()[1])
@@ -219,6 +222,8 @@ def test_a_jdbc_connection_uses_its_driver_only_during_calls(logins: Logins) -> 
                 await asyncio.sleep(0.01)
         while drivers.driver.uses:  # the client has gone
             await asyncio.sleep(0.01)
+        answer.set()
+        await ended.wait()
         await server.stop()
         await drivers.stop()
         below.close()
