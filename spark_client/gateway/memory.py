@@ -12,7 +12,7 @@ from spark_client.jvm import server_settings
 
 _MIB: Final = 2**20
 _MOST: Final = 8  # drivers, unless the user sets a number
-_BESIDE_HEAP: Final = 400 * _MIB  # of a driver: Java's classes, code and threads, and Python
+_BESIDE_HEAP: Final = 500 * _MIB  # of a driver: Java's classes, code and threads, and Python
 _GATEWAY: Final = 200 * _MIB
 _SHARE: Final = 0.9  # of the memory; the rest is for the kernel and file buffers
 _MEMORY: Final = "spark.driver.memory"

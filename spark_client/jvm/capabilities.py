@@ -69,6 +69,13 @@ class Capabilities:
                 self._loaders[capability] = self._load(capability)
             return self._loaders[capability]
 
+    def jar(self, capability: str) -> Path | None:
+        """Returns the jar with the classes of a capability, or None if they cannot be cached. Raises
+        UnsupportedSparkError.
+        """
+        self.loader(capability)
+        return class_cache.find(self._cache_names[capability])
+
     def constructor(self, capability: str, name: str) -> Any:
         """Returns the only java.lang.reflect.Constructor of a class. Raises UnsupportedSparkError."""
         key = (capability, name)

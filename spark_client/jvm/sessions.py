@@ -103,15 +103,15 @@ def without_secrets(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def hide_secrets(spark: SparkSession) -> None:
-    """Removes credentials from the settings of new sessions, whose users can read them. Hadoop keeps them.
-
-    Sessions that exist keep them.
+    """Removes credentials from the settings of `spark` and of new sessions, whose users can read them. Hadoop keeps
+    them.
     """
     context, shared = spark.sparkContext._jsc.sc(), spark._jsparkSession.sharedState()  # noqa: SLF001
     for name, _ in spark.sparkContext.getConf().getAll():
         if _SECRET.match(name):
             for conf in (context.conf(), shared.conf()):
                 conf.remove(name)
+            spark.conf.unset(name)
 
 
 def is_running(context: SparkContext) -> bool:

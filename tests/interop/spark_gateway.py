@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,8 +51,7 @@ class Gateway:
         token = token or f"{user}:{password or password_of(user)}"
         tls = ";use_ssl=true" if self.ca else ""
         remote = f"sc://localhost:{self.connect}/{tls};token={token}{options}"
-        python = python_of_client() if self.spark == CURRENT else python_of(self.spark)
-        command = [python, "-W", "ignore", "-P", str(CLIENT), remote, json.dumps(texts)]
+        command = [python_of_client(release(self.spark)), "-W", "ignore", "-P", str(CLIENT), remote, json.dumps(texts)]
         more = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(self.ca)} if self.ca else {}
         ran = subprocess.run(
             command,
@@ -84,6 +84,12 @@ def home(spark: str) -> Path:
         return Path(pyspark.__file__).parent
     (found,) = (Path(python_of(spark)).parents[1] / "lib").glob("python*/site-packages/pyspark")
     return found
+
+
+def release(spark: str) -> str:
+    """Returns the patch release of a version of Spark."""
+    (found,) = re.findall(r"^__version__.*['\"](.+)['\"]", (home(spark) / "version.py").read_text(), re.MULTILINE)
+    return str(found)
 
 
 def command(spark: str, *arguments: str) -> list[str]:

@@ -54,8 +54,8 @@ def any_gateway(
             server,
             folder,
             connect=version != "3.5",
-            options=["--conf=spark.hadoop.fs.s3a.secret.key=hidden-setting"],
-            variables={"AWS_SECRET_ACCESS_KEY": "hidden-variable"},
+            options=["--conf=spark.hadoop.fs.s3a.secret.key=xyzzy-setting"],
+            variables={"AWS_SECRET_ACCESS_KEY": "xyzzy-variable"},
         ) as gateway:
             yield gateway
 
@@ -146,8 +146,7 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
 @pytest.mark.timeout(900)
 def test_credentials_of_the_storage_are_hidden(gateway: Gateway) -> None:
     variables = ("${env:AWS_SECRET_ACCESS_KEY}", "${spark.hadoop.fs.s3a.secret.key}")
-    answers = gateway.ask(
-        "bob",
+    attempts = (
         *(f"SELECT '{variable}'" for variable in variables),
         *(f"SELEC '{variable}'" for variable in variables),
         *(f"!expression '{variable}'" for variable in variables),
@@ -159,15 +158,16 @@ def test_credentials_of_the_storage_are_hidden(gateway: Gateway) -> None:
         "SET spark.hadoop.fs.s3a.secret.key",
         "!udf-environment",
     )
+    answers = gateway.ask("bob", *attempts)
+    assert [attempt for attempt, answer in zip(attempts, answers, strict=True) if "xyzzy-" in str(answer)] == []
     assert [REJECTED in answer for answer in answers[:8]] == [True] * 8, answers
-    assert "hidden-" not in str(answers)
 
 
 @pytest.mark.timeout(900)
 def test_credentials_of_the_storage_are_hidden_from_jdbc(any_gateway: Gateway) -> None:
     statements = ("SELECT '${env:AWS_SECRET_ACCESS_KEY}'", "SELECT '${spark.hadoop.fs.s3a.secret.key}'", "SET")
     for statement in statements:
-        assert "hidden-" not in any_gateway.beeline("bob", password_of("bob"), statement)
+        assert "xyzzy-" not in any_gateway.beeline("bob", password_of("bob"), statement)
 
 
 @pytest.mark.timeout(900)

@@ -40,7 +40,7 @@ def test_as_many_as_fit(monkeypatch: pytest.MonkeyPatch, size: int, heap: str | 
 def test_more_than_fit_are_rejected() -> None:
     with pytest.raises(
         SessionError,
-        match=r"^8 drivers need 11392 MiB \(spark.driver.memory=1g and 400 MiB each\), and 3486 MiB of 4096 MiB are "
+        match=r"^8 drivers need 12192 MiB \(spark.driver.memory=1g and 500 MiB each\), and 3486 MiB of 4096 MiB are "
         r"available for drivers: lower --max-drivers to 2, or spark.driver.memory$",
     ):
         driver_limit(8, {})
