@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
@@ -15,19 +15,28 @@ from metastore import errors
 from metastore.cli.commands import run
 from metastore.importing.sources.database_source import NUL
 from metastore.importing.sources.opening import open_source
-from tests.fixtures.database import execute
-from tests.fixtures.installed_postgres import installed_postgres
+from tests.fixtures.database import reachable_folder
 from tests.fixtures.server import connected, running
 from tests.interop import mariadb as maria
-from tests.interop.hive_schema import servers as hive
+from tests.interop import odd_rows
+from tests.interop.hive_schema import servers
 from tests.interop.hive_schema.catalog import fill as fill_catalog
 from tests.interop.maven import UnavailableError
+from tests.interop.sources import (
+    VERSIONS,
+    RealSource,
+    empty_on_mariadb,
+    on_mariadb,
+    on_postgresql,
+    postgresql,
+    reached_on_mariadb,
+)
 from tests.wire.importing.filling import fill
 from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
+pytestmark = pytest.mark.timeout(1800)
 TABLES, PARTITIONS = 40, 5_000
-WAREHOUSE = "hive.metastore.warehouse.dir"
 
 
 @pytest.fixture(scope="module")
@@ -71,62 +80,86 @@ def test_a_source_on_mysql_comes_along(
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[URL]:
-    folder = tmp_path_factory.mktemp("postgres")
-    for one in (folder, folder.parent, folder.parent.parent):
-        one.chmod(0o755)
-    (folder / "data").mkdir()
-    with installed_postgres(folder / "data", tls=False) as url:
-        yield make_url(url)
+def postgres() -> Iterator[URL]:
+    with postgresql() as url:
+        yield url
 
 
-@pytest.mark.parametrize("version", ["2.3", "3.1", "4.0"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_real_server_on_postgresql_moves(version: str, postgres: URL, database_url: str, tmp_path: Path) -> None:
-    name = f"hive_{version.replace('.', '_')}"
-    url = postgres.set(database=name)
-    execute(postgres.render_as_string(False), f"CREATE DATABASE {name}")
-    for script in hive.scripts(version, "postgres"):
-        hive.psql(url, "-f", script.name, folder=script.parent)
-    jdbc = hive.Jdbc(f"jdbc:postgresql://{url.host}:{url.port}/{name}", str(url.username), str(url.password))
-    source = url.set(drivername="postgresql").render_as_string(False)
-    with pytest.raises(errors.UnavailableError, match=r":\*\*\*@.* cannot be read: .*password authentication failed"):
-        open_source(url.set(drivername="postgresql", password="wrong").render_as_string(False))
-    moves(version, jdbc, source, database_url, tmp_path)
+    with on_postgresql(version, postgres, tmp_path) as source:
+        moves(source, database_url, tmp_path)
+        wrong = make_url(source.database).set(password="wrong").render_as_string(False)
+        with pytest.raises(errors.UnavailableError, match=r":\*\*\*@.* cannot be read: .*password authentication"):
+            open_source(wrong)
 
 
-@pytest.mark.parametrize("version", ["2.3", "3.1", "4.0"])
-def test_a_real_server_on_mariadb_moves(version: str, database_url: str, tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    tmp_path.parent.chmod(0o755)
-    tmp_path.parent.parent.chmod(0o755)
-    name = f"hive_{version.replace('.', '_')}"
-    try:
-        with hive.mariadb(tmp_path / "mariadb") as (jdbc, socket):
-            hive.mysql(socket, f"CREATE DATABASE {name} CHARACTER SET latin1 COLLATE latin1_bin")
-            for script in hive.scripts(version, "mysql"):
-                hive.mysql(socket, database=name, file=script)
-            reached = hive.Jdbc(jdbc.url + name, jdbc.user, jdbc.password)
-            source = jdbc.url.replace("jdbc:mysql://", f"mysql://{jdbc.user}:{jdbc.password}@") + name
-            moves(version, reached, source, database_url, tmp_path)
-    except UnavailableError as error:
-        pytest.skip(str(error))
+@pytest.fixture(scope="module")
+def real_mariadb() -> Iterator[tuple[servers.Jdbc, Path]]:
+    with reachable_folder() as folder:
+        folder.chmod(0o755)
+        try:
+            with servers.mariadb(folder / "mariadb") as reached:
+                yield reached
+        except UnavailableError as error:
+            pytest.skip(str(error))
 
 
-def moves(version: str, jdbc: hive.Jdbc, source: str, target: str, folder: Path) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_real_server_on_mariadb_moves(
+    version: str, real_mariadb: tuple[servers.Jdbc, Path], database_url: str, tmp_path: Path
+) -> None:
+    with on_mariadb(version, *real_mariadb, tmp_path) as source:
+        moves(source, database_url, tmp_path)
+
+
+def moves(source: RealSource, target: str, folder: Path) -> None:
     """Fills Hive's server through Thrift, moves its database and compares: both databases, and both servers."""
-    with hive.running(version, folder / "hive", jdbc, **{WAREHOUSE: f"file:{folder}/theirs"}) as real:
-        with connected(real, ThriftHiveMetastore) as client:
-            fill_catalog(client, TABLES, PARTITIONS, indexes=version == "2.3")
-        files = content_of(folder / "theirs")
-        assert run(["import", "plan", source, "--database-url", target, "--warehouse", str(folder / "ours")]) == 0
-        assert run(["import", "run", source, "--database-url", target]) == 0
-        with running(target, folder) as server:
-            assert compare(source, server.uri) == []
-            differences = compare(real.uri, server.uri)
-            # Hive 2.3 on PostgreSQL fails to read skewed tables.
-            unreadable = "skewed" if (version, "postgresql" in jdbc.url) == ("2.3", True) else "\0"
-            assert [one for one in differences if unreadable not in one.object] == []
-        assert content_of(folder / "theirs") == files
+    with connected(source.hive, ThriftHiveMetastore) as client:
+        fill_catalog(client, TABLES, PARTITIONS, indexes=source.version == "2.3")
+    files = content_of(source.files)
+    assert run(["import", "plan", source.database, "--database-url", target, "--warehouse", str(folder / "ours")]) == 0
+    assert run(["import", "run", source.database, "--database-url", target]) == 0
+    with running(target, folder) as server:
+        assert compare(source.database, server.uri) == []
+        differences = compare(source.hive.uri, server.uri)
+        # Hive 2.3 on PostgreSQL fails to read skewed tables.
+        fails = source.version == "2.3" and source.database.startswith("postgresql")
+        unreadable = "skewed" if fails else "\0"
+        assert [one for one in differences if unreadable not in one.object] == []
+    assert content_of(source.files) == files
+
+
+@pytest.fixture(scope="module")
+def filled(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The database of a server of ours with objects of every kind."""
+    url = make_database()
+    with running(url, tmp_path_factory.mktemp("filled")) as server, connected(server, ThriftHiveMetastore) as client:
+        fill_catalog(client, TABLES, PARTITIONS, indexes=False)
+    return url
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_odd_rows_on_mariadb_come_along_or_are_reported(
+    version: str, filled: str, real_mariadb: tuple[servers.Jdbc, Path], database_url: str, tmp_path: Path
+) -> None:
+    """The rows of an export of ours, in Hive's own schema, and rows as old sites have them."""
+    jdbc, socket = real_mariadb
+    file = tmp_path / "rows.sql"
+    options = ["--schema", version, "--dialect", "mysql", "--database-url", filled]
+    assert run(["export", "--hive-sql", str(file), *options]) == 0
+    name = empty_on_mariadb(version, socket, "odd")
+    servers.mysql(socket, database=name, file=file)
+    for statement in odd_rows.ODD_ROWS:
+        servers.mysql(socket, statement, name)
+    source = reached_on_mariadb(jdbc, name)
+    assert run(["import", "run", source, "--database-url", database_url]) == 0
+    assert odd_rows.missing_findings(database_url) == {}
+    with running(database_url, tmp_path) as server:
+        assert compare(source, server.uri) == []
+        with connected(server) as client:
+            assert client.get_table("sales", "plain_0").parameters["utf8"] == odd_rows.TEXT
+            assert client.get_table("sales", "odd/name").createTime
 
 
 def content_of(folder: Path) -> dict[str, str]:
