@@ -40,7 +40,8 @@ SELECT count(*), extract(epoch FROM now() - min(decided_at)) FROM file_operation
 WHERE kind = 'remove' AND reason = 'replaced'
 """
 _FAILING: Final = """
-SELECT count(*) FILTER (WHERE parked), extract(epoch FROM now() - min(failing_since) FILTER (WHERE error IS NOT NULL))
+SELECT count(*) FILTER (WHERE parked),
+       extract(epoch FROM now() - min(failing_since) FILTER (WHERE error IS NOT NULL AND NOT parked))
 FROM file_operations
 """
 _UNRECONCILED: Final = """

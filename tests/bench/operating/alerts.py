@@ -32,7 +32,7 @@ from tests.fixtures.database import execute, reachable_folder
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected, running
 from tests.image.test_alerts import ALERTS, FILE, promtool
-from tests.wire.builders import new_table, partition, table
+from tests.wire.builders import descriptor, new_table, partition, table
 from tests.wire.dependencies.requests import DS, HR, add_to_dependent, create
 from tests.wire.monitoring.pages import HTTP, samples
 from thrift_idl.gen.hive_metastore.ttypes import Database
@@ -163,8 +163,9 @@ def parked_operations() -> tuple[set[str], str]:
         dying = Application(settings, here.database_url, on_step=die)
         called(dying, "create_database", Database("far", locationUri=f"file:{other}/far.db"))
         called(dying, "create_table", table("far", "t"))
+        renamed = table("far", "u", sd=descriptor(f"file:{other}/far.db/t"))
         with suppress(KeyboardInterrupt):
-            called(dying, "alter_table", "far", "t", table("far", "u"))
+            called(dying, "alter_table", "far", "t", renamed)
         dying.close()
         execute(here.database_url, "UPDATE file_operations SET lease_ends_at = NULL")
         time.sleep(15)  # the timer that finishes the operations of dead servers
@@ -251,14 +252,18 @@ def memory() -> tuple[set[str], str]:
 
 def stale_dependents() -> tuple[set[str], str]:
     """A base partition changed two days ago, and its dependent partition did not follow."""
-    old = str(int(time.time()) - 2 * 86400)
     with rehearsal() as here, connected(here.server) as client:
         client.create_database(Database("db"))
         client.create_table(table("db", "base", [DS, HR]))
-        client.add_partitions([partition("db", "base", ["1", "1"], parameters={"transient_lastDdlTime": old})])
+        client.add_partitions([partition("db", "base", ["1", "1"])])
         create(client, "db", "daily", "base")
         add_to_dependent(client, "db", "daily", ["1"])
-        client.add_partitions([partition("db", "base", ["1", "2"], parameters={"transient_lastDdlTime": old})])
+        client.add_partitions([partition("db", "base", ["1", "2"])])
+        execute(
+            here.database_url,
+            "UPDATE partitions SET parameters = jsonb_set(parameters::jsonb, '{transient_lastDdlTime}', to_jsonb("
+            "((parameters ->> 'transient_lastDdlTime')::bigint - 2 * 86400)::text))",
+        )
         time.sleep(65)
         here.sample()
         shown = here.command("dependencies", "db.daily@ds=1", "--up") + here.command("impact", "db.base")
