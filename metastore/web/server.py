@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from metastore.web.handshakes import Handshakes, MakeProtocol
 
 _MAX_CONNECTIONS: Final = 64
 _MAX_SECONDS: Final = 10.0  # a connection sends one request and reads one response in this time, or is closed
+_NICE: Final = 5  # the kernel prefers the threads of calls to this one
 _LOG_LEVEL: Final = logging.ERROR  # of uvicorn: its warnings are about malformed requests, which any client can send
 
 
@@ -86,6 +89,8 @@ def serve(application: ASGIApp, listener: socket.socket, lifeline: int, tls: ssl
     `tls`: None for plain HTTP.
     """
     logging.getLogger("uvicorn.error").setLevel(_LOG_LEVEL)
+    with contextlib.suppress(OSError):  # a sandbox may forbid it
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
     config = uvicorn.Config(
         application,
         http=_BoundedProtocol,

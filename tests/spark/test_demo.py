@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from metastore.domain.skew_survey import SURVEY, decoded
 from spark_client.demo import flights
 from spark_client.demo.__main__ import show
 from spark_client.demo.console import DemoConsole
 from spark_client.demo.questions import Outcome, questions
 from spark_client.scan.report import ScanStatistics, TableScan
-from tests.fixtures.server import Server
+from tests.fixtures.server import Server, connected
 from tests.fixtures.sparks import environment
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,11 @@ def test_every_answer_is_that_of_the_raw_csv(metastore_server: Server, tmp_path:
     assert "dest = 'ORD' AND month = 1" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert done.stderr == ""
+    with connected(metastore_server) as client:
+        survey = decoded(client.get_table("demo", "flights").parameters[SURVEY])
+    assert survey is not None
+    assert survey.rows == 2000
+    assert survey.found[0].columns == ("dest",)
 
 
 def test_a_wrong_answer_is_shown_and_is_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import click
@@ -86,18 +87,18 @@ def _print_first_paint(server: Server, rounds: int) -> None:
 
 def _print_load(server: Server, seconds: float, turns: int) -> None:
     """Prints p99 of busy Thrift connections without and with open pages, by turns."""
-    alone: list[float] = []
-    beside: list[float] = []
+    alone: list[Timing] = []
+    beside: list[Timing] = []
     for _ in range(turns):
-        alone += _busy(server, seconds)
+        alone.append(timing(_busy(server, seconds), seconds))
         with _open_pages(_host(server)) as counts:
-            beside += _busy(server, seconds)
+            beside.append(timing(_busy(server, seconds), seconds))
         click.echo(f"  {counts[0]} refreshes, {counts[1]:,} bytes")
-    for name, latencies in (("without pages", alone), (f"with {_OPEN} open pages", beside)):
-        measured: Timing = timing(latencies, seconds * turns)
-        click.echo(
-            f"  {name:20} {measured.per_second:,.0f} calls/s, p50 {measured.p50:.2f} ms, p99 {measured.p99:.2f} ms"
-        )
+    for name, turn in (("without pages", alone), (f"with {_OPEN} open pages", beside)):
+        rate, p50, p99 = (median(getattr(each, figure) for each in turn) for figure in ("per_second", "p50", "p99"))
+        click.echo(f"  {name:20} {rate:,.0f} calls/s, p50 {p50:.2f} ms, p99 {p99:.2f} ms (medians of the turns)")
+    ratio = median(b.p99 / a.p99 for a, b in zip(alone, beside, strict=True))
+    click.echo(f"  p99 with pages is {ratio:.2f} times that of the turn before without (median)")
 
 
 def _busy(server: Server, seconds: float) -> list[float]:

@@ -232,6 +232,8 @@ def hidden(guarded: Console) -> str:
         lock(client, LockType.EXCLUSIVE, database, ADMIN)
         lock(client, LockType.SHARED_READ, database, ADMIN)
         client.begin_write(BeginWriteRequest(dbName=database, tableName="base"))
+        write = begin(client, (database, "plain"))
+        publish(client, (database, "plain"), write, day(client.get_table(database, "plain").sd.location, "2026-01-01"))
     return database
 
 
