@@ -138,9 +138,10 @@ def check_schema(connection: Connection, database_url: str, *, read_only: bool =
     if revision is None:
         _check_search_path(connection, database_url)
     state = f"has the schema of revision {revision}" if revision else "has no schema yet"
+    shown = safe_url(database_url)
+    option = "" if "***" in shown else f" --database-url {shown}"  # a hidden password cannot be copied
     raise ConfigurationError(
-        f"the database {safe_url(database_url)} {state}, this version needs {head()}: "
-        f"run  metastore db upgrade --database-url {safe_url(database_url)}"
+        f"the database {shown} {state}, this version needs {head()}: run  metastore db upgrade{option}"
     )
 
 

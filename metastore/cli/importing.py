@@ -116,7 +116,7 @@ def run_import(
     gc.disable()  # batches contain no cycles, and looking for them takes a third of the time
     with opened_source(address) as source, opened_store(settings) as store, progress() as advance:
         copier = Copier(source, store, Request(names_of(databases), rewrites), advance)
-        state = copier.run()
+        state = _copied(copier)
         changes = "" if _is_fresh(state) else _caught_up(source, store, state)
         with store.read() as work:
             findings = work.imports.findings(state.id)
@@ -131,6 +131,14 @@ def run_import(
         f"metastore import verify SOURCE --uri thrift://THIS-SERVER:9083",
         err=True,
     )
+
+
+def _copied(copier: Copier) -> ImportState:
+    """Copies. Raises UnavailableError, with what to do, if the source or the database fails."""
+    try:
+        return copier.run()
+    except UnavailableError as error:
+        raise UnavailableError(f"{error}. Run the same command again: it continues after the last batch") from error
 
 
 def _is_fresh(state: ImportState) -> bool:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from metastore.cli.commands import run
 from metastore.errors import (
     AlreadyExistsError,
     ConfigurationError,
@@ -17,7 +18,7 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.importing.copying import Copier, Request
-from metastore.importing.sources import database_tables
+from metastore.importing.sources import database_source, database_tables
 from metastore.importing.sources.opening import open_source
 from metastore.storage.repositories.imports import COPIED, COPYING
 from tests.fixtures.hive_schema import HiveDatabase
@@ -75,6 +76,15 @@ def test_events_continue_after_those_of_a_later_snapshot(hive: HiveDatabase, dat
         client.create_database(Database(name="own"))
         events = client.get_next_notification(NotificationEventRequest(42, 100)).events
     assert [(event.eventId, event.eventType) for event in events] == [(43, "X"), (44, "CREATE_DATABASE")]
+
+
+def test_a_failure_of_the_source_names_the_next_step(
+    hive: HiveDatabase, database_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with patch.object(database_source.DatabaseSource, "read", side_effect=UnavailableError("s does not answer: x")):
+        assert run(["import", "run", hive.url, "--database-url", database_url]) == 1
+    expected = "metastore: s does not answer: x. Run the same command again: it continues after the last batch\n"
+    assert capsys.readouterr().err == expected
 
 
 def change(hive: HiveDatabase, number: int) -> None:
