@@ -1,0 +1,186 @@
+"""Runs Spark's own tests of its Hive catalog against our server.
+
+    python -m tests.interop.spark_suites [SUITE …]
+
+SUITE is the name of a class below org.apache.spark.sql.hive, such as execution.HiveDDLSuite. Without one, the suites of
+`SUITES` run. Only the metastore is replaced (`java/RemoteMetastore.java`). `expected.tsv` lists the
+tests that do not pass, each with its reason. The status is 1 if another test fails, or a listed one passes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from metastore.storage.postgres.embedded import EmbeddedPostgres
+from migrations import runner
+from tests.fixtures.server import Server, running
+from tests.fixtures.sparks import python_of
+from tests.interop.java import java_home
+from tests.interop.maven import UnavailableError, class_path, fetched
+
+VERSION = "4.1.1"
+SUITES = (
+    "HiveExternalCatalogSuite",
+    "HiveExternalSessionCatalogSuite",
+    "ListTablesSuite",
+    "MultiDatabaseSuite",
+    "PartitionProviderCompatibilitySuite",
+    "client.HiveClientSuites",
+    "client.HivePartitionFilteringSuites",
+    "execution.HiveDDLSuite",
+    "execution.PruneHiveTablePartitionsSuite",
+)
+MODULES = ("catalyst", "common-utils", "core", "hive", "sql", "sql-api", "tags")
+LIBRARIES = (
+    "org.scalatest:scalatest_2.13:3.2.19",
+    "org.scalatestplus:scalacheck-1-18_2.13:3.2.19.0",
+    "org.scalatestplus:mockito-5-12_2.13:3.2.19.0",
+    "junit:junit:4.13.2",
+)
+SITE = "<configuration><property><name>hive.metastore.uris</name><value>{}</value></property></configuration>\n"
+OPENED = (
+    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
+    *("java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref"),
+    *("sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),
+)
+HERE = Path(__file__).parent
+
+
+class Outcome(NamedTuple):
+    """The result of one test; `error` is None if it passed."""
+
+    suite: str
+    test: str
+    error: str | None
+
+
+def main(suites: Sequence[str]) -> int:
+    """Runs the suites. Prints the counts and the unexpected results. Returns the status."""
+    try:
+        outcomes = list(_outcomes(suites or SUITES))
+    except UnavailableError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return _report(outcomes, complete=not suites)
+
+
+def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
+    """Runs each suite with its own database, server and virtual machine."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # PostgreSQL runs as another user where this one is root
+        jars = _jars(folder)
+        agent = _agent(jars, folder)
+        for suite in suites:
+            with ExitStack() as stack:
+                own = folder / suite
+                own.mkdir()
+                own.chmod(0o755)
+                postgres = stack.enter_context(EmbeddedPostgres(own / "postgres"))
+                runner.upgrade(postgres.url)
+                allowed = f"file:{folder},file:{tempfile.gettempdir()}"
+                server = stack.enter_context(running(postgres.url, own, "--allowed-locations", allowed))
+                _run(suite, jars, agent, server, own)
+                yield from _results(suite, own / "results")
+
+
+def _jars(folder: Path) -> list[str]:
+    """Returns the class path: Spark's tests with their resources as files, Spark, and the test libraries."""
+    tests = [fetched(f"org.apache.spark:spark-{module}_2.13:{VERSION}", "-tests.jar") for module in MODULES]
+    resources = folder / "tests"
+    with zipfile.ZipFile(next(jar for jar in tests if "spark-hive" in jar.name)) as archive:
+        archive.extractall(resources)
+    python = Path(python_of(VERSION.rpartition(".")[0]))
+    spark = next(python.parents[1].glob("lib/python3*/site-packages/pyspark/jars"))
+    libraries = class_path(*LIBRARIES).split(os.pathsep)
+    return [str(resources), *map(str, tests), *map(str, sorted(spark.glob("*.jar"))), *libraries]
+
+
+def _agent(jars: Sequence[str], folder: Path) -> Path:
+    """Compiles the Java agent. Returns its jar."""
+    classes, manifest, agent = folder / "classes", folder / "manifest", folder / "agent.jar"
+    programs = str(java_home(17, 17) / "bin")
+    javac, jar = (shutil.which(program, path=programs) or program for program in ("javac", "jar"))
+    source = HERE / "java" / "RemoteMetastore.java"
+    subprocess.run([javac, "-cp", os.pathsep.join(jars), "-d", str(classes), str(source)], check=True)
+    manifest.write_text("Premain-Class: RemoteMetastore\n")
+    subprocess.run([jar, "cfm", str(agent), str(manifest), "-C", str(classes), "."], check=True)
+    return agent
+
+
+def _run(suite: str, jars: Sequence[str], agent: Path, server: Server, folder: Path) -> None:
+    for name in ("conf", "home", "tmp"):
+        (folder / name).mkdir()
+    (folder / "conf" / "core-site.xml").write_text(SITE.format(server.uri))
+    properties = {
+        "derby.system.durability": "test",
+        "io.netty.tryReflectionSetAccessible": "true",
+        "java.io.tmpdir": folder / "tmp",
+        "spark.hadoop.hadoop.tmp.dir": folder / "tmp",
+        "spark.test.home": folder / "home",
+        "spark.testing": "true",
+        "spark.ui.enabled": "false",
+    }
+    command = [str(java_home(17, 17) / "bin" / "java"), "-Xmx3g", "-Xss4m", f"-javaagent:{agent}={server.uri}"]
+    command += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
+    command += [f"-D{key}={value}" for key, value in properties.items()]
+    command += ["-cp", os.pathsep.join([str(folder / "conf"), *jars]), "org.scalatest.tools.Runner"]
+    command += ["-oW", "-u", str(folder / "results"), "-R", str(jars[0]), "-s", f"org.apache.spark.sql.hive.{suite}"]
+    environment = os.environ | {
+        "SPARK_HOME": str(folder / "home"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_TESTING": "1",
+        "SPARK_TEST_HIVE_CLIENT_VERSIONS": "2.3,3.1",
+    }
+    log = Path(tempfile.gettempdir()) / f"{suite}.log"
+    with log.open("w") as output:
+        subprocess.run(
+            command, cwd=folder / "home", env=environment, stdout=output, stderr=subprocess.STDOUT, check=False
+        )
+    sys.stderr.write(f"{suite}: the log is {log}\n")
+
+
+def _results(suite: str, folder: Path) -> Iterator[Outcome]:
+    """Reads the reports of the runner. A suite that could not start counts as one failed test."""
+    reports = sorted(folder.glob("*.xml"))
+    if not reports:
+        yield Outcome(suite, "(start)", "no report: see the log")
+    for report in reports:
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            if case.find("skipped") is None:
+                bad = next((case.find(tag) for tag in ("failure", "error") if case.find(tag) is not None), None)
+                error = None if bad is None else (bad.get("message") or bad.get("type") or "failed")
+                yield Outcome(suite, case.get("name", ""), error)
+
+
+def _report(outcomes: Sequence[Outcome], *, complete: bool) -> int:
+    lines = [line.split("\t") for line in (HERE / "expected.tsv").read_text().splitlines() if line[:1] != "#"]
+    expected = {(suite, test): reason for suite, test, reason in lines}
+    surprises = []
+    for suite in dict.fromkeys(outcome.suite for outcome in outcomes):
+        own = [outcome for outcome in outcomes if outcome.suite == suite]
+        passed = sum(outcome.error is None for outcome in own)
+        known = sum(outcome.error is not None and (suite, outcome.test) in expected for outcome in own)
+        sys.stdout.write(f"{suite:40}{passed:6} of {len(own)} passed, {known} known to fail\n")
+    for suite, test, error in outcomes:
+        if (error is not None) != ((suite, test) in expected):
+            surprises.append(f"{suite}: {test}: {(error or 'passes, but is listed in expected.tsv').splitlines()[0]}")
+    if complete:
+        missing = expected.keys() - {(outcome.suite, outcome.test) for outcome in outcomes}
+        surprises += [f"{suite}: {test} is listed in expected.tsv, but was not run" for suite, test in sorted(missing)]
+    sys.stdout.write("".join(f"{line}\n" for line in surprises))
+    return 1 if surprises else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
