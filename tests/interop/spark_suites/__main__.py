@@ -10,6 +10,7 @@ tests that do not pass, each with its reason. The status is 1 if another test fa
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,9 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
@@ -54,6 +55,8 @@ OPENED = (
     *("sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),
 )
 HERE = Path(__file__).parent
+_FAILED = "*** FAILED ***"
+_TEST = re.compile(r"- (?P<test>.*?)(?: (?P<mark>\*\*\* FAILED \*\*\*|!!! (?:IGNORED|CANCELED) !!!))?")
 
 
 class Outcome(NamedTuple):
@@ -91,7 +94,7 @@ def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
                 allowed = f"file:{folder},file:{tempfile.gettempdir()}"
                 server = stack.enter_context(running(postgres.url, own, "--allowed-locations", allowed))
                 _run(suite, jars, agent, server, own)
-                yield from _results(suite, own / "results")
+                yield from _results(suite, own / "report")
 
 
 def _jars(folder: Path) -> list[str]:
@@ -135,7 +138,7 @@ def _run(suite: str, jars: Sequence[str], agent: Path, server: Server, folder: P
     command += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     command += [f"-D{key}={value}" for key, value in properties.items()]
     command += ["-cp", os.pathsep.join([str(folder / "conf"), *jars]), "org.scalatest.tools.Runner"]
-    command += ["-oW", "-u", str(folder / "results"), "-R", str(jars[0]), "-s", f"org.apache.spark.sql.hive.{suite}"]
+    command += ["-oW", "-fW", str(folder / "report"), "-R", str(jars[0]), "-s", f"org.apache.spark.sql.hive.{suite}"]
     environment = os.environ | {
         "SPARK_HOME": str(folder / "home"),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -150,17 +153,18 @@ def _run(suite: str, jars: Sequence[str], agent: Path, server: Server, folder: P
     sys.stderr.write(f"{suite}: the log is {log}\n")
 
 
-def _results(suite: str, folder: Path) -> Iterator[Outcome]:
-    """Reads the reports of the runner. A suite that could not start counts as one failed test."""
-    reports = sorted(folder.glob("*.xml"))
-    if not reports:
-        yield Outcome(suite, "(start)", "no report: see the log")
-    for report in reports:
-        for case in ElementTree.parse(report).getroot().iter("testcase"):
-            if case.find("skipped") is None:
-                bad = next((case.find(tag) for tag in ("failure", "error") if case.find(tag) is not None), None)
-                error = None if bad is None else (bad.get("message") or bad.get("type") or "failed")
-                yield Outcome(suite, case.get("name", ""), error)
+def _results(suite: str, report: Path) -> Iterator[Outcome]:
+    """Reads the runner's report. A suite that could not start counts as one failed test.
+
+    A line `- name` stands for a test. The next line is the error of a failed one.
+    """
+    lines = report.read_text().splitlines() if report.exists() else []
+    if not any(map(_TEST.fullmatch, lines)):
+        yield Outcome(suite, "(start)", "no test has run: see the log")
+    for line, following in pairwise([*lines, ""]):
+        match = _TEST.fullmatch(line)
+        if match and match["mark"] in (None, _FAILED):
+            yield Outcome(suite, match["test"], following.strip() if match["mark"] else None)
 
 
 def _report(outcomes: Sequence[Outcome], *, complete: bool) -> int:
