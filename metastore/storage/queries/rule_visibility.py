@@ -110,6 +110,16 @@ def tables(granted: str) -> str:
         THEN {_LEFT_ON_TABLE} ELSE ({granted}) END)"""
 
 
+_ON_NAME: Final = "d.catalog LIKE r.catalog AND d.name LIKE r.database"
+GRANTED_WHOLE: Final = f"EXISTS (SELECT FROM {_RULES} WHERE {_ON_DATABASE})"
+"""Databases with a rule that grants something on all of their tables."""
+TOUCHED_NAMES: Final = f"""ARRAY(
+    SELECT r.name FROM {_DENIES} WHERE {_ON_NAME}
+    UNION ALL SELECT r.name FROM unnest(cast(:column_catalogs AS text[]), cast(:column_databases AS text[]),
+                                        cast(:column_patterns AS text[])) AS r(catalog, database, name)
+    WHERE d.catalog = r.catalog AND d.name = r.database)"""  # noqa: S608 - constants
+"""Patterns of the names in a database to which denies apply. All other names need no look at denies."""
+
 NARROWED: Final = f"""({HAS_DENIED_COLUMN} OR (
     EXISTS (SELECT FROM ({_OF_TABLE}) AS g(privilege) WHERE g.privilege LIKE '{OF_COLUMN}%')
     AND NOT EXISTS (SELECT FROM ({_KEPT_ON_TABLE}) AS k WHERE NOT k.is_column)
@@ -137,6 +147,7 @@ def parameters(grants: CallerGrants) -> dict[str, Any]:
         "column_catalogs": [pattern.catalog for pattern in columns],
         "column_databases": [pattern.database for pattern in columns],
         "column_tables": [pattern.table for pattern in columns],
+        "column_patterns": [_like(pattern.table) for pattern in columns],
         "above_catalogs": [catalog for catalog, _ in above],
         "above_privileges": [held.removesuffix(WITH_OPTION) for _, held in above],
         **_on_databases("held", grants.databases),

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, TextClause, text
 
 from metastore.domain.names import DatabaseName
 from metastore.domain.privileges import CallerGrants
+from metastore.storage.queries.rule_visibility import GRANTED_WHOLE, TOUCHED_NAMES
 from metastore.storage.queries.visibility import GRANTED, OWNED, WHOLE, Scope, SeenTable, scope_of, seeing, seen_tables
 from metastore.storage.schema.words import COLUMN_WORDS, TABLE_WORDS
 
@@ -99,7 +100,12 @@ _COUNT_SEEN: Final = f"""
         ) AS seen
     ) END
 """  # noqa: S608 - constants
-_COUNT_RULED: Final = f"({_COUNT} AND {{seen}})"
+# Only names to which denies apply are looked at one by one.
+_COUNT_RULED: Final = f"""
+    CASE WHEN cast(:is_everywhere AS boolean) OR {WHOLE} OR {GRANTED_WHOLE}
+    THEN ({_COUNT}) - ({_COUNT} AND t.name LIKE ANY ({TOUCHED_NAMES}) AND NOT {{seen}})
+    ELSE ({_COUNT} AND {{seen}}) END
+"""
 
 _TABLES: Final = """
     SELECT t.catalog, t.database, t.name AS "table", t.type, t.owner, t.comment, t.partition_keys
