@@ -108,7 +108,8 @@ def _local(location: str) -> list[str]:
 
 
 def _stop_with_input(stop: threading.Event) -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):  # without Python's buffer, which a thread must not have locked at the end
+        pass
     stop.set()
 
 

@@ -6,6 +6,7 @@ does not compile with some Spark fails alone. Compiled classes are cached for th
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache, wraps
@@ -17,7 +18,7 @@ from typing import Any
 import pyspark
 from py4j.protocol import Py4JJavaError
 
-from spark_client.errors import UnsupportedSparkError
+from spark_client.errors import SessionError, UnsupportedSparkError
 from spark_client.jvm import class_cache
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.versions import TESTED, java_source
@@ -69,12 +70,25 @@ class Capabilities:
                 self._loaders[capability] = self._load(capability)
             return self._loaders[capability]
 
-    def jar(self, capability: str) -> Path | None:
-        """Returns the jar with the classes of a capability, or None if they cannot be cached. Raises
-        UnsupportedSparkError.
+    def visible_class(self, capability: str, name: str) -> Any:
+        """Returns the java.lang.Class of a class that all class loaders find, since the system's class loader has it.
+        It may refer to classes of Spark only.
+
+        Raises UnsupportedSparkError if it does not compile, SessionError if compiled classes cannot be cached.
         """
         self.loader(capability)
-        return class_cache.find(self._cache_names[capability])
+        full, system = f"spark_client.{capability}.{name}", java_class(self._jvm, "java.lang.ClassLoader")
+        loader = system.getSystemClassLoader()
+        with suppress(Py4JJavaError):
+            return loader.loadClass(full)
+        if (jar := class_cache.find(self._cache_names[capability])) is None:
+            raise SessionError("the directory for compiled classes is not writable: set XDG_CACHE_HOME to one that is")
+        with zipfile.ZipFile(jar) as classes:
+            code = classes.read(f"{full.replace('.', '/')}.class")
+        methods = java_class(self._jvm, "java.lang.Class").forName("java.lang.ClassLoader").getDeclaredMethods()
+        (define,) = (each for each in methods if each.getName() == "defineClass" and each.getParameterCount() == 4)
+        define.setAccessible(True)  # Spark opens java.lang
+        return define.invoke(loader, java_class(self._jvm, "java.util.List").of(full, code, 0, len(code)).toArray())
 
     def constructor(self, capability: str, name: str) -> Any:
         """Returns the only java.lang.reflect.Constructor of a class. Raises UnsupportedSparkError."""

@@ -129,36 +129,17 @@ def _checking_passwords(spark: SparkSession, password: str | None) -> Iterator[N
     """Makes a Thrift server that is started within the block check this password (`ServerPassword.java`).
 
     Spark reads the name of the class from the system properties, and loads it with the class loader of the thread that
-    serves the client.
+    serves the client. Statements change this loader, so the class must be visible to all loaders.
     """
     if password is None:
         yield
         return
     gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
-    thread = java_class(gateway.jvm, "java.lang.Thread").currentThread()
-    loader, before = _with_capability(spark, gateway, "servers"), thread.getContextClassLoader()
-    class_ = loader.loadClass("spark_client.servers.ServerPassword")
+    class_ = capabilities(gateway).visible_class("servers", "ServerPassword")
     class_.getField("password").set(None, password)
     java_class(gateway.jvm, "java.lang.System").setProperty(_CUSTOM_CLASS, class_.getName())
     spark.conf.set(_AUTHENTICATION, "CUSTOM")
-    thread.setContextClassLoader(loader)
-    try:
-        yield
-    finally:
-        thread.setContextClassLoader(before)
-
-
-def _with_capability(spark: SparkSession, gateway: Any, capability: str) -> Any:
-    """Returns the class loader of Spark's jars, after it has got the classes of a capability.
-
-    A thread of the Thrift server has this loader after its first statement. Then it serves other connections.
-    """
-    jar = capabilities(gateway).jar(capability)
-    if jar is None:
-        raise SessionError("the directory for compiled classes is not writable: set XDG_CACHE_HOME to one that is")
-    loader = spark._jsparkSession.sharedState().jarClassLoader()  # noqa: SLF001
-    loader.addURL(java_class(gateway.jvm, "java.io.File")(str(jar)).toURI().toURL())
-    return loader
+    yield
 
 
 @contextmanager
