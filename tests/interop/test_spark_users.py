@@ -222,10 +222,10 @@ def test_jdbc_statements_run_as_the_user(any_gateway: Gateway) -> None:
     for statement in rejected:
         bob = ask("bob", password_of("bob"), statement)
         assert REJECTED in bob, bob
-    for statement in ("SELECT * FROM alice.by_jdbc", "SELECT * FROM global_temp.seen_by_jdbc"):
-        bob = ask("bob", password_of("bob"), statement)
+    for table in ("alice.by_jdbc", "global_temp.seen_by_jdbc"):
+        bob = ask("bob", password_of("bob"), f"SELECT concat('result ', id, name) FROM {table}")
         assert HIDDEN in bob, bob
-        assert "11" not in bob.replace(statement, ""), bob
+        assert "result 11" not in bob, bob
     bob = ask("bob", password_of("bob"), f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}'")
     assert "PERMISSION" in bob.upper(), bob
     own = ("CREATE TABLE bob.by_jdbc USING parquet AS SELECT current_user() AS name", "SELECT * FROM bob.by_jdbc")
