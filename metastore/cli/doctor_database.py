@@ -53,7 +53,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
                 state = connection.execute(_STATE).one()
                 middle = (before + time.time()) / 2
                 lack = incompleteness(connection)
-                restored = not lack and Lineages(connection).read().restored
+                lineage = None if lack else Lineages(connection).read()
             readers = Readers(engine)
             excess = readers.excess() if readers.names() else None
         except DBAPIError as error:
@@ -63,8 +63,10 @@ def check_database(settings: Settings) -> Iterator[Finding]:
         yield from _settings_of_postgres(settings, state, state.clock - middle)
         if lack:
             yield Finding(ERROR, lack)
-        if restored:
-            yield Finding(WARNING, "the database was restored: run  metastore db restored  to reconcile the files")
+        if lineage and (lineage.restored or lineage.problem_since):
+            yield Finding(
+                WARNING, "the database may be older than the files: run  metastore db restored  to reconcile them"
+            )
         if excess:
             yield Finding(WARNING, excess)
         yield from _client_programs(settings, url)
