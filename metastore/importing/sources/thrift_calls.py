@@ -13,6 +13,7 @@ from metastore.client.errors import (
     MetastoreRefusedError,
     MetastoreUnavailableError,
     NoSuchObjectError,
+    ReplyLostError,
 )
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError, UnavailableError
@@ -60,7 +61,7 @@ class ThriftCalls:
             raise InvalidInputError(str(error)) from None
         except NoSuchObjectError as error:
             raise NotFoundError(str(error)) from None
-        except MetastoreUnavailableError as error:
+        except (MetastoreUnavailableError, ReplyLostError) as error:  # a change is compared again before it is repeated
             raise UnavailableError(str(error)) from None
         except MetastoreRefusedError as error:
             raise UnsupportedCallError(str(error)) from None

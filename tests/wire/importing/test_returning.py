@@ -9,12 +9,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from metastore.cli.commands import run
+from metastore.client.connection import Connection, NoReplyError
 from metastore.domain.names import DatabaseName
-from metastore.errors import ConflictError, InvalidOperationError, MetastoreError
+from metastore.errors import ConflictError, InvalidOperationError, MetastoreError, UnavailableError
 from metastore.importing.returning.returner import Returner
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
@@ -359,6 +361,14 @@ def test_changes_that_run_are_known(servers: tuple[Server, Server]) -> None:
             running = other.blocking.running_changes() - before
             assert running
         assert not running & other.blocking.running_changes()
+
+
+def test_a_change_without_a_reply_is_an_outage_and_no_end(servers: tuple[Server, Server]) -> None:
+    """The source was killed in the middle of a change: `import back` goes on, and compares again."""
+    source, _ = servers
+    died = patch.object(Connection, "call", side_effect=NoReplyError(OSError("it died"), timed_out=False))
+    with closing(ThriftCalls(source.uri)) as calls, died, pytest.raises(UnavailableError, match="outcome is unknown"):
+        calls.call("create_database", Database("unknown"))
 
 
 def test_a_source_that_cannot_be_written_to(servers: tuple[Server, Server], capsys: pytest.CaptureFixture[str]) -> None:
