@@ -93,7 +93,7 @@ def test_a_jwt_over_tls(gateway: Gateway, issuer: Issuer) -> None:
     create = "CREATE TABLE carol.t USING parquet AS SELECT 1 AS id"
     answers = gateway.ask(CAROL, create, "SELECT current_user(), id FROM carol.t", token=issuer.token(CAROL))
     assert answers[1] == [[CAROL, 1]], answers
-    assert "> carol\n" in gateway.beeline("any name", issuer.token(CAROL), "SELECT current_user()")
+    assert "> carol\n" in gateway.beeline("anyone", issuer.token(CAROL), "SELECT current_user()")
 
 
 @pytest.mark.timeout(900)
