@@ -38,8 +38,8 @@ def postgresql() -> Iterator[URL]:
 
 
 @contextmanager
-def on_postgresql(version: str, server: URL, folder: Path) -> Iterator[RealSource]:
-    """Starts a server of Hive on a new database."""
+def on_postgresql(version: str, server: URL, folder: Path, *, notifies: bool = False) -> Iterator[RealSource]:
+    """Starts a server of Hive on a new database. `notifies`: it writes a notification log."""
     name = f"hive_{version.replace('.', '_')}_{folder.name}"
     url = server.set(database=name)
     execute(server.render_as_string(False), f'CREATE DATABASE "{name}"')
@@ -47,7 +47,7 @@ def on_postgresql(version: str, server: URL, folder: Path) -> Iterator[RealSourc
         servers.psql(url, "-f", script.name, folder=script.parent)
     jdbc = servers.Jdbc(f"jdbc:postgresql://{url.host}:{url.port}/{name}", str(url.username), str(url.password))
     database = url.set(drivername="postgresql").render_as_string(False)
-    with _running(version, jdbc, database, folder) as source:
+    with _running(version, jdbc, database, folder, notifies=notifies) as source:
         yield source
 
 
@@ -75,7 +75,10 @@ def reached_on_mariadb(server: servers.Jdbc, name: str) -> str:
 
 
 @contextmanager
-def _running(version: str, jdbc: servers.Jdbc, database: str, folder: Path) -> Iterator[RealSource]:
+def _running(
+    version: str, jdbc: servers.Jdbc, database: str, folder: Path, *, notifies: bool = False
+) -> Iterator[RealSource]:
     files = folder / "theirs"
-    with servers.running(version, folder / "hive", jdbc, **{WAREHOUSE: f"file:{files}"}) as hive:
+    options = {WAREHOUSE: f"file:{files}"}
+    with servers.running(version, folder / "hive", jdbc, notifies=notifies, **options) as hive:
         yield RealSource(version, hive, database, files)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 from sqlalchemy.engine import URL
 
-from tests.fixtures.real_hive import RealHive, free_port, running_real_hive
+from tests.fixtures.real_hive import LISTENER, RealHive, free_port, running_real_hive
 from tests.interop.maven import CACHE, UnavailableError, fetched
 
 POSTGRES = "org.postgresql:postgresql:42.7.4"
@@ -23,6 +23,19 @@ MYSQL = "com.mysql:mysql-connector-j:8.0.33"
 COLLECTIONS = "commons-collections:commons-collections:3.2.2"
 HDFS = "org.apache.hadoop:hadoop-hdfs:3.3.6"
 """Has an exception that Hive 4 loads. Clients of Hadoop, which PySpark brings, do not have it."""
+TRANSACTIONAL_LISTENERS = "hive.metastore.transactional.event.listeners"
+_EXTENSIONS = "org.apache.hive.hcatalog:hive-hcatalog-server-extensions"
+LISTENERS = {
+    "3.1": [
+        f"{_EXTENSIONS}:3.1.3",
+        "org.codehaus.jackson:jackson-mapper-asl:1.9.13",
+        "org.codehaus.jackson:jackson-core-asl:1.9.13",
+    ],
+}
+"""The notification listeners. The one of Hive 4.0.1 is not on Maven Central, and others do not fit to it.
+
+Hive 2.3 gives the same ID to several events of concurrent writers, so that followers compare everything.
+"""
 STANDALONE = {
     "3.1": "org.apache.hive:hive-standalone-metastore:3.1.3",
     "4.0": "org.apache.hive:hive-standalone-metastore-server:4.0.1",
@@ -95,9 +108,16 @@ def standalone(version: str) -> Path:
 
 
 @contextmanager
-def running(version: str, folder: Path, jdbc: Jdbc, **settings: str) -> Iterator[RealHive]:
-    """Starts a metastore of Hive that creates no tables. Its warnings are in hive.log."""
+def running(version: str, folder: Path, jdbc: Jdbc, *, notifies: bool = False, **settings: str) -> Iterator[RealHive]:
+    """Starts a metastore of Hive that creates no tables. Its warnings are in hive.log.
+
+    `notifies`: it writes a notification log.
+    """
     folder.mkdir()
+    jars = _jars(version)
+    if notifies:
+        jars += [str(fetched(artifact, ".jar")) for artifact in LISTENERS[version]]
+        settings |= {TRANSACTIONAL_LISTENERS: LISTENER, "hive.metastore.event.db.notification.api.auth": "false"}
     for name in LOG_FILES:
         (folder / f"{name}.properties").write_text(LOG)
     options = {
@@ -112,7 +132,7 @@ def running(version: str, folder: Path, jdbc: Jdbc, **settings: str) -> Iterator
         **SETTINGS[version],
         **settings,
     }
-    with running_real_hive(folder, settings=options, jars=_jars(version), options=("-Xmx1g",)) as hive:
+    with running_real_hive(folder, settings=options, jars=jars, options=("-Xmx1g",)) as hive:
         yield hive
 
 
