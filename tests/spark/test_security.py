@@ -1,4 +1,6 @@
-"""A session of `spark_client`, and Spark's own catalog in it, with a metastore that speaks TLS only."""
+"""A session of `spark_client`, and Spark's own catalog in it, with a metastore that speaks TLS only and hides columns
+from the session's user.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,67 @@ spark.sql("CREATE TABLE skewed (a INT, x STRING) SKEWED BY (x) ON ('h') STORED A
 spark.sql("INSERT INTO skewed VALUES (1, 'h'), (2, 'other')")
 found = spark.sql("SELECT a FROM skewed WHERE x = 'h'").collect()[0][0]
 print("read", found, sorted(table.name for table in spark.catalog.listTables()))
+exec(sys.argv[3])
 spark.stop()
+"""
+COLUMNS = """
+from metastore.client import MetastoreClient
+from thrift_idl.gen.hive_metastore.ttypes import (
+    HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrincipalType, PrivilegeBag, PrivilegeGrantInfo
+)
+
+ROWS = "VALUES ('ann', 10, 1, 1), ('bob', 20, 2, 1), ('eve', 30, 3, 1), ('joe', 10, 4, 2)"
+KINDS = {
+    "by_salary": "PARTITIONED BY (ds INT) SKEWED BY (salary) ON (10, 20) STORED AS DIRECTORIES STORED AS PARQUET",
+    "by_name": "PARTITIONED BY (ds INT) SKEWED BY (name) ON ('ann', 'joe') STORED AS DIRECTORIES STORED AS ORC",
+    "in_buckets": "PARTITIONED BY (ds INT) CLUSTERED BY (salary) INTO 2 BUCKETS STORED AS PARQUET",
+    "spark_s": "USING parquet PARTITIONED BY (ds)",
+    "lines": "PARTITIONED BY (ds INT) STORED AS TEXTFILE",
+}
+admin = MetastoreClient(sys.argv[1], user="root")
+
+
+def of_clerk(grantor, *privileges):
+    info = lambda name: PrivilegeGrantInfo(name, 0, grantor, PrincipalType.USER, False)
+    user = PrincipalType.USER
+    return PrivilegeBag([HiveObjectPrivilege(ref, "clerk", user, info(name), "SQL") for ref, name in privileges])
+
+
+def take_from_creator(table):
+    # Spark's Hive client grants the creator of a table four privileges on the whole of it.
+    owned = admin.methods.get_table("default", table)
+    owned.owner = "root"
+    admin.methods.alter_table("default", table, owned)
+    whole = HiveObjectRef(HiveObjectType.TABLE, "default", table)
+    held = admin.methods.list_privileges("clerk", PrincipalType.USER, whole)
+    admin.methods.revoke_privileges(of_clerk("clerk", *((whole, each.grantInfo.privilege) for each in held)))
+
+
+spark.sql("SET hive.exec.dynamic.partition.mode=nonstrict")
+for table, kind in KINDS.items():
+    day = "" if "(ds INT)" in kind else ", ds INT"
+    spark.sql(f"CREATE TABLE {table} (name STRING, salary INT, month INT{day}) {kind}")
+    spark.sql(f"INSERT INTO {table} {ROWS}")
+    take_from_creator(table)
+    column = lambda name: HiveObjectRef(HiveObjectType.COLUMN, "default", table, columnName=name)
+    admin.methods.grant_privileges(of_clerk("root", (column("name"), "SELECT"), (column("month"), "SELECT")))
+denied = HiveObjectRef(HiveObjectType.GLOBAL, objectName="default.skewed.x")
+admin.methods.grant_privileges(of_clerk("root", (denied, "DENY SELECT")))
+
+spark = spark.newSession()
+for table in KINDS:
+    everything = spark.sql(f"SELECT * FROM {table} ORDER BY name")
+    print(table, everything.columns, [tuple(row) for row in everything.collect()])
+    if table != "lines":
+        chosen = spark.sql(f"SELECT name FROM {table} WHERE ds = 1 AND month > 1 AND name < 'e'")
+        print(table, "chosen", [row[0] for row in chosen.collect()])
+        digits = spark.sql(f"SELECT name FROM {table} WHERE length(cast(ds + 8 AS STRING)) = 2")
+        print(table, "digits", [row[0] for row in digits.collect()])
+    try:
+        spark.sql(f"SELECT salary FROM {table}").collect()
+    except Exception as error:
+        print(table, type(error).__name__, "UNRESOLVED_COLUMN" in str(error))
+print("skewed", spark.table("skewed").columns, sorted(row[0] for row in spark.sql("SELECT a FROM skewed").collect()))
 """
 
 
@@ -39,15 +101,24 @@ def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server
     authority = Authority(tmp_path / "pki")
     pem = authority.issue("localhost", "127.0.0.1")
     files = ["--tls-certificate", str(pem.chain), "--tls-key", str(pem.key)]
-    server = start_metastore(database_url, "--tls", "required", *files)
+    grants = ["--authorization", "grants", "--admins", "root"]
+    server = start_metastore(database_url, "--tls", "required", *files, *grants)
     trust = tmp_path / "trust.p12"
     certificate = x509.load_pem_x509_certificate(authority.pem.read_bytes())
     trust.write_bytes(
         serialize_java_truststore([PKCS12Certificate(certificate, b"ours")], BestAvailableEncryption(b"changeit"))
     )
     shown = {"METASTORE_CLIENT_TLS": "true", "METASTORE_CLIENT_CA": str(authority.pem)}
-    command = [sys.executable, "-W", "ignore", "-c", SESSION, f"thrift://localhost:{server.port}", str(trust)]
-    done = subprocess.run(
-        command, env={**os.environ, **shown}, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
-    )
+    clerk = {"HADOOP_USER_NAME": "clerk", "LOGNAME": "clerk"}
+    command = [sys.executable, "-W", "ignore", "-c", SESSION, f"thrift://localhost:{server.port}", str(trust), COLUMNS]
+    env = {**os.environ, **shown, **clerk}
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
     assert "read 1 ['plain', 'skewed']" in done.stdout, done.stderr[-3000:]
+    rows = [("ann", 1, 1), ("bob", 2, 1), ("eve", 3, 1), ("joe", 4, 2)]
+    for table in ("by_salary", "by_name", "in_buckets", "spark_s"):
+        assert f"{table} ['name', 'month', 'ds'] {rows}" in done.stdout, done.stdout + done.stderr[-3000:]
+        assert f"{table} chosen ['bob']" in done.stdout
+        assert f"{table} digits ['joe']" in done.stdout
+        assert f"{table} AnalysisException True" in done.stdout
+    assert f"lines ['name', 'ds'] {[(name, day) for name, _, day in rows]}" in done.stdout
+    assert "skewed ['a'] [1, 2]" in done.stdout
