@@ -1,7 +1,6 @@
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.security.ProtectionDomain;
-import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hive.conf.HiveConf;
 import org.apache.hadoop.hive.metastore.HiveMetaStoreClient;
@@ -17,13 +16,16 @@ import scala.collection.immutable.Map;
 /**
  * A Java agent that gives Spark's tests a remote metastore: java -javaagent:agent.jar=thrift://host:port.
  *
- * <p>The tests take their metastore from two methods, which name an embedded Derby that is empty. The agent changes what
- * these methods return: it empties the remote metastore and sets hive.metastore.uris.
+ * <p>The tests take their metastore from two methods, which name a new embedded Derby. The agent sets hive.metastore.uris
+ * in what they return. Tests of clients expect a new metastore each time, so the agent empties the remote one for them.
  */
 public final class RemoteMetastore {
-  private static final Set<String> CLASSES =
-      Set.of("org/apache/spark/sql/hive/HiveUtils$", "org/apache/spark/sql/hive/client/HiveClientBuilder$");
-  private static final Set<String> METHODS = Set.of("newTemporaryConfiguration", "buildConf");
+  private static final java.util.Map<String, String> METHODS =
+      java.util.Map.of(
+          "org/apache/spark/sql/hive/HiveUtils$", "newTemporaryConfiguration",
+          "org/apache/spark/sql/hive/client/HiveClientBuilder$", "buildConf");
+  private static final java.util.Map<String, String> REPLACEMENTS =
+      java.util.Map.of("newTemporaryConfiguration", "remote", "buildConf", "emptied");
   private static final String SIGNATURE = "(Lscala/collection/immutable/Map;)Lscala/collection/immutable/Map;";
 
   private RemoteMetastore() {}
@@ -35,17 +37,21 @@ public final class RemoteMetastore {
           @Override
           public byte[] transform(
               ClassLoader loader, String name, Class<?> type, ProtectionDomain domain, byte[] bytes) {
-            return CLASSES.contains(name) ? changed(bytes) : null;
+            return METHODS.containsKey(name) ? changed(bytes, METHODS.get(name)) : null;
           }
         });
   }
 
-  /** Called by the changed methods with their result. */
+  /** Called by newTemporaryConfiguration with its result. */
   @SuppressWarnings("unchecked")
-  public static Map<String, String> remote(Map<String, String> settings) throws TException {
-    String uris = System.getProperty("metastore.uris");
+  public static Map<String, String> remote(Map<String, String> settings) {
+    return (Map<String, String>) settings.updated("hive.metastore.uris", System.getProperty("metastore.uris"));
+  }
+
+  /** Called by buildConf with its result. Drops all databases and tables. */
+  public static Map<String, String> emptied(Map<String, String> settings) throws TException {
     Configuration configuration = new Configuration();
-    configuration.set("hive.metastore.uris", uris);
+    configuration.set("hive.metastore.uris", System.getProperty("metastore.uris"));
     IMetaStoreClient client = new HiveMetaStoreClient(new HiveConf(configuration, RemoteMetastore.class));
     try {
       for (String database : client.getAllDatabases()) {
@@ -59,10 +65,10 @@ public final class RemoteMetastore {
     } finally {
       client.close();
     }
-    return (Map<String, String>) settings.updated("hive.metastore.uris", uris);
+    return remote(settings);
   }
 
-  private static byte[] changed(byte[] bytes) {
+  private static byte[] changed(byte[] bytes, String wanted) {
     ClassReader reader = new ClassReader(bytes);
     ClassWriter writer = new ClassWriter(reader, 0);
     reader.accept(
@@ -70,19 +76,19 @@ public final class RemoteMetastore {
           @Override
           public MethodVisitor visitMethod(int access, String name, String type, String generic, String[] thrown) {
             MethodVisitor method = super.visitMethod(access, name, type, generic, thrown);
-            return METHODS.contains(name) ? returningRemote(method) : method;
+            return wanted.equals(name) ? returning(method, REPLACEMENTS.get(name)) : method;
           }
         },
         0);
     return writer.toByteArray();
   }
 
-  private static MethodVisitor returningRemote(MethodVisitor method) {
+  private static MethodVisitor returning(MethodVisitor method, String replacement) {
     return new MethodVisitor(Opcodes.ASM9, method) {
       @Override
       public void visitInsn(int code) {
         if (code == Opcodes.ARETURN) {
-          visitMethodInsn(Opcodes.INVOKESTATIC, "RemoteMetastore", "remote", SIGNATURE, false);
+          visitMethodInsn(Opcodes.INVOKESTATIC, "RemoteMetastore", replacement, SIGNATURE, false);
         }
         super.visitInsn(code);
       }
