@@ -137,12 +137,13 @@ class Files:
                 raise WriteFailedError(f"cannot list {location}: {answer}")
         return [answer.split("/")[1:] for answer in answers]
 
-    def rows(self, location: str, format_: str) -> list[tuple[str, int, int]]:
+    def rows(self, location: str, format_: str, total: int | None = None) -> list[tuple[str, int, int]]:
         """Returns relative path, bytes and rows of each visible file of `parquet` or `orc` below a directory.
 
-        The row counts come from the file footers. Raises one of FILE_ERRORS.
+        The row counts come from the file footers, or from `total`, the rows of all files, if there is one file.
+        Raises one of FILE_ERRORS.
         """
-        answer = str(self._operations.rows(self._session, location, format_))
+        answer = str(self._operations.rows(self._session, location, format_, -1 if total is None else total))
         parts = answer.split("\0") if answer else []
         return [(path, int(size), int(rows)) for path, size, rows in zip(*[iter(parts)] * 3, strict=True)]
 

@@ -16,8 +16,11 @@ def java_class(jvm: Any, name: str) -> Any:
 
 
 def unpacked(objects: Any, count: int) -> list[Any]:
-    """Returns the first `count` objects of a Java list, for an assignment. See `to_python`."""
-    return [objects[index] for index in range(count)]
+    """Returns the first `count` objects of a Java list, for an assignment.
+
+    Py4J's own indexing asks for the size of the list each time. See also `to_python`.
+    """
+    return [objects.get(index) for index in range(count)]
 
 
 def to_python(value: Any) -> Any:
@@ -25,4 +28,4 @@ def to_python(value: Any) -> Any:
 
     Iterating over a Java list ends with a Java exception, and PySpark then asks for each class that it might be of.
     """
-    return [to_python(value[index]) for index in range(len(value))] if isinstance(value, JavaList) else value
+    return [to_python(each) for each in unpacked(value, value.size())] if isinstance(value, JavaList) else value

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from spark_client.jvm import versions
+from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.sql_text import quote
 
@@ -118,6 +119,28 @@ def estimated_size(frame: DataFrame) -> int | None:
     """Returns Spark's estimate of the size of the rows in bytes, or None if it has none."""
     size = int(str(query_execution(frame).optimizedPlan().stats().sizeInBytes()))
     return size if size < _UNKNOWN_SIZE else None
+
+
+def source_of(frame: DataFrame) -> tuple[str, int | None]:
+    """Returns the name of the plan's node below the expressions of the columns, and its rows if the plan holds them."""
+    name, rows = str(_staging_writer(frame.sparkSession).source(frame._jdf)).split("\0")  # noqa: SLF001
+    return name, None if int(rows) < 0 else int(rows)
+
+
+def write_files(
+    frame: DataFrame, format_: str, location: str, directories: Sequence[str], options: Mapping[str, object]
+) -> None:
+    """Appends the rows to the files in a directory. `directories`: the columns that name directories below it.
+
+    `options` are options of Spark's DataFrameWriter.
+    """
+    pairs = "\0".join(f"{name}\0{value}" for name, value in options.items())
+    writer = _staging_writer(frame.sparkSession)
+    writer.write(frame._jdf, format_, location, "\0".join(directories), pairs)  # noqa: SLF001 - as above
+
+
+def _staging_writer(spark: SparkSession) -> Any:
+    return capabilities(spark.sparkContext._gateway).singleton("core", "StagingWriter")  # noqa: SLF001
 
 
 def folded_constants(spark: SparkSession, columns: Iterable[Column]) -> list[Any]:

@@ -35,6 +35,8 @@ class CheckInsert(Message):
         columns: The number of data columns of the table.
         partition_columns: Name and type of each partition column.
         count: The number of columns of the rows if they are assigned by position, else None.
+        dynamic: The session's setting hive.exec.dynamic.partition.
+        mode: The session's setting hive.exec.dynamic.partition.mode.
     """
 
     database: str
@@ -45,6 +47,8 @@ class CheckInsert(Message):
     columns: int
     partition_columns: Sequence[Sequence[str]]
     count: int | None
+    dynamic: str
+    mode: str
 
 
 @dataclass(frozen=True, slots=True)

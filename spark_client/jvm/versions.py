@@ -30,6 +30,7 @@ OLDEST_JAVA = 17
 NEWEST_JAVA: dict[tuple[int, ...], int] = {(3, 5): 21}
 # Names of Spark 4, and the corresponding names of Spark 3. Scala 2.12's Seq need not be immutable.
 _BEFORE_4 = {
+    "import org.apache.spark.sql.classic.Dataset;": "import org.apache.spark.sql.Dataset;",
     "import org.apache.spark.sql.classic.SparkSession;": "import org.apache.spark.sql.SparkSession;",
     "import scala.collection.immutable.Seq;": "import scala.collection.Seq;",
 }

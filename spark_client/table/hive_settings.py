@@ -15,10 +15,15 @@ def dynamic_partitions(spark: SparkSession) -> DynamicPartitions:
     """Returns the session's settings of dynamic partitions. Raises InvalidInsertError for a mode that Hive does not
     know.
     """
-    mode = setting(spark, _MODE, "nonstrict").lower()
+    return parse_dynamic_partitions(spark.conf.get(_ENABLED, "true"), spark.conf.get(_MODE, "nonstrict"))
+
+
+def parse_dynamic_partitions(enabled: str | None, mode: str | None) -> DynamicPartitions:
+    """Returns the same from the texts of the settings. Raises InvalidInsertError as `dynamic_partitions`."""
+    mode = (mode or "nonstrict").strip().lower()
     if mode not in ("strict", "nonstrict"):
         raise InvalidInsertError(f"{_MODE} is {mode!r}; it must be strict or nonstrict")
-    return DynamicPartitions(enabled=is_true(spark, _ENABLED, "true"), strict=mode == "strict")
+    return DynamicPartitions(enabled=(enabled or "true").strip().lower() == "true", strict=mode == "strict")
 
 
 def setting(spark: SparkSession, name: str, default: str) -> str:

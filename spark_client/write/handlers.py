@@ -19,12 +19,12 @@ from spark_client.jvm.objects import to_python, unpacked
 from spark_client.jvm.plans import elements, frame_of, kind
 from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
 from spark_client.jvm.versions import column_of
-from spark_client.table.hive_settings import dynamic_partitions
+from spark_client.table.hive_settings import parse_dynamic_partitions
 from spark_client.table.partition_spec import check_count, resolve_partition
 from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.row_changes import Change, Clause, change_rows
-from spark_client.write.rows import normalise_static
+from spark_client.write.rows import is_normal, normalise_static
 from spark_client.write.truncate import truncate
 from spark_client.write.writable import check_no_file_sink
 
@@ -53,7 +53,6 @@ class WriteHandlers:
 
     def _check(self, request: CheckInsert, session: Any) -> None:
         """Rejects invalid INSERTs with Hive's messages, before Spark rejects them with its own or accepts them."""
-        context = self._context(session)
         keys = tuple(Column(name, type_) for name, type_ in request.partition_columns)
         table = Table(request.database, request.table, (), keys, None, Storage("", "", ""))
         spec = resolve_partition(
@@ -61,9 +60,10 @@ class WriteHandlers:
             [key.name for key in keys],
             request.partition,
             if_not_exists=request.if_not_exists,
-            dynamic=dynamic_partitions(context.spark),
+            dynamic=parse_dynamic_partitions(request.dynamic, request.mode),
         )
-        normalise_static(context.spark, table, spec)
+        if not all(is_normal(spec.static[key.name], key.type) for key in keys if key.name in spec.static):
+            normalise_static(self._session(session), table, spec)
         if request.count is not None:
             check_count(table.full_name, request.columns + len(spec.dynamic), request.count)
 

@@ -97,7 +97,14 @@ def table_rows(
     if not replaced:
         return typed
     names = [column.name for column in (*table.columns, *table.partition_columns)]
-    return typed.select(*(replaced.get(name, F.col(quote(name))) for name in names))
+    if len(replaced) == 1 and names in ([column.name for column in targets], [*(t.name for t in targets), *replaced]):
+        ((name, value),) = replaced.items()
+        return typed.withColumn(name, value)
+    return typed.select(*(_named(replaced, name) for name in names))
+
+
+def _named(replaced: Mapping[str, SparkColumn], name: str) -> SparkColumn:
+    return replaced[name].alias(name) if name in replaced else F.col(quote(name))
 
 
 def _arranged(table: Table, data: DataFrame, names: Sequence[str], positions: Sequence[int | None]) -> DataFrame:
@@ -143,13 +150,13 @@ def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, Spa
     for column in table.partition_columns:
         name = column.name
         if name in static:
-            value = F.lit(None if static[name] == DEFAULT_PARTITION else static[name])
-            columns[name] = value.cast("string").alias(name)
+            is_null = static[name] == DEFAULT_PARTITION
+            columns[name] = F.lit(None).cast("string") if is_null else F.lit(static[name])
         elif _TEXT_TYPE.match(column.type) and not has_own_names(table):
             columns[name] = _checked_text(table, name)
         elif column.type in _AMBIGUOUS_TEXTS:
             # Spark's writer compares values and would open the same directory twice.
-            columns[name] = F.col(quote(name)).cast("string").alias(name)
+            columns[name] = F.col(quote(name)).cast("string")
     return columns
 
 
@@ -168,7 +175,7 @@ def _checked_text(table: Table, name: str) -> SparkColumn:
         F.lit(f"set the table property '{FUNCTION}' = 'short'"),
     )
     too_long = (F.octet_length(value) * 3 > limit) & (length > limit)
-    return F.when(too_long, F.raise_error(message)).otherwise(value).alias(name)
+    return F.when(too_long, F.raise_error(message)).otherwise(value)
 
 
 def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets: Sequence[Column]) -> DataFrame:

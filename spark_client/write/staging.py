@@ -16,7 +16,7 @@ from metastore.client.structs import Rename, Storage, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, unescape
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
-from spark_client.jvm.plans import analyzed_plan, estimated_size, rebalanced, tasks_of, with_settings
+from spark_client.jvm.plans import estimated_size, rebalanced, source_of, tasks_of, with_settings, write_files
 from spark_client.jvm.sessions import own_job
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import has_own_names
@@ -29,6 +29,8 @@ _FILL, _SPLITS = 0.9, 6
 _FEW_FILES, _SMALL_FILE = 128, 1 << 20
 # The rows of a statement itself (VALUES) are written by one task up to this number.
 _FEW_ROWS = 10_000
+# Plans of queries that arrange their rows (ORDER BY, SORT BY, DISTRIBUTE BY, a hint). This order is kept.
+_ARRANGED = frozenset({"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"})
 # Creating files takes longer than writing few bytes. So small directories are not combined into one task.
 _GATHERING = {"spark.sql.adaptive.coalescePartitions.minPartitionSize": "1b"}
 
@@ -88,38 +90,45 @@ def write_staging(
         most: The largest number of directories, if it is known. If the tasks then make few files, nothing is shuffled.
     """
     keys = [column.name for column in table.partition_columns]
-    source = _source(rows)
-    is_gathered = bool(keys or number is not None) and not _is_arranged(source)
-    if is_gathered and _is_small(source):
-        rows, is_gathered = rows.coalesce(1), False
+    source, count = source_of(rows)  # expressions of columns keep the number of rows
+    is_gathered = bool(keys or number is not None) and source not in _ARRANGED
+    if is_gathered and _is_small(source, count):
+        # One row is one task anyway.
+        rows, is_gathered = rows if count == 1 else rows.coalesce(1), False
     if is_gathered := is_gathered and not _makes_few_files(rows, most):
         rows = with_settings(rows, _GATHERING)
-    staging = _Staging(rows.sparkSession, table, location, query_id, rows.schema, len(keys))
-    helper = _free_name("skewed_directory", rows.columns)
-    numbered = rows if number is None else rows.withColumn(helper, number)
+    staging = _Staging(rows, table, location, query_id, len(keys))
+    numbered, numbers = rows, []
+    if number is not None:
+        numbers = [_free_name("skewed_directory", rows.columns)]
+        numbered = rows.withColumn(numbers[0], number)
     if has_own_names(table):
         numbered, keys = staging.hash_partitions(numbered, keys)
-    directories = keys if number is None else [*keys, helper]
+    directories = [*keys, *numbers]
     if is_gathered:
         numbered = rebalanced(numbered, directories)
     if order:
-        numbered = _sorted(numbered, keys, directories[len(keys) :], order)
+        numbered = _sorted(numbered, keys, numbers, order)
     staging.write(numbered, location, directories)
-    return staging.count() if max_size is None or order else staging.split(max_size)
+    staged = staging.count(count)
+    return staged if max_size is None or order else staging.split(staged, max_size)
 
 
 @dataclass
 class _Staging:
     """Writes files into the write's directory, and lists them."""
 
-    spark: SparkSession
+    rows: DataFrame
     table: Table
     location: str
     query_id: str
-    schema: StructType
     depth: int
     # The hash that names each directory, with the partition values (see hash_partitions).
     observed: Observation | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.rows.sparkSession
 
     @property
     def format(self) -> str:
@@ -143,19 +152,16 @@ class _Staging:
 
     def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
         """Runs one job. `options` are options of Spark's DataFrameWriter."""
-        writer = rows.write.format(self.format).options(**file_options(self.spark, self.table, self.format), **options)
-        writer = writer.options(**own_job(self.spark), **{"mapreduce.output.basename": self.query_id})
-        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-        if directories:
-            writer = writer.partitionBy(*directories)
-        writer.mode("append").save(location)
+        own = {"mapreduce.output.basename": self.query_id, "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+        options = {**file_options(self.spark, self.table, self.format), **options, **own_job(self.spark), **own}
+        write_files(rows, self.format, location, directories, options)
 
-    def split(self, limit: int) -> tuple[StagedFile, ...]:
+    def split(self, staged: tuple[StagedFile, ...], limit: int) -> tuple[StagedFile, ...]:
         """Splits files of more than `limit` bytes, unless they have one row. The order of the rows is kept.
 
         Parts compress worse than the whole file. So they aim below the limit, and parts that exceed it are split again.
         """
-        staged, rounds = self.count(), 0
+        rounds = 0
         while (large := [file for file in staged if file.size > limit and file.rows > 1]) and rounds < _SPLITS:
             for directory, files in groupby(large, key=lambda file: parent(file.location)):
                 self._write_again(directory, list(files), limit)
@@ -165,15 +171,15 @@ class _Staging:
     def _write_again(self, directory: str, files: Sequence[StagedFile], limit: int) -> None:
         rows = min(int(file.rows * limit / file.size * _FILL) for file in files)
         names = {column.name for column in self.table.columns}
-        schema = StructType([field for field in self.schema if field.name in names])
+        schema = StructType([field for field in self.rows.schema if field.name in names])
         read = self.spark.read.format(self.format).schema(schema).option("__globPaths__", "false")
         self.write(read.load([file.location for file in files]), directory, (), maxRecordsPerFile=max(1, rows))
         for file in files:
             Files(self.spark).delete(file.location)
 
-    def count(self) -> tuple[StagedFile, ...]:
-        """Returns the files that have rows, sorted by location."""
-        counted = [row for row in Files(self.spark).rows(self.location, self.format) if row[2]]
+    def count(self, total: int | None = None) -> tuple[StagedFile, ...]:
+        """Returns the files that have rows, sorted by location. `total`: the rows of all files, if they are known."""
+        counted = [row for row in Files(self.spark).rows(self.location, self.format, total) if row[2]]
         # Without rows the job observes nothing, and reading the observation would block.
         values = self._values() if counted else None
         staged = [self._staged_file(path, values, size, rows) for path, size, rows in counted]
@@ -225,23 +231,9 @@ def _makes_few_files(rows: DataFrame, most: int | None) -> bool:
     return files <= _FEW_FILES and size >= files * _SMALL_FILE
 
 
-def _source(rows: DataFrame) -> tuple[str, Any]:
-    """Returns the name and the node of the plan below the columns' expressions."""
-    plan = analyzed_plan(rows)
-    while (name := str(plan.nodeName())) in {"Project", "SubqueryAlias", "View"}:
-        plan = plan.child()
-    return name, plan
-
-
-def _is_arranged(source: tuple[str, Any]) -> bool:
-    """Tells whether the query itself arranges rows (ORDER BY, SORT BY, DISTRIBUTE BY, a hint); this order is kept."""
-    return source[0] in {"Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"}
-
-
-def _is_small(source: tuple[str, Any]) -> bool:
+def _is_small(source: str, count: int | None) -> bool:
     """Tells whether the rows are few and part of the statement: VALUES, or SELECT without FROM."""
-    name, plan = source
-    return name == "OneRowRelation" or (name == "LocalRelation" and int(plan.data().size()) <= _FEW_ROWS)
+    return source == "OneRowRelation" or (count is not None and count <= _FEW_ROWS)
 
 
 def _sorted(rows: DataFrame, keys: Sequence[str], numbers: Sequence[str], order: Sequence[Column]) -> DataFrame:

@@ -1,10 +1,7 @@
 package spark_client.core;
 
-import java.io.File;
 import java.io.FileNotFoundException;
 import java.io.OutputStream;
-import java.nio.file.Files;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -16,10 +13,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FileUtil;
-import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.permission.FsPermission;
-import org.apache.hadoop.util.Shell;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
@@ -50,8 +44,8 @@ public final class FileOperations {
   }
 
   /** Returns the files below a directory with their rows, as FileRows. */
-  public String rows(SparkSession session, String directory, String format) throws Exception {
-    return new FileRows(session.sessionState().newHadoopConf(), STREAMS).count(directory, format);
+  public String rows(SparkSession session, String directory, String format, long total) throws Exception {
+    return new FileRows(session.sessionState().newHadoopConf(), STREAMS).count(directory, format, total);
   }
 
   private static final class Operation implements Callable {
@@ -94,19 +88,8 @@ public final class FileOperations {
 
     /** Creates a directory. It is retried because another writer may delete an empty parent at this moment. */
     private boolean make(FileSystem system, Path path) throws Exception {
-      if (system instanceof LocalFileSystem && !Shell.WINDOWS) makeLocal(((LocalFileSystem) system).pathToFile(path));
+      LocalDirectories.make(system, path, conf);
       return system.mkdirs(path) || system.mkdirs(path) || system.mkdirs(path);
-    }
-
-    /**
-     * Creates a local directory with the permissions that Hadoop would set. Hadoop starts a `chmod` process for each.
-     */
-    private void makeLocal(File directory) throws Exception {
-      if (directory.exists()) return;
-      makeLocal(directory.getParentFile());
-      if (!directory.mkdir()) return;
-      String allowed = FsPermission.getDirDefault().applyUMask(FsPermission.getUMask(conf)).toString();
-      Files.setPosixFilePermissions(directory.toPath(), PosixFilePermissions.fromString(allowed));
     }
 
     /**

@@ -30,8 +30,12 @@ final class FileRows {
     this.streams = streams;
   }
 
-  /** Returns relative path, bytes and rows of each visible file below a directory, separated by NUL characters. */
-  String count(String directory, String format) throws Exception {
+  /**
+   * Returns relative path, bytes and rows of each visible file below a directory, separated by NUL characters.
+   *
+   * `total`: the rows of all files if they are known, else -1. The footer of a single file is not read then.
+   */
+  String count(String directory, String format, long total) throws Exception {
     Path root = new Path(directory);
     int start = root.toUri().getPath().length() + 1;
     ParquetReadOptions options = HadoopReadOptions.builder(conf).build();
@@ -40,6 +44,7 @@ final class FileRows {
       String name = status.getPath().getName();
       if (!name.startsWith("_") && !name.startsWith(".")) files.add(new File(status, format, start, conf, options));
     }
+    if (total >= 0 && files.size() == 1) return ((File) files.get(0)).answer(total);
     ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(streams, files.size())));
     try {
       List<Object> answers = new ArrayList<>();
@@ -84,7 +89,10 @@ final class FileRows {
     }
 
     public Object call() throws Exception {
-      long rows = format.equals("orc") ? orc() : parquet();
+      return answer(format.equals("orc") ? orc() : parquet());
+    }
+
+    String answer(long rows) {
       return status.getPath().toUri().getPath().substring(start) + "\0" + status.getLen() + "\0" + rows;
     }
 

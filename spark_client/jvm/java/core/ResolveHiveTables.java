@@ -257,6 +257,8 @@ public final class ResolveHiveTables extends Rule {
       request.put("columns", columns);
       request.put("partition_columns", columns(table.partitionSchema()));
       request.put("count", byPosition ? (Object) count : null);
+      request.put("dynamic", session.sessionState().conf().getConfString("hive.exec.dynamic.partition", "true"));
+      request.put("mode", session.sessionState().conf().getConfString("hive.exec.dynamic.partition.mode", "nonstrict"));
       python.ask("check_insert", table.identifier(), request, session);
     }
 
