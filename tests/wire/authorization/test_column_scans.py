@@ -18,7 +18,13 @@ from tests.wire.authorization.granting import bag, everywhere, on_column, on_tab
 from tests.wire.authorization.test_matrix import ADMINISTRATORS, speaking
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, Order, SerDeInfo, SkewedInfo, StorageDescriptor, Table
-from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, ScanRequest, ScanValuesRequest
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    PredicateNode,
+    PredicateOperator,
+    ScanRequest,
+    ScanValuesRequest,
+)
 
 OPERATOR = PredicateOperator
 DATABASE = "home"
@@ -252,6 +258,25 @@ def test_directories_of_hidden_values_outside_of_the_partition_are_not_named(she
             assert called(sheltered, "plan_scan", ScanRequest(DATABASE, name, [equal("ds", "2")])).partitions
             with pytest.raises(PermissionDeniedError, match=r"does not have \[SELECT\] privilege on \[home/outside\]$"):
                 called(sheltered, "plan_scan", ScanRequest(DATABASE, name, []))
+
+
+def test_a_writer_sees_all_columns(sheltered: Application) -> None:
+    """UPDATE and DELETE write the rows of a file again: without the hidden columns, if the writer misses some."""
+    name = "written"
+    with speaking("admin"):
+        called(sheltered, "create_table", _external(name, descriptor(f"file:/w/{name}", cols=ALL)))
+    let_read(sheltered, name)
+    with speaking("admin"):
+        called(sheltered, "grant_privileges", bag(on_table(DATABASE, name), "INSERT", "reader"))
+        called(sheltered, "grant_privileges", bag(on_table(DATABASE, name), "INSERT", "feeder"))
+    for user in ("feeder", "all"):
+        with speaking(user):
+            assert called(sheltered, "begin_write", BeginWriteRequest(DATABASE, name)).queryId
+    with (
+        speaking("reader"),
+        pytest.raises(PermissionDeniedError, match=r"does not have \[SELECT\] privilege on \[home/written\]$"),
+    ):
+        called(sheltered, "begin_write", BeginWriteRequest(DATABASE, name))
 
 
 def test_columns_after_a_hidden_one_are_hidden_in_text_files(sheltered: Application) -> None:
