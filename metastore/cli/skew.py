@@ -12,7 +12,10 @@ from metastore.cli.client import connected
 from metastore.cli.names import split_table
 from metastore.cli.printing import print_table
 from metastore.cli.spark import run_client
+from metastore.client.convert import scan_request
+from metastore.domain.expression import FALSE
 from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
 
 _COMMAND: Final = "metastore skew suggest"
 
@@ -49,7 +52,10 @@ def suggest(
 
 
 def record_survey(uri: str, name: str, share: float, suggestions: Sequence[dict[str, Any]]) -> None:
-    """Stores heavy values in the table's parameters. Raises NotFoundError, PermissionDeniedError."""
+    """Stores heavy values in the table's parameters. Fails if another client changes the table meanwhile.
+
+    Raises NotFoundError, PermissionDeniedError.
+    """
     rows = max((suggestion["rows"] for suggestion in suggestions), default=0)
     found = [
         HeavyColumns(
@@ -61,9 +67,12 @@ def record_survey(uri: str, name: str, share: float, suggestions: Sequence[dict[
     ]
     database, table_name = split_table(name)
     with connected(uri) as client:
+        version = client.plan_scan(scan_request(database, table_name, FALSE)).tableVersion
         table = client.get_table(database, table_name)
         table.parameters[SURVEY] = encoded(Survey(int(time.time()), rows, share, tuple(found)))
-        client.alter_table(table.dbName, table.tableName, table)
+        # Without the version, a table that is overwritten meanwhile would get its old location back.
+        context = EnvironmentContext({"expected_version": str(version), "DO_NOT_UPDATE_STATS": "true"})
+        client.alter_table_with_environment_context(table.dbName, table.tableName, table, context)
 
 
 def _column(suggestion: dict[str, Any]) -> Sequence[str]:
