@@ -43,5 +43,5 @@ def _bytes(text: str) -> int:
     """Returns a size of Spark's settings in bytes. Raises SessionError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise SessionError(f"{_MEMORY}={text} is no size: write 1g or 512m")
+        raise SessionError(f"{_MEMORY}={text} is not a size: write 1g or 512m")
     return int(match[1]) * _UNITS[match[2].lower()]

@@ -58,5 +58,5 @@ def test_the_heap_of_spark_defaults_counts(no_defaults: Path) -> None:
 @pytest.mark.usefixtures("container")
 @pytest.mark.parametrize("text", ["much", "1.5g", "-1g", "1q"])
 def test_a_size_that_spark_does_not_accept(text: str) -> None:
-    with pytest.raises(SessionError, match=rf"^spark.driver.memory={text} is no size: write 1g or 512m$"):
+    with pytest.raises(SessionError, match=rf"^spark.driver.memory={text} is not a size: write 1g or 512m$"):
         driver_limit(None, {"spark.driver.memory": text})
