@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -85,10 +85,11 @@ Undo: TypeAlias = Callable[["UnitOfWork"], object]
 
 
 class UnknownCommit(NamedTuple):
-    """A transaction whose commit may or may not have happened: its number, and the function that undoes it."""
+    """A transaction whose commit may or may not have happened: its number, the function that undoes it, its events."""
 
     number: str
     undo: Undo
+    events: Sequence[Event] = ()
 
 
 class _Repository(Lazy["UnitOfWork", _R]):
@@ -264,7 +265,7 @@ class UnitOfWork:
         committed = self.commits.is_committed(self.number, self.recorded, _SHORT_PATIENCE if self._undo else _PATIENCE)
         if committed is None:
             if self._undo:
-                self.unknown = UnknownCommit(self.number, self._undo)
+                self.unknown = UnknownCommit(self.number, self._undo, self.recorded)
             rest = "; if it did, it will be undone" if self._undo else ""
             raise UnavailableError(f"The connection was lost during the commit; whether it happened is unknown{rest}")
         return committed
@@ -316,10 +317,10 @@ class Store:
         """
         with self._connection(writes=True) as connection:
             work = UnitOfWork(connection, self._caches, uncommitted=True)
-            if audited and (current := caller.get()) and current.note and not current.note.is_written:
-                work.note = current.note
             try:
                 self._begin(work)
+                if audited and (current := caller.get()) and current.note and not current.note.is_written:
+                    work.note = current.note
                 yield work
                 work.commit()
                 if work.recorded or work.gives_number:
@@ -372,9 +373,9 @@ class Store:
         """Undoes transactions that were committed although their callers got an error. Raises UnavailableError."""
         with self._settling:
             while self._unknown:
-                number, undo = self._unknown[0]
+                number, undo, events = self._unknown[0]
                 with self.transaction() as work:
-                    outcome = work.commits.outcome(number)
+                    outcome = work.commits.outcome(number, events)
                     if outcome == "in progress":
                         return
                     if outcome == "committed":

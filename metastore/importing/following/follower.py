@@ -240,8 +240,8 @@ class Follower:
         return digest_of(events[0]) if events and events[0].eventId == position else None
 
     def _note_delay(self, state: ImportState) -> None:
-        """Records from time to time that this server has everything, for monitoring."""
-        if self._lasting and time.monotonic() - self._noted >= _NOTED:
+        """Records from time to time that this server has everything, for monitoring. Without a log, rounds tell it."""
+        if self._lasting and state.position is not None and time.monotonic() - self._noted >= _NOTED:
             with self._store.transaction(audited=False) as work:
                 work.following.note(state.id, self._runner, Progress(state.position, None, state.position, 0.0))
             self._noted = time.monotonic()

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Final
 
 from metastore.domain.names import DatabaseName
-from metastore.errors import MetastoreError, UnavailableError
+from metastore.errors import UnavailableError
 from metastore.importing.following.unlogged import Sweep, read_unlogged
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
@@ -29,7 +29,7 @@ class SweepReading:
         self.whole = whole
         self.begun = time.monotonic()
         self.result: Sweep | None = None
-        self.error: MetastoreError | None = None
+        self.error: Exception | None = None
         self._thread: Thread | None = None
 
     def read(self, source: Source) -> None:
@@ -47,7 +47,7 @@ class SweepReading:
             try:
                 with closing(opened()) as source:
                     self.read(source)
-            except MetastoreError as error:
+            except Exception as error:  # noqa: BLE001 - raised again by the follower
                 self.error = error
 
         self._thread = Thread(target=run, name="sweep", daemon=True)

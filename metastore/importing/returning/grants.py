@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName
-from metastore.errors import NotFoundError
+from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.importing.identities import identity_of
 from metastore.importing.returning.fence import FencedCalls
 from metastore.importing.sources.objects import Selection, Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, PrivilegeBag, Role, RolePrincipalGrant
 
@@ -41,6 +42,20 @@ class GrantWriter:
             if stage is Stage.PRIVILEGES:
                 for identity in theirs.keys() - ours.keys():
                     self._attempt(theirs[identity], self._revoke)
+
+    def check_visible(self, work: UnitOfWork, owned: Collection[DatabaseName]) -> None:
+        """Raises InvalidOperationError if this server hides privileges that the source has: they would be removed."""
+        ours, theirs = (
+            self._read(side, Stage.PRIVILEGES, Selection(frozenset(owned))) for side in (self._ours, self._theirs)
+        )
+        missing = theirs.keys() - ours.keys()
+        principals = {(theirs[identity].principalName, theirs[identity].principalType) for identity in missing}
+        stored = {identity_of(one) for principal in principals for one in work.privileges.select(None, *principal)}
+        if missing & stored:
+            raise InvalidOperationError(
+                "This server hides privileges from the user of this command, and they would be removed at the source. "
+                "No privilege was changed: run the command as an administrator of this server (METASTORE_ADMINS)"
+            )
 
     @staticmethod
     def _read(side: Source, stage: Stage, selection: Selection) -> dict[Any, Any]:

@@ -123,11 +123,14 @@ class Returner:
     def give_back(self) -> Returned:
         """Makes the source the owner of the databases again: clients are rejected here, and the last events applied.
 
-        Continues where an earlier call was interrupted. Raises InvalidOperationError if transactions are open here.
+        Continues where an earlier call was interrupted. Raises InvalidOperationError if transactions are open here, or
+        if this server hides privileges from the caller.
         """
         state = self._state()
         if opened := self._ours.open_transactions():
             raise InvalidOperationError(f"Transactions are open at this server ({opened[:5]}): end them")
+        with self._store.read() as work:
+            self._grants.check_visible(work, self._owned(state))
         if state.state != RETURNING:
             self._reject_clients(state)
         total = self._drain()

@@ -14,7 +14,10 @@ from metastore.errors import UnavailableError
 from metastore.storage.postgres.exceptions import translate
 from metastore.storage.queries.repository import Repository
 
-_STATUS: Final = text("SELECT pg_xact_status(cast(cast(:number AS text) AS xid8))")
+# A standby has not replayed everything yet: it knows the outcome when it is promoted.
+_STATUS: Final = text("""
+    SELECT CASE WHEN pg_is_in_recovery() THEN 'in progress' ELSE pg_xact_status(cast(cast(:number AS text) AS xid8)) END
+""")
 _NOT_REACHED: Final = "22023"  # invalid_parameter_value: PostgreSQL has not given the number out
 _ABORTED, _COMMITTED = "aborted", "committed"
 _PAUSE: Final = 0.05

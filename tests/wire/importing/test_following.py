@@ -103,6 +103,21 @@ def test_sweeps_and_comparisons_run_beside_the_batches(source: Server, target: S
                     break
 
 
+def test_a_sweep_that_fails_ends_the_follower(source: Server, target: Server) -> None:
+    def broken() -> Source:
+        raise ValueError("broken")
+
+    with closing(open_source(source.uri)) as opened_source, opened(target.database_url) as store:
+        one = Follower(opened_source, store, another=broken)
+        with one.lock():
+            one.step()
+            assert one._sweep is not None
+            assert one._sweep._thread is not None
+            one._sweep._thread.join()
+            with pytest.raises(ValueError, match="broken"):
+                one.step()
+
+
 def test_many_changes_of_one_object_are_applied_once(source: Server, target: Server) -> None:
     caught_up(source, target)
     with connected(source) as client:
@@ -148,6 +163,9 @@ def test_the_delay_is_measured_as_long_as_a_process_follows(source: Server, targ
                 pass
             behind = "UPDATE imports SET current_at = now() - interval '1 hour', source_event = position + 5"
             execute(target.database_url, behind)
+            assert delay() >= (3600, 5)
+            lasting._noted = 0.0
+            lasting._note_delay(lasting._state()._replace(position=None))  # without a log, between two rounds
             assert delay() >= (3600, 5)
         with lasting.lock():  # it died, and is started again
             lasting._noted = 0.0

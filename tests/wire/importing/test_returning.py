@@ -18,13 +18,14 @@ from metastore.client.connection import Connection, NoReplyError
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, MetastoreError, UnavailableError
 from metastore.importing.returning.returner import Returner
-from metastore.importing.sources.objects import Selection
+from metastore.importing.sources.objects import Batch, Selection, Stage
 from metastore.importing.sources.opening import open_source
+from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.switching import switch
 from metastore.importing.verifying import Difference
 from metastore.services.files.ownership import borrowed
-from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING
+from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING, SWITCHED
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
@@ -284,6 +285,33 @@ def test_no_iceberg_commit_is_lost(servers: tuple[Server, Server]) -> None:
             kinds = {each.kind for each in work.imports.findings(work.imports.all()[0].id)}
         assert "Iceberg commit at the source that this server does not have" in kinds
         commit(theirs, "somebody else's", "5")
+
+
+class Hiding:
+    """A server that shows its caller no privileges: with METASTORE_AUTHORIZATION=grants, users see only their own."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
+        return iter(()) if stage is Stage.PRIVILEGES else self._source.read(stage, after, selection)
+
+
+def test_privileges_that_the_caller_does_not_see_stay_at_the_source(servers: tuple[Server, Server]) -> None:
+    source, target = servers
+    for server in servers:
+        with connected(server) as client, suppress(MetaException):  # an earlier test has granted it
+            granted(client, "plain")
+    with returner(source, target) as one:
+        one._grants._ours = Hiding(one._ours)  # type: ignore[assignment] # it passes everything else on
+        with pytest.raises(InvalidOperationError, match="as an administrator"):
+            one.give_back()
+    with opened(target.database_url) as store, store.read() as work:
+        assert work.imports.all()[0].state == COPIED
+        assert work.imports.databases() == {SALES: SWITCHED}
 
 
 def test_the_source_owns_the_databases_again(servers: tuple[Server, Server]) -> None:

@@ -7,12 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 
+from metastore.context import AuditNote, Caller, caller
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, InvalidOperationError
 from metastore.settings import database_url
 from metastore.storage.postgres.history import CommitHistory, shared_history
+from metastore.storage.repositories.commits import Commits
+from metastore.storage.unit_of_work import Undo, UnknownCommit
 from migrations import runner
 from tests.fixtures.database import reachable_folder
 from tests.fixtures.installed_postgres import installed_postgres
@@ -74,6 +78,35 @@ def test_the_number_of_a_lost_transaction_is_not_taken_for_its_outcome(catalog: 
         assert work.commits.outcome(number, [event]) == "committed"
         assert work.commits.outcome(number, [event._replace(message='{"server":"","table":"two"}')]) == "aborted"
         assert work.commits.outcome(str(int(number) + 1000)) == "aborted"
+    undone: list[str] = []
+
+    def undoing(name: str) -> Undo:
+        return lambda _: undone.append(name)
+
+    other = event._replace(message='{"server":"","table":"two"}')
+    store._unknown.append(UnknownCommit(number, undoing("mine"), [event]))
+    store._unknown.append(UnknownCommit(number, undoing("another's"), [other]))
+    store._unknown.append(UnknownCommit(str(int(number) + 1000), undoing("lost")))
+    store.resolve_unknown_commits()
+    assert undone == ["mine"]
+
+
+def test_the_audit_line_of_a_call_that_notices_the_loss_is_written_once(catalog: RestoredCatalog) -> None:
+    store = catalog.application._store
+    store._history.committed(2**60)
+    note = AuditNote("1", "me", None, "", "create_table", [])
+    token = caller.set(Caller("test", note=note))
+    try:
+        with suppress(KeyError), store.transaction():
+            assert not note.is_written
+            raise KeyError
+        with store.transaction():
+            pass
+    finally:
+        caller.reset(token)
+    assert store._history.losses == 1
+    with store._engine.connect() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM audit_log WHERE request = '1'")) == 1
 
 
 def test_a_standby_that_lagged_is_promoted(tmp_path: Path) -> None:
@@ -87,6 +120,8 @@ def test_a_standby_that_lagged_is_promoted(tmp_path: Path) -> None:
             try:
                 for name in ("one", "two"):
                     catalog.create(name)
+                with create_engine(standby, poolclass=NullPool).connect() as connection:
+                    assert Commits(connection).outcome(str(10**9)) == "in progress"  # it may arrive before promotion
                 cut_off(primary, standby)
                 catalog.drop("one")
                 catalog.create("late")
