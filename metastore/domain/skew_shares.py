@@ -7,6 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from metastore.domain.skew_limit import AUTO_SHARE, DEFAULT_SHARE
 
+_LEAST: Final = 1e-9
+"""A smaller threshold of a table is no threshold."""
 DESERVED: Final = "deserved"
 """The value has at least the share from which a value is heavy."""
 TOO_SMALL: Final = "too small"
@@ -38,7 +40,7 @@ def threshold(parameters: Mapping[str, str]) -> float:
         share = float(parameters.get(AUTO_SHARE, DEFAULT_SHARE))
     except ValueError:
         return DEFAULT_SHARE
-    return share if 0 < share <= 1 else DEFAULT_SHARE
+    return share if _LEAST <= share <= 1 else DEFAULT_SHARE
 
 
 def shares_of(partitions: Sequence[Mapping[str, Any]], declared: Sequence[tuple[str, ...]], heavy: float) -> Shares:

@@ -6,12 +6,14 @@ The server counts no values itself. Any client may set the parameter, so readers
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 SURVEY: Final = "skew.survey"
 _LONGEST: Final = 4000  # characters: the longest parameter value that all engines store
 _COLUMNS: Final = 3
+_LARGEST: Final = 2**53  # larger numbers are neither moments nor counts, and pages cannot show all of them
 
 
 class HeavyColumns(NamedTuple):
@@ -50,17 +52,28 @@ def decoded(text: str) -> Survey | None:
     try:
         parts = json.loads(text)
         found = [HeavyColumns(_texts(columns), tuple(_values(values))) for columns, values in parts["found"]]
-        return Survey(int(parts["at"]), int(parts["rows"]), float(parts["share"]), tuple(found[:_COLUMNS]))
+        counts = int(_number(parts["at"])), int(_number(parts["rows"]))
+        return Survey(*counts, _number(parts["share"]), tuple(found[:_COLUMNS]))
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
 
 
 def _values(pairs: Iterable[Any]) -> Iterable[tuple[tuple[str, ...], float]]:
     for value, share in pairs:
-        yield _texts(value), float(share)
+        yield _texts(value), _number(share)
+
+
+def _number(value: Any) -> float:
+    """Raises ValueError for a number that JSON or pages cannot show, such as NaN."""
+    number = float(value)
+    if not math.isfinite(number) or abs(number) > _LARGEST:
+        raise ValueError
+    return number
 
 
 def _texts(texts: Sequence[Any]) -> tuple[str, ...]:
     if not isinstance(texts, list):
         raise TypeError
-    return tuple(map(str, texts))
+    found = tuple(map(str, texts))
+    "".join(found).encode()  # raises UnicodeEncodeError for halves of surrogate pairs
+    return found

@@ -37,7 +37,7 @@ def test_empty_partitions_tell_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [(None, 0.01), ("0.2", 0.2), ("x", 0.01), ("-1", 0.01), ("0", 0.01), ("7", 0.01), ("nan", 0.01)],
+    [(None, 0.01), ("0.2", 0.2), ("x", 0.01), ("-1", 0.01), ("0", 0.01), ("7", 0.01), ("nan", 0.01), ("1e-320", 0.01)],
 )
 def test_the_threshold_of_a_table(text: str | None, expected: float) -> None:
     assert threshold({} if text is None else {"skew.auto.share": text}) == expected
@@ -47,7 +47,7 @@ values = st.lists(st.tuples(st.tuples(st.text(max_size=60)), st.floats(0, 1)), m
 surveys = st.builds(
     Survey,
     st.integers(0, 2**40),
-    st.integers(0, 2**60),
+    st.integers(0, 2**53),
     st.floats(0, 1),
     st.lists(st.builds(HeavyColumns, st.tuples(st.text(max_size=100)), values), max_size=5).map(tuple),
 )
@@ -76,6 +76,19 @@ def test_a_survey_is_stored_as_far_as_it_fits(survey: Survey) -> None:
 )
 def test_rubbish_is_no_survey(text: str) -> None:
     decoded(text)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e400", "-1e17", "1" + 30 * "0"])
+@pytest.mark.parametrize("place", ["at", "rows", "share", "value"])
+def test_numbers_that_pages_cannot_show_are_rubbish(number: str, place: str) -> None:
+    texts = dict.fromkeys(("at", "rows", "share", "value"), "1")
+    text = '{{"at":{at},"rows":{rows},"share":{share},"found":[[["a"],[[["x"],{value}]]]]}}'
+    assert decoded(text.format(**texts)) == Survey(1, 1, 1.0, (HeavyColumns(("a",), ((("x",), 1.0),)),))
+    assert decoded(text.format(**{**texts, place: number})) is None
+
+
+def test_half_of_a_surrogate_pair_is_rubbish() -> None:
+    assert decoded(r'{"at":1,"rows":1,"share":1,"found":[[["\ud800"],[]]]}') is None
 
 
 def test_a_survey_that_is_too_long_to_store_is_empty() -> None:
