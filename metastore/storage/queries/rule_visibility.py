@@ -126,9 +126,10 @@ NARROWED: Final = f"""({HAS_DENIED_COLUMN} OR (
 ))"""  # noqa: S608 - constants
 """Visible tables of which the caller does not see all columns."""
 
-DATABASES: Final = f"""(NOT {_ALL_DENIED.format(on=_ON_DATABASE)}
+DATABASES: Final = f"""(d.id IS NOT NULL AND NOT {_ALL_DENIED.format(on=_ON_DATABASE)}
     AND ({{within}} OR EXISTS ({_KEPT.format(held=_HELD_ON_DATABASE, on=_ON_DATABASE)})))"""
-"""Visible databases. `within`: the condition for those with an object on which the caller has a privilege."""
+"""Visible databases; false for one that does not exist, which no rule could hide. `within`: the condition for those
+with an object on which the caller has a privilege."""
 
 MAY_ALTER_OWN: Final = f"""NOT EXISTS (
     SELECT FROM {_DENIES} WHERE {_ON_DATABASE} AND r.privilege IN ('ALL', 'ALL PRIVILEGES', '{Right.ALTER}'))"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from metastore.app import Application, make_application
 from metastore.domain.names import DatabaseName
 from metastore.errors import NotFoundError
+from metastore.services.entry.activity import ActivityService
 from metastore.services.entry.search import SearchService
 from metastore.settings import Settings
 from metastore.storage.queries import visibility
@@ -135,3 +137,23 @@ def test_console_and_thrift_show_the_same(application: Application, chosen: list
     finally:
         with speaking("admin"):
             called(application, "revoke_privileges", bags)
+
+
+def test_events_of_a_dropped_database_are_hidden_from_callers_with_rules(application: Application) -> None:
+    """The deny is about a name that is gone: Thrift blanks these events, too."""
+    bags = bag(everywhere(), "SELECT", *ANN), bag(everywhere("secret*.*"), "DENY ALL", *ANN)
+    with speaking("admin"):
+        called(application, "create_database", Database(name="secret_plan", ownerName="x"))
+        called(application, "drop_database", "secret_plan", True, False)
+        for each in bags:
+            called(application, "grant_privileges", each)
+    try:
+        activity = ActivityService(application._store, timedelta(minutes=5), application._rights)
+        with speaking("ann"):
+            events = activity.changes(None)[0]
+        assert {"sales", "ours"} <= {event["database"] for event in events}
+        assert "secret_plan" not in {event["database"] for event in events}
+    finally:
+        with speaking("admin"):
+            for each in bags:
+                called(application, "revoke_privileges", each)
