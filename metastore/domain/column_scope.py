@@ -21,12 +21,14 @@ class ColumnScope(NamedTuple):
         denied: the columns that are hidden although they may be granted.
         keys: the partition columns of the table.
         columns: the other columns of the table, as far as they are known.
+        provider: of the table, as `file_formats.finds_by_position` takes it.
     """
 
     only: frozenset[str] | None
     denied: frozenset[str]
     keys: frozenset[str] = _NO_NAMES
     columns: frozenset[str] = _NO_NAMES
+    provider: str | None = None
 
     def of(self, keys: Iterable[str], columns: Iterable[str], *, by_position: bool = False) -> ColumnScope:
         """Returns the scope with these columns of the table in addition.

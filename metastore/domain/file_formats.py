@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
+NO_FILES: Final = ""
+"""The provider of views, as `finds_by_position` takes it."""
+FORMAT_PARAMETERS: Final = frozenset(
+    (
+        *("external", "transactional", "transactional_properties", "bucketing_version"),
+        *("spark.sql.sources.provider", "spark.sql.partitionprovider", "spark.sql.create.version"),
+        *("serialization.format", "serialization.null.format", "serialization.encoding"),
+        *("serialization.last.column.takes.rest", "skip.header.line.count", "skip.footer.line.count"),
+        *("field.delim", "line.delim", "collection.delim", "colelction.delim", "mapkey.delim"),
+        *("escape.delim", "quote.delim", "separatorchar", "quotechar", "escapechar"),
+        *("sep", "delimiter", "header", "quote", "escape", "encoding", "charset", "linesep", "multiline", "mode"),
+        *("nullvalue", "emptyvalue", "dateformat", "timestampformat", "compression"),
+    )
+)
+"""Parameters, in lower case, without which engines would read other rows. Their names do not come from columns."""
 _WITH_NAMES: Final = ("parquet", "orc", "avro", "json", "iceberg", "delta", "hudi")
 _HIVE: Final = "hive"
 

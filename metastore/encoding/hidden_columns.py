@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
 from metastore.domain.column_scope import ColumnScope
-from metastore.domain.file_formats import finds_by_position
+from metastore.domain.file_formats import FORMAT_PARAMETERS, NO_FILES, finds_by_position
 from metastore.domain.names import DEFAULT_CATALOG, TableName, table_name
 from metastore.encoding.binary import STOP, EncodedList, EncodedMap, EncodedStruct, encode_fields
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -69,12 +69,20 @@ def table_without_columns(encoded: EncodedStruct[Table], scope: ColumnScope) -> 
 def table_scope(scope: ColumnScope, table: Table) -> ColumnScope:
     """Returns a scope with the columns of the table."""
     parameters = table.parameters or {}
-    serde = table.sd.serdeInfo.serializationLib if table.sd and table.sd.serdeInfo else None
-    return scope.of(
-        [key.name for key in table.partitionKeys or ()],
-        _column_names(table),
-        by_position=table.tableType != _VIEW and finds_by_position(serde, parameters.get(_PROVIDER)),
-    )
+    provider = NO_FILES if table.tableType == _VIEW else parameters.get(_PROVIDER)
+    keys, spark = [key.name for key in table.partitionKeys or ()], [each["name"] for each in _spark_fields(parameters)]
+    scope = scope._replace(provider=provider).of(keys, spark, by_position=_by_position(table.sd, provider))
+    return scope if table.sd is None else descriptor_scope(scope, table.sd)
+
+
+def descriptor_scope(scope: ColumnScope, sd: StorageDescriptor) -> ColumnScope:
+    """Returns the scope of a table for one of its descriptors: partitions have columns and formats of their own."""
+    names = [column.name for column in sd.cols or ()]
+    return scope.of((), names, by_position=_by_position(sd, scope.provider))
+
+
+def _by_position(sd: StorageDescriptor | None, provider: str | None) -> bool:
+    return finds_by_position(sd.serdeInfo.serializationLib if sd and sd.serdeInfo else None, provider)
 
 
 def remove_columns(value: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> Any:
@@ -96,6 +104,8 @@ def remove_columns(value: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> 
             value.parameters = {
                 name: text for name, text in (value.parameters or {}).items() if not name.startswith(_SKEW)
             }
+    if isinstance(value, StorageDescriptor) and scope is not None:
+        scope = descriptor_scope(scope, value)
     if scope is not None:
         _remove_from_fields(value, scope)
     for field in _fields(value):
@@ -160,12 +170,6 @@ def _has_hidden_skew(sd: StorageDescriptor | None, scope: ColumnScope) -> bool:
     return bool(sd and sd.skewedInfo and any(map(scope.hides, sd.skewedInfo.skewedColNames or ())))
 
 
-def _column_names(table: Table) -> list[str]:
-    """Returns the columns of a table in Spark's schema, which knows types that Hive lacks, and in Hive's."""
-    columns = [column.name for column in table.sd.cols or ()] if table.sd else []
-    return [field["name"] for field in _spark_fields(table.parameters or {})] + columns
-
-
 def _parameters(parameters: dict[str, str], scope: ColumnScope) -> dict[str, str]:
     """Returns the parameters that mention no hidden column, and Spark's schema without hidden columns."""
     fields = _spark_fields(parameters)
@@ -174,7 +178,7 @@ def _parameters(parameters: dict[str, str], scope: ColumnScope) -> dict[str, str
     kept = {
         name: text
         for name, text in others.items()
-        if name == _PATH or not (scope.is_mentioned(name) or scope.is_mentioned(text))
+        if name == _PATH or (_names_no_column(name, scope) and not scope.is_mentioned(text))
     }
     if not fields:
         return kept
@@ -188,6 +192,11 @@ def _parameters(parameters: dict[str, str], scope: ColumnScope) -> dict[str, str
             name: text for name, text in layout.items() if not name.removeprefix(f"{_SCHEMA}.").startswith(_BUCKETS)
         }
     return kept | layout
+
+
+def _names_no_column(name: str, scope: ColumnScope) -> bool:
+    """Tells whether the name of a parameter mentions no hidden column. A column may be called `version` or `field`."""
+    return name.lower() in FORMAT_PARAMETERS or not scope.is_mentioned(name)
 
 
 def _spark_fields(parameters: dict[str, str]) -> list[dict[str, Any]]:

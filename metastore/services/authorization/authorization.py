@@ -210,7 +210,7 @@ class Authorization:
             }
             columns = work.access.columns(sorted(unique))
         return {
-            name: scope.of(known.keys, known.columns, by_position=known.by_position)
+            name: scope._replace(provider=known.provider).of(known.keys, known.columns, by_position=known.by_position)
             for name, scope in scopes.items()
             if scope is not None and (known := columns.get(name))
         }

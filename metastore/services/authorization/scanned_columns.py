@@ -23,12 +23,14 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 class VisibleLayout(NamedTuple):
     """A table and the storage descriptors of its partitions, by id, without hidden columns.
 
-    `hides_directories`: the descriptors whose directories are named by values of hidden columns.
+    `hides_directories`: the descriptors whose directories are named by values of hidden columns. `misplaced`: those in
+    whose files a visible column has a position after that of a hidden one.
     """
 
     table: Table
     descriptors: Mapping[int | None, StorageDescriptor]
     hides_directories: frozenset[int | None]
+    misplaced: frozenset[int | None]
 
 
 def visible_layout(
@@ -37,11 +39,17 @@ def visible_layout(
     """Returns the layout without hidden columns. The structs are changed in place."""
     whole = table_scope(scope, table)
     had_directories = [number for number, sd in descriptors.items() if has_directories(sd)]
+    wanted = {number: [name for name in _names(sd) if not whole.hides(name)] for number, sd in descriptors.items()}
     for sd in descriptors.values():
-        remove_columns(sd, lambda _: None, whole.of((), [column.name for column in sd.cols or ()]))
+        remove_columns(sd, lambda _: None, whole)
     remove_columns(table, lambda _: scope, None)
     hidden = frozenset(number for number in had_directories if not has_directories(descriptors[number]))
-    return VisibleLayout(table, descriptors, hidden)
+    misplaced = frozenset(number for number, sd in descriptors.items() if _names(sd) != wanted[number])
+    return VisibleLayout(table, descriptors, hidden, misplaced)
+
+
+def _names(sd: StorageDescriptor) -> list[str]:
+    return [column.name for column in sd.cols or ()]
 
 
 def has_directories(sd: StorageDescriptor) -> bool:
@@ -50,14 +58,19 @@ def has_directories(sd: StorageDescriptor) -> bool:
     return bool(sd.storedAsSubDirectories and info and info.skewedColNames and info.skewedColValues)
 
 
-def check_directories(table: TableName, layout: VisibleLayout, rows: Iterable[ScanRow]) -> None:
-    """Raises PermissionDeniedError if directories of hidden values are outside of their partition.
+def check_readable(table: TableName, layout: VisibleLayout, rows: Iterable[ScanRow]) -> None:
+    """Raises PermissionDeniedError if directories of hidden values are outside of their partition, or if engines need a
+    hidden column to find a visible one in the files.
 
-    Those inside are found by listing the partition. The plan would have to name the others, and with them the values.
+    Directories inside are found by listing the partition. The plan would have to name the others, and with them the
+    values.
     """
+    current = caller.get()
+    error = PermissionDeniedError(denied(current.user if current else None, Right.SELECT, table))
+    if layout.misplaced:
+        raise error
     for row in rows:
         if row.descriptor_id in layout.hides_directories:
             locations = paths.absolute(row.skewed_locations.values())
             if not all(paths.is_below(location, row.location) for location in locations):
-                current = caller.get()
-                raise PermissionDeniedError(denied(current.user if current else None, Right.SELECT, table))
+                raise error

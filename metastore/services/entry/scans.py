@@ -13,7 +13,7 @@ from metastore.domain.skew_directories import default_directory
 from metastore.encoding.binary import encode_fields
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.scanned_columns import check_directories, has_directories, visible_layout
+from metastore.services.authorization.scanned_columns import check_readable, has_directories, visible_layout
 from metastore.services.rules.lookup import missing_table, required
 from metastore.services.rules.partition_conditions import check_partition_quota
 from metastore.services.rules.tables import VIEW
@@ -42,7 +42,8 @@ class ScanService(Service):
         For callers who see some columns, the plan is that of a table with these columns and no others.
 
         Raises NotFoundError, InvalidInputError for a malformed predicate, ConflictError if that state has changed,
-        PermissionDeniedError if reading the partitions takes directories that are named by hidden values.
+        PermissionDeniedError if reading the partitions takes directories that are named by hidden values, or the
+        positions of hidden columns.
         """
         predicate = from_postfix(nodes)
         with self._store.read() as work:
@@ -63,7 +64,7 @@ class ScanService(Service):
             descriptors: Mapping[int | None, StorageDescriptor] = work.partitions.descriptors(rows, struct.sd)
         if scope is not None:
             layout = visible_layout(scope, struct, descriptors)
-            check_directories(table, layout, rows)
+            check_readable(table, layout, rows)
             struct, descriptors = layout.table, layout.descriptors
         own = struct.sd
         types = {column.name: column.type for column in own.cols}

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select, text, union
 
-from metastore.domain.file_formats import finds_by_position
+from metastore.domain.file_formats import NO_FILES, finds_by_position
 from metastore.domain.name_rules import DENY, NameRule, is_pattern, parse_pattern
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.privileges import (
@@ -141,12 +141,13 @@ _COLUMNS: Final = text("""
 class TableColumns(NamedTuple):
     """The names of a table's partition columns, and of its other columns.
 
-    `by_position`: engines find the columns in the files by their position.
+    `by_position`: engines find the columns in the files by their position. `provider`: see `finds_by_position`.
     """
 
     keys: tuple[str, ...]
     columns: tuple[str, ...]
     by_position: bool
+    provider: str | None
 
 
 class ReadTable(NamedTuple):
@@ -384,9 +385,9 @@ class Access:
 
 
 def _table_columns(kind: str, keys: Any, columns: Any, serde: str | None, provider: str | None) -> TableColumns:
-    by_position = kind != "VIRTUAL_VIEW" and finds_by_position(serde, provider)
+    provider = NO_FILES if kind == "VIRTUAL_VIEW" else provider
     names, others = (tuple(one["name"] for one in each or ()) for each in (keys, columns))
-    return TableColumns(names, others, by_position)
+    return TableColumns(names, others, finds_by_position(serde, provider), provider)
 
 
 def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:

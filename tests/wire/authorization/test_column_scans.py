@@ -302,6 +302,55 @@ def test_columns_after_a_hidden_one_are_hidden_in_text_files(sheltered: Applicat
             assert [column.name for column in part.sd.cols] == ["a"]
 
 
+def test_text_partitions_have_an_order_of_their_own(sheltered: Application) -> None:
+    """In a partition that is older than the order of the table's columns, a hidden one may be first."""
+    name = "reordered"
+    text = SerDeInfo(serializationLib=TEXT, parameters={})
+    with speaking("admin"):
+        sd = descriptor(f"file:/w/{name}", cols=columns(("a", "int"), ("b", "string"), ("salary", "int")))
+        called(sheltered, "create_table", _external(name, sd))
+        for number, cols in (("1", columns(("salary", "int"), ("a", "int"))), ("2", columns(("a", "int")))):
+            old = descriptor(f"file:/w/{name}/ds={number}", cols=cols, serdeInfo=text)
+            called(sheltered, "add_partition", partition(DATABASE, name, [number], sd=old))
+    let_read(sheltered, name)
+    for user in READERS:
+        with speaking(user):
+            old, new = _decoded(called(sheltered, "get_partitions", DATABASE, name, -1))
+            assert ([each.name for each in old.sd.cols], [each.name for each in new.sd.cols]) == ([], ["a"])
+            scan = ScanRequest(DATABASE, name, [equal("ds", "2")])
+            assert [each.values for each in called(sheltered, "plan_scan", scan).partitions] == [["2"]]
+            with pytest.raises(PermissionDeniedError, match="SELECT"):
+                called(sheltered, "plan_scan", ScanRequest(DATABASE, name, []))
+
+
+def test_parameters_of_the_format_stay_whatever_the_hidden_columns_are_called(sheltered: Application) -> None:
+    name = "wordy"
+    hidden = ("version", "field", "count", "external", "provider")
+    text = SerDeInfo(serializationLib=TEXT, parameters={"field.delim": ",", "field.note": "x"})
+    cols = columns(("a", "int"), *((each, "int") for each in hidden))
+    sd = descriptor(f"file:/w/{name}", cols=cols, serdeInfo=text, bucketCols=["a"], numBuckets=4)
+    parameters = {
+        "EXTERNAL": "TRUE",
+        "bucketing_version": "2",
+        "skip.header.line.count": "1",
+        "spark.sql.sources.provider": "hive",
+    }
+    made = _external(name, sd)
+    made.parameters = {**parameters, "greatest.version": "9"}
+    with speaking("admin"):
+        called(sheltered, "create_table", made)
+        called(sheltered, "add_partition", partition(DATABASE, name, ["1"], sd=sd))
+        called(sheltered, "grant_privileges", bag(on_column(DATABASE, name, "a"), "SELECT", "clerk"))
+    with speaking("clerk"):
+        found = called(sheltered, "get_table", DATABASE, name).decode()
+        read = called(sheltered, "plan_scan", ScanRequest(DATABASE, name, []))
+    assert found.parameters.items() >= parameters.items()
+    assert "greatest.version" not in found.parameters
+    assert found.sd.serdeInfo.parameters == {"field.delim": ","}
+    assert [each.serdeParameters for each in read.storages] == [{"field.delim": ","}]
+    assert read.buckets.bucketingVersion == "2"
+
+
 def _decoded(answer: Any) -> Any:
     return answer.decode() if hasattr(answer, "decode") else answer
 
