@@ -22,7 +22,6 @@ SERVED: Final = {
     "gs": Scheme(("gcs",), "gcsfs", "gcs"),
     "abfs": Scheme(("abfss",), "adlfs", "azure"),
     "hdfs": Scheme((), "pyarrow", "hdfs"),
-    "ftp": Scheme(),
 }
 _CANONICAL: Final = {synonym: name for name, scheme in SERVED.items() for synonym in scheme.synonyms}
 
