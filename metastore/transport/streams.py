@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Sequence
 from typing import Final, Protocol
+
+from metastore.descriptors import writable
 
 _MAX_PIECE: Final = 2**18  # bytes of a reply that TLS or SASL processes at once
 
@@ -41,6 +42,4 @@ def first_piece(chunks: Sequence[Chunk]) -> Chunk:
 
 def has_room(descriptor: int) -> bool:
     """Tells whether a socket accepts more bytes, because the peer has received enough of the others."""
-    poll = select.poll()  # select.select() accepts no more than 1,024 descriptors
-    poll.register(descriptor, select.POLLOUT)
-    return bool(poll.poll(0))
+    return bool(writable([descriptor], 0))

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     "metastore": [
-        ("errors", "context", "identity", "text_cache", "byte_cache", "structs", "machine", "container", "units"),
+        (
+            "errors",
+            "context",
+            "identity",
+            "text_cache",
+            "byte_cache",
+            "descriptors",
+            "structs",
+            "machine",
+            "container",
+            "units",
+        ),
         ("directories",),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security"),

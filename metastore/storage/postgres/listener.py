@@ -8,13 +8,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import threading
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types; SQLAlchemy does not support LISTEN
 
+from metastore.descriptors import readable
 from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres.connect import connect, parameters_of
@@ -108,7 +108,7 @@ class Listener:
                 )
             # Notifications are lost without a connection: wake all waiting calls now, and again after reconnecting.
             self._announce(listening=False)
-            stopped = stopped or bool(select.select([self._stop], [], [], _PAUSE)[0])
+            stopped = stopped or bool(readable([self._stop], _PAUSE))
 
     def _connect(self) -> Link:
         parameters = LIVELY | self._parameters | {"application_name": "metastore listener", "connection_factory": Link}
@@ -119,9 +119,9 @@ class Listener:
 
     def _follow(self, connection: Link) -> bool:
         """Counts notifications until `close` (returns True). Raises psycopg2.Error when the connection is lost."""
-        both: list[Any] = [connection, self._stop]
+        both = [connection, self._stop]
         while True:
-            ready = select.select(both, [], [], _SILENCE)[0]
+            ready = readable(both, _SILENCE)
             if self._stop in ready:
                 return True
             if ready:

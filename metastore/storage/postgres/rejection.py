@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import select
 from collections.abc import Mapping
 from functools import cache
 from time import monotonic
@@ -18,6 +17,8 @@ from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
 from psycopg2 import extensions
+
+from metastore.descriptors import readable, writable
 
 OUT_OF_CONNECTIONS: Final = "53300"
 """too_many_connections: of the server, the database or the role; also where only reserved slots are left."""
@@ -42,10 +43,8 @@ def rejection_states(arguments: tuple[Any, ...], parameters: Mapping[str, Any]) 
         connection = psycopg2.connect(*arguments, **plain, async_=True)
         _libpq().PQsetErrorVerbosity(ctypes.c_void_p(connection.pgconn_ptr), _VERBOSE)
         while (state := connection.poll()) != extensions.POLL_OK:
-            reading = state == extensions.POLL_READ
-            descriptors = [connection.fileno()]
-            left = max(0.0, deadline - monotonic())
-            if not any(select.select(descriptors if reading else [], [] if reading else descriptors, [], left)):
+            ready = readable if state == extensions.POLL_READ else writable
+            if not ready([connection], max(0.0, deadline - monotonic())):
                 return frozenset()
     except (psycopg2.Error, AttributeError) as error:  # AttributeError: a libpq whose functions are not visible
         return frozenset(_STATE.findall(str(error)))

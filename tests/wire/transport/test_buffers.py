@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thrift.transport.TTransport import TTransportException
 
+from metastore.descriptors import writable
 from metastore.transport.buffers import FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
 from metastore.transport.memory import Memory
 
@@ -47,7 +47,7 @@ def receive_all(sock: socket.socket, into: list[bytes]) -> None:
 def sent(writer: ReplyWriter, ours: socket.socket) -> None:
     """Sends until nothing is left."""
     while writer.pending:
-        select.select([], [ours], [], 10)
+        writable([ours], 10)
         writer.send()
 
 
