@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 import psycopg2  # type: ignore[import-untyped] # it has no types; SQLAlchemy does not support LISTEN
 
@@ -119,7 +119,7 @@ class Listener:
 
     def _follow(self, connection: Link) -> bool:
         """Counts notifications until `close` (returns True). Raises psycopg2.Error when the connection is lost."""
-        both = [connection, self._stop]
+        both: list[Any] = [connection, self._stop]
         while True:
             ready = readable(both, _SILENCE)
             if self._stop in ready:
