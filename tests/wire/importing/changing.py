@@ -15,6 +15,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     EnvironmentContext,
     FieldSchema,
     Function,
+    FunctionType,
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
@@ -36,6 +37,17 @@ def altered(client: Any, name: str, change: Callable[[Any], object]) -> None:
     struct = client.get_table("sales", name)
     change(struct)
     client.alter_table_with_environment_context("sales", name, struct, KEEP)
+
+
+def commit(client: Any, before: str, after: str) -> None:
+    struct = client.get_table("sales", "ice")
+    struct.parameters["metadata_location"] = after
+    context = EnvironmentContext({"expected_parameter_key": "metadata_location", "expected_parameter_value": before})
+    client.alter_table_with_environment_context("sales", "ice", struct, context)
+
+
+def function(database: str, name: str, class_name: str = "com.example.F") -> Function:
+    return Function(name, database, class_name, "me", PrincipalType.USER, 1, FunctionType.JAVA, [])
 
 
 def granted(client: Any, name: str) -> None:

@@ -29,13 +29,10 @@ from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING, 
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
-from tests.wire.importing.changing import CHANGES, altered, granted
+from tests.wire.importing.changing import CHANGES, altered, commit, function, granted
 from tests.wire.importing.moving import compare, copy, followed, opened
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
-    EnvironmentContext,
-    Function,
-    FunctionType,
     InvalidOperationException,
     MetaException,
     PrincipalType,
@@ -148,17 +145,6 @@ def grants(source: Server, target: Server) -> set[str]:
 def until(holds: Callable[[], bool]) -> None:
     while not holds():
         time.sleep(0.05)
-
-
-def commit(client: Any, before: str, after: str) -> None:
-    struct = client.get_table("sales", "ice")
-    struct.parameters["metadata_location"] = after
-    context = EnvironmentContext({"expected_parameter_key": "metadata_location", "expected_parameter_value": before})
-    client.alter_table_with_environment_context("sales", "ice", struct, context)
-
-
-def function(database: str, name: str, class_name: str = "com.example.F") -> Function:
-    return Function(name, database, class_name, "me", PrincipalType.USER, 1, FunctionType.JAVA, [])
 
 
 def test_the_switch_awaits_the_follower(
