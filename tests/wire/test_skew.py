@@ -14,6 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
+    SkewedInfo,
     StorageDescriptor,
 )
 from thrift_idl.gen.metastore.ttypes import ScanRequest
@@ -180,3 +181,30 @@ def test_a_partition_changed_meanwhile_is_not_overwritten(metastore_client: Any)
                 metastore_client.alter_partition_with_environment_context(database, name, seen, context)
         else:
             metastore_client.alter_partition_with_environment_context(database, name, seen, context)
+
+
+@pytest.mark.parametrize("is_skewed", [True, False])
+def test_a_table_or_partition_moves_into_a_directory_below_its_own(hive_client: Any, is_skewed: bool) -> None:
+    """Clients that do not know skew send none. The skewed locations follow, and the location is as sent."""
+    database, name = new_table(hive_client, [("ds", "string")])
+    hive_client.add_partition(partition(database, name, ["1"]))
+    stored, own = hive_client.get_table(database, name), hive_client.get_partition(database, name, ["1"])
+    for struct in (stored, own):
+        if is_skewed:
+            column = struct.sd.cols[0].name
+            struct.sd.skewedInfo = SkewedInfo([column], [["1"]], {("1",): f"{struct.sd.location}/{column}=1"})
+            struct.sd.storedAsSubDirectories = True
+    hive_client.alter_table(database, name, stored)
+    hive_client.alter_partition(database, name, own)
+    for struct in (stored, own):
+        struct.sd.skewedInfo = None
+        struct.sd.location += "/below"
+    hive_client.alter_table(database, name, stored)
+    hive_client.alter_partition(database, name, own)
+    for sent, kept in (
+        (stored, hive_client.get_table(database, name)),
+        (own, hive_client.get_partition(database, name, ["1"])),
+    ):
+        assert kept.sd.location == sent.sd.location
+        skewed_locations = list(kept.sd.skewedInfo.skewedColValueLocationMaps.values())
+        assert skewed_locations == ([f"{sent.sd.location}/{kept.sd.cols[0].name}=1"] if is_skewed else [])

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from metastore.domain.names import fold
 from metastore.errors import InvalidOperationError
-from metastore.services.files.moves import Move, relocate
+from metastore.services.files.moves import Move, relocate_skew
 from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
@@ -68,4 +68,4 @@ def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
         for value, location in locations.items()
         if paths.absolute([location]) and paths.is_below(location, old.location)
     }
-    relocate(new, Move(old.location, paths.normalise(new.location)))
+    relocate_skew(new, Move(old.location, paths.normalise(new.location)))

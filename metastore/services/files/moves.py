@@ -18,18 +18,24 @@ class Move(NamedTuple):
 
 def relocate(sd: StorageDescriptor, move: Move) -> None:
     """Rewrites the location, and skewed locations, at or below the directory that moves."""
+    if sd.location:
+        sd.location = _moved(sd.location, move)
+    relocate_skew(sd, move)
 
-    def new(location: str | None) -> str | None:
-        if location and paths.is_within(location, move.source):
-            return move.target + paths.normalise(location)[len(paths.normalise(move.source)) :]
-        return location
 
-    sd.location = new(sd.location)
+def relocate_skew(sd: StorageDescriptor, move: Move) -> None:
+    """Rewrites the skewed locations at or below the directory that moves."""
     locations = sd.skewedInfo.skewedColValueLocationMaps
     known = set(paths.absolute(locations.values()))
     sd.skewedInfo.skewedColValueLocationMaps = {
-        value: new(location) if location in known else location for value, location in locations.items()
+        value: _moved(location, move) if location in known else location for value, location in locations.items()
     }
+
+
+def _moved(location: str, move: Move) -> str:
+    if not paths.is_within(location, move.source):
+        return location
+    return move.target + paths.normalise(location)[len(paths.normalise(move.source)) :]
 
 
 def follow(location: str, moves: Iterable[tuple[str, str]]) -> str:
