@@ -5,6 +5,7 @@ from __future__ import annotations
 from metastore.cli.client import connected
 from metastore.cli.names import split_table
 from metastore.domain.names import PROTECTED
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
 
 
 def protect(uri: str, name: str, *, wanted: bool) -> str:
@@ -16,6 +17,8 @@ def protect(uri: str, name: str, *, wanted: bool) -> str:
     with connected(uri) as client:
         table = client.get_table(database, table_name)
         table.parameters[PROTECTED] = "true" if wanted else "false"
-        client.alter_table(table.dbName, table.tableName, table)
+        table.sd.location = None  # keeps the present one: another client may overwrite the table meanwhile
+        context = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+        client.alter_table_with_environment_context(table.dbName, table.tableName, table, context)
     state = "is protected: drops are rejected." if wanted else "is not protected."
     return f"{table.dbName}.{table.tableName} {state}"

@@ -87,12 +87,16 @@ class MetastoreClient(Calls):
     def alter_table(self, table: structs.Table, *, expected_version: int | None = None) -> None:
         """Changes the stored table to `table`. Fields that the dataclass does not have keep their values.
 
-        Raises NoSuchTableError, and MetastoreRefusedError if the table's version is not `expected_version`.
+        If `table.location` is None, the table keeps its present location, also if another client overwrites it
+        meanwhile. Raises NoSuchTableError, and MetastoreRefusedError if the table's version is not `expected_version`.
         """
         raw = convert.overlay_table(table, onto=self._raw_table(table.database, table.name))
         # Without alterTableOpType, the server keeps the old skew if the new one is empty, because clients that do not
         # know skewed tables send none.
-        context = hive.EnvironmentContext({"alterTableOpType": "SKEWED_BY", **_expecting(expected_version)})
+        # The server counts the files of a table only at a location that is sent.
+        uncounted = {} if table.location else {"DO_NOT_UPDATE_STATS": "true"}
+        properties = {"alterTableOpType": "SKEWED_BY", **uncounted, **_expecting(expected_version)}
+        context = hive.EnvironmentContext(properties)
         names = (table.database, table.name)
         self._call("alter_table_with_environment_context", *names, raw, context, repeat=False, faults=_NO_TABLE)
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from metastore.cli import protect
+from metastore.cli.client import connected
 from metastore.cli.commands import run
+from metastore.client import MetastoreClient
 from tests.fixtures.server import Server
 from tests.wire.builders import columns, new_table, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NotificationEventRequest
@@ -42,6 +49,53 @@ def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Se
     hive_client.drop_table(database, name, True)
     assert run(["protect", full, "--uri", metastore_server.uri]) == 1
     assert capsys.readouterr().err == f"metastore: {full} table not found\n"
+
+
+def test_a_location_that_changes_meanwhile_is_kept(
+    hive_client: Any, metastore_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An overwrite of a table without partitions changes its location between the two calls of the command."""
+    database, name = new_table(hive_client)
+    old = hive_client.get_table(database, name).sd.location
+
+    def overwrite(stored: Any) -> None:
+        moved = copy.deepcopy(stored)
+        moved.sd.location = f"{old}/_versions/1"
+        hive_client.alter_table(database, name, moved)
+
+    class Overtaken:
+        def __init__(self, client: Any) -> None:
+            self._client = client
+
+        def get_table(self, *arguments: str) -> Any:
+            stored = self._client.get_table(*arguments)
+            overwrite(stored)
+            return stored
+
+        def __getattr__(self, method: str) -> Any:
+            return getattr(self._client, method)
+
+    @contextmanager
+    def overtaken(uri: str) -> Iterator[Overtaken]:
+        with connected(uri) as client:
+            yield Overtaken(client)
+
+    monkeypatch.setattr(protect, "connected", overtaken)
+    assert run(["protect", f"{database}.{name}", "--uri", metastore_server.uri]) == 0
+    actual = hive_client.get_table(database, name)
+    assert (actual.sd.location, actual.parameters["metastore.protected"]) == (f"{old}/_versions/1", "true")
+
+
+def test_the_client_keeps_a_location_that_it_does_not_send(hive_client: Any, metastore_server: Server) -> None:
+    database, name = new_table(hive_client)
+    with MetastoreClient(metastore_server.uri) as client:
+        stored = client.get_table(database, name)
+        moved = hive_client.get_table(database, name)
+        moved.sd.location += "/_versions/1"
+        hive_client.alter_table(database, name, moved)
+        client.alter_table(replace(stored, parameters={**stored.parameters, "a": "b"}, location=None))
+    actual = hive_client.get_table(database, name)
+    assert (actual.sd.location, actual.parameters["a"]) == (moved.sd.location, "b")
 
 
 def test_what_changed_and_by_whom(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:

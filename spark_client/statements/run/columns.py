@@ -94,7 +94,8 @@ def _drop(context: Context, table: Table, statement: DropColumns) -> None:
         # Recorded before the column disappears, so that no client can add a column of that name in between.
         stored = context.metastore.get_table(table.database, table.name)
         dropped = ",".join(sorted({*_dropped(table), *names}))
-        context.metastore.alter_table(replace(stored, parameters={**stored.parameters, DROPPED: dropped}))
+        parameters = {**stored.parameters, DROPPED: dropped}
+        context.metastore.alter_table(replace(stored, parameters=parameters, location=None))
         change_columns(context, table, dict.fromkeys(names))
 
 

@@ -140,7 +140,7 @@ def alter(context: Context, statement: AlterTableSkewed | AlterTableNotSkewed) -
     else:
         after = replace(before, skew=replace(before.skew, directories=False))
     _check_layout(context, before, after)
-    context.metastore.alter_table(after)
+    context.metastore.alter_table(replace(after, location=None))
     refresh(context.spark, database, name)
 
 
