@@ -68,9 +68,8 @@ def test_the_first_statements_work_as_typed(
     with connected(server) as client:
         assert client.get_database("shop").locationUri == f"{server.warehouse}/shop.db"
         assert client.get_all_tables("shop") == ["events"]
-    result = spark_sql(python, server.uri, tmp_path, "DROP DATABASE shop CASCADE")
-    assert result.returncode == 0, result.stderr[-4000:]
-    assert not (Path(server.warehouse.removeprefix("file:")) / "shop.db").exists()
-    result = spark_sql(python, server.uri, tmp_path, f"CREATE DATABASE mine LOCATION 'file:{tmp_path}/mine'")
+    elsewhere = f"CREATE DATABASE mine LOCATION 'file:{tmp_path}/mine'"
+    result = spark_sql(python, server.uri, tmp_path, f"DROP DATABASE shop CASCADE; {elsewhere}")
+    assert not (Path(server.warehouse.removeprefix("file:")) / "shop.db").exists(), result.stderr[-4000:]
     assert result.returncode != 0
     assert "METASTORE_ALLOWED_LOCATIONS" in result.stderr
