@@ -139,6 +139,16 @@ def test_a_connection_is_lent_again_until_the_engine_is_new(database_url: str) -
         assert backend() != first
 
 
+def test_a_closed_store_has_no_session_left(database_url: str) -> None:
+    settings = Settings(database_url=database_url)
+    store = Store(make_engine(settings, database_url), settings)
+    with store._pool.connection() as connection:
+        link = connection.connection.dbapi_connection
+        assert link is not None
+    store.close()
+    assert link.closed
+
+
 def test_who_waits_in_vain_is_told_what_to_raise(database_url: str) -> None:
     with engine_of(database_url) as engine:
         pool = ConnectionPool(engine, 1, timeout=0.05)

@@ -192,8 +192,7 @@ class ConnectionPool:
             return
         link: Any = connection.connection.dbapi_connection
         if link.has_large_buffers:
-            connection.detach()  # without this, close() returns it to the engine's pool, which keeps it open
-            connection.close()
+            _end(connection)
         else:
             self._idle.insert(len(self._idle) if caller.get() else 0, pooled)
 
@@ -202,7 +201,7 @@ class ConnectionPool:
         self._losses += 1
         while self._idle:
             with suppress(IndexError):  # another thread has taken the last one
-                self._idle.pop().connection.close()
+                _end(self._idle.pop().connection)
 
     def _connect(self) -> _Pooled:
         """Returns a connection. A call waits for the end of a short outage.
@@ -225,6 +224,12 @@ class ConnectionPool:
                         "PostgreSQL has no connection left: raise its max_connections, or lower METASTORE_POOL_SIZE"
                     ) from error
                 time.sleep(_PAUSE)
+
+
+def _end(connection: Connection) -> None:
+    """Closes a connection to PostgreSQL."""
+    connection.detach()  # without this, close() returns it to the engine's pool, which keeps it open
+    connection.close()
 
 
 class _Attempts:
