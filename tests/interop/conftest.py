@@ -17,6 +17,7 @@ from tests.wire.security.conftest import (  # noqa: F401 - fixtures
     start,
     tls_options,
 )
+from tests.wire.security.test_jwt import Issuer
 
 os.environ.pop("JDK_JAVA_OPTIONS", None)  # conflicts with the options of Trino and Flink
 
@@ -25,6 +26,13 @@ REPORTS = pytest.StashKey[list[Report]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[REPORTS] = []
+
+
+@pytest.fixture(scope="module")
+def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
+    actual = Issuer(tmp_path_factory.mktemp("jwt") / "keys.json")
+    actual.add("one")
+    return actual
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ LONG = "x" * 5_000_000
 
 
 @pytest.fixture(scope="module")
-def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
-    actual = Issuer(tmp_path_factory.mktemp("jwt") / "keys.json")
-    actual.add("one")
-    return actual
-
-
-@pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> PasswordFile:
     file = PasswordFile(tmp_path_factory.mktemp("users") / "users")
     file.add("alice", "wonderland")

@@ -24,13 +24,6 @@ CAROL, DAVE, ALICE = "carol", "dave", "alice"
 
 
 @pytest.fixture(scope="module")
-def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
-    actual = Issuer(tmp_path_factory.mktemp("jwt") / "keys.json")
-    actual.add("one")
-    return actual
-
-
-@pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> PasswordFile:
     file = PasswordFile(tmp_path_factory.mktemp("users") / "users")
     for name in ("admin", DAVE):

@@ -6,25 +6,19 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
 
 import click
 
-from metastore.importing.copying import Copier, Request
-from metastore.importing.sources.opening import open_source
-from metastore.storage.postgres.embedded import EmbeddedPostgres
-from migrations import runner
-from tests.bench.following.writers import DATABASES, Writer
-from tests.fixtures.database import execute, reachable_folder
+from tests.bench.following.sides import fill_and_copy, sides
+from tests.bench.following.writers import Writer
 from tests.fixtures.server import Server, connected, running
 from tests.wire.importing.moving import compare, opened
-from thrift_idl.gen.hive_metastore.ttypes import Database
 
 PATIENCE = 300.0  # seconds until a server answers again, or has all changes
 
@@ -93,11 +87,6 @@ class Run:
             self.start_target()
 
 
-def copied(source: str, url: str) -> None:
-    with closing(open_source(source)) as opened_source, opened(url) as store:
-        Copier(opened_source, store, Request()).run()
-
-
 def chaos(run: Run, kills: int, seed: int, pause: float, stopped: Event, writers: list[Writer]) -> Counter[str]:
     """Kills at random while the writers work. Returns the kills by kind."""
     actual: Counter[str] = Counter()
@@ -121,18 +110,9 @@ def chaos(run: Run, kills: int, seed: int, pause: float, stopped: Event, writers
 @click.option("--pause", default=4.0, show_default=True, help="Maximum seconds between two kills.")
 @click.option("--seed", default=1, show_default=True)
 def main(kills: int, number: int, pause: float, seed: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="following-") as name, ExitStack() as stack:
-        folder = Path(name)
-        postgres = stack.enter_context(EmbeddedPostgres(stack.enter_context(reachable_folder()), 100))
-        urls = {one: str(postgres.url).replace("/metastore?", f"/{one}?") for one in ("source", "target")}
-        for one, url in urls.items():
-            execute(postgres.url, f"CREATE DATABASE {one}")
-            runner.upgrade(url)
+    with sides() as (folder, stack, urls):
         run = Run(folder, stack, urls)
-        with connected(run.source) as client:
-            for location in range(DATABASES):
-                client.create_database(Database(f"db{location}"))
-        copied(run.source.uri, urls["target"])
+        fill_and_copy(run.source, urls["target"])
         run.start_target()
         stopped = Event()
         writers = [Writer(run.source, seed * 100 + location, stopped) for location in range(number)]

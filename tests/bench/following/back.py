@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from contextlib import ExitStack, suppress
@@ -21,15 +20,12 @@ from threading import Event, Thread
 import click
 
 from metastore.importing.switching import switch
-from metastore.storage.postgres.embedded import EmbeddedPostgres
-from migrations import runner
-from tests.bench.following.__main__ import awaited, children, copied, kill, last_event
-from tests.bench.following.writers import DATABASES, Writer
-from tests.fixtures.database import execute, reachable_folder
+from tests.bench.following.__main__ import awaited, children, kill, last_event
+from tests.bench.following.sides import fill_and_copy, sides
+from tests.bench.following.writers import Writer
 from tests.fixtures.installed_postgres import free_port
-from tests.fixtures.server import connected, running
+from tests.fixtures.server import running
 from tests.wire.importing.moving import compare, opened
-from thrift_idl.gen.hive_metastore.ttypes import Database
 
 _KINDS = {"returner": 5, "worker": 2, "server": 2, "source": 1}
 
@@ -61,7 +57,7 @@ class Returning(Thread):
         self.join()
 
 
-class Sides:
+class Servers:
     """The source and this server, which keeps its port when it is started again."""
 
     def __init__(self, folder: Path, stack: ExitStack, urls: dict[str, str]) -> None:
@@ -119,42 +115,33 @@ def give_back(command: list[str], choice: random.Random, kills: int) -> None:
 @click.option("--pause", default=4.0, show_default=True, help="Maximum seconds between two kills.")
 @click.option("--seed", default=1, show_default=True)
 def main(kills: int, number: int, pause: float, seed: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="back-") as name, ExitStack() as stack:
-        folder, choice = Path(name), random.Random(seed)
-        postgres = stack.enter_context(EmbeddedPostgres(stack.enter_context(reachable_folder()), 100))
-        urls = {one: str(postgres.url).replace("/metastore?", f"/{one}?") for one in ("source", "target")}
-        for one, url in urls.items():
-            execute(postgres.url, f"CREATE DATABASE {one}")
-            runner.upgrade(url)
-        sides = Sides(folder, stack, urls)
-        with connected(sides.source) as client:
-            for place in range(DATABASES):
-                client.create_database(Database(f"db{place}"))
-        copied(sides.source.uri, urls["target"])
+    with sides() as (folder, stack, urls):
+        choice, both = random.Random(seed), Servers(folder, stack, urls)
+        fill_and_copy(both.source, urls["target"])
         with opened(urls["target"]) as store:
-            switch(store, sides.source.uri)
-        program = [sys.executable, "-m", "metastore.cli", "import", "back", sides.source.uri]
-        command = [*program, "--uri", sides.target.uri, "--database-url", urls["target"]]
+            switch(store, both.source.uri)
+        program = [sys.executable, "-m", "metastore.cli", "import", "back", both.source.uri]
+        command = [*program, "--uri", both.target.uri, "--database-url", urls["target"]]
         returning, stopped, actual = Returning(command), Event(), Counter[str]()
         returning.start()
-        writers = [Writer(sides.target, seed * 100 + place, stopped) for place in range(number)]
+        writers = [Writer(both.target, seed * 100 + place, stopped) for place in range(number)]
         for writer in writers:
             writer.start()
         begun = time.monotonic()
         for _ in range(kills):
             time.sleep(choice.random() * pause)
             (what,) = choice.choices(list(_KINDS), list(_KINDS.values()))
-            sides.kill(what, returning)
+            both.kill(what, returning)
             actual[what] += 1
         seconds = time.monotonic() - begun
         stopped.set()
         for writer in writers:
             writer.join()
-        awaited(lambda: returned(urls["target"]) >= last_event(sides.target))
+        awaited(lambda: returned(urls["target"]) >= last_event(both.target))
         behind = time.monotonic() - begun - seconds
         returning.stop()
         give_back(command, choice, 3)
-        differences = [one for one in compare(sides.source.uri, sides.target.uri) if one.field != "createTime"]
+        differences = [one for one in compare(both.source.uri, both.target.uri) if one.field != "createTime"]
         changes = sum((writer.counts for writer in writers), Counter[str]())
         click.echo(
             f"kills: {sum(actual.values())} {dict(actual)} and of --give-back 3; changes: {changes.total()} in "

@@ -9,11 +9,8 @@ readers read all the time.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
-from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -22,11 +19,9 @@ import psycopg2  # type: ignore[import-untyped] # it has no types
 from thrift.Thrift import TException
 
 from metastore.importing.switching import switch
-from metastore.storage.postgres.embedded import EmbeddedPostgres
-from migrations import runner
-from tests.bench.following.__main__ import awaited, copied, last_event, position
-from tests.bench.following.writers import DATABASES, Writer
-from tests.fixtures.database import execute, reachable_folder
+from tests.bench.following.__main__ import awaited, last_event, position
+from tests.bench.following.sides import fill_and_copy, sides
+from tests.bench.following.writers import Writer
 from tests.fixtures.server import Server, connected, running
 from tests.wire.importing.moving import compare, opened
 from thrift_idl.gen.hive_metastore.ttypes import Database
@@ -171,19 +166,11 @@ def _switched(url: str, source: Server, target: Server, fence: Fence) -> None:
 @click.option("--seconds", default=60.0, show_default=True)
 @click.option("--writers", "number", default=8, show_default=True)
 def main(rate: float, seconds: float, number: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="lag-") as name, ExitStack() as stack:
-        folder = Path(name)
-        postgres = stack.enter_context(EmbeddedPostgres(stack.enter_context(reachable_folder()), 100))
-        urls = {one: str(postgres.url).replace("/metastore?", f"/{one}?") for one in ("source", "target")}
-        for one, url in urls.items():
-            execute(postgres.url, f"CREATE DATABASE {one}")
-            runner.upgrade(url)
+    with sides() as (folder, stack, urls):
+        for one in urls:
             (folder / one).mkdir()
         source = stack.enter_context(running(urls["source"], folder / "source"))
-        with connected(source) as client:
-            for place in range(DATABASES):
-                client.create_database(Database(f"db{place}"))
-        copied(source.uri, urls["target"])
+        fill_and_copy(source, urls["target"])
         target = stack.enter_context(running(urls["target"], folder / "target", "--follow", source.uri))
         stopped, pace = Event(), Pace(rate)
         writers = [PacedWriter(source, place, stopped, pace) for place in range(number)]

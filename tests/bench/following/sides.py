@@ -1,0 +1,39 @@
+"""The databases of a source and of this server, and a source whose databases this server has copied."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from metastore.importing.copying import Copier, Request
+from metastore.importing.sources.opening import open_source
+from metastore.storage.postgres.embedded import EmbeddedPostgres
+from migrations import runner
+from tests.bench.following.writers import DATABASES
+from tests.fixtures.database import execute, reachable_folder
+from tests.fixtures.server import Server, connected
+from tests.wire.importing.moving import opened
+from thrift_idl.gen.hive_metastore.ttypes import Database
+
+
+@contextmanager
+def sides() -> Iterator[tuple[Path, ExitStack, dict[str, str]]]:
+    """Yields a folder, what is closed at the end, and the URLs of the databases \"source\" and \"target\"."""
+    with tempfile.TemporaryDirectory(prefix="following-") as name, ExitStack() as stack:
+        postgres = stack.enter_context(EmbeddedPostgres(stack.enter_context(reachable_folder()), 100))
+        urls = {one: str(postgres.url).replace("/metastore?", f"/{one}?") for one in ("source", "target")}
+        for one, url in urls.items():
+            execute(postgres.url, f"CREATE DATABASE {one}")
+            runner.upgrade(url)
+        yield Path(name), stack, urls
+
+
+def fill_and_copy(source: Server, url: str) -> None:
+    """Creates the databases of the writers in the source, and copies them into the database of the URL."""
+    with connected(source) as client:
+        for number in range(DATABASES):
+            client.create_database(Database(f"db{number}"))
+    with closing(open_source(source.uri)) as opened_source, opened(url) as store:
+        Copier(opened_source, store, Request()).run()
