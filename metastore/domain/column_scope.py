@@ -34,7 +34,7 @@ class ColumnScope(NamedTuple):
         """Returns the scope with these columns of the table in addition.
 
         `by_position`: engines find the columns in the files by their position. Then all columns after the first hidden
-        one are hidden, too: engines that miss a column would read its values as those of the next one.
+        one are hidden, too: engines that do not know a column show its values under the name of the next one.
         """
         names = list(dict.fromkeys(map(fold, columns)))
         scope = self._replace(keys=self.keys.union(map(fold, keys)), columns=self.columns.union(names) - {""})

@@ -31,7 +31,7 @@ class GrantWriter:
     def apply(self, owned: Collection[DatabaseName]) -> None:
         """Adds roles and members, then adds and removes privileges on databases and what is in them.
 
-        Raises UnavailableError. What the source rejects is in `findings`.
+        Raises UnavailableError. `findings` names the privileges that the source rejects.
         """
         for stage in (Stage.ROLES, Stage.ROLE_GRANTS, Stage.PRIVILEGES):
             selection = Selection(frozenset(owned))

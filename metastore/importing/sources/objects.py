@@ -60,7 +60,7 @@ class Shape:
 class SourcePartition(NamedTuple):
     """A partition. Its `sd` has only its locations; the rest is in `shape`. `name`: as the source stores it.
 
-    `parameters`: those of the struct as a JSON object, if the source has returned them so.
+    `parameters`: the parameters of the struct as a JSON object, if the source has returned them so.
     """
 
     table: TableName

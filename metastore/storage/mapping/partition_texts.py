@@ -31,7 +31,7 @@ KNOWN: Final = (
 class NewPartition(NamedTuple):
     """A partition to store. The descriptor of the struct needs only its locations; `descriptor` is the shared part.
 
-    `parameters`: those of the struct as a JSON object, if the caller has them.
+    `parameters`: the parameters of the struct as a JSON object, if the caller has them.
     """
 
     name: str

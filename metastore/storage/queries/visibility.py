@@ -101,9 +101,9 @@ class Scope(NamedTuple):
 
     Attributes:
         tables: the condition for tables `t` of databases `d`.
-        narrowed: the condition for those of which the caller does not see all columns.
+        narrowed: the condition for tables with hidden columns.
         databases: the condition for databases `d`.
-        whole: the condition for databases `d` of which the caller sees everything, dropped objects too.
+        whole: the condition for databases `d` that are visible as a whole, with dropped objects.
         altered: the condition for databases `d` whose dropped objects the caller may list.
         is_ruled: whether rules apply to the caller.
         parameters: of these and the other conditions of this module.
