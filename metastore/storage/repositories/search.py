@@ -141,7 +141,8 @@ class Search:
 
         `rank`: 0 the name, 1 it begins with the text, 2 it contains the text, 3 words of the table, 4 words of its
         columns. `total`: number of tables found, at most some hundreds: worse matches count only if there are too few
-        better ones. Tables with hidden columns are found by their names only, because other words may come from a hidden column.
+        better ones. Tables with hidden columns are found by their names only, because other words may come from a
+        hidden column.
         """
         database, _, name = query.lower().rpartition(".")
         values = {
