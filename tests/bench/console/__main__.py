@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import http.client
-import multiprocessing
-import random
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import click
 from sqlalchemy.engine import make_url
 
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from tests.bench.console.catalog import Size, build
+from tests.bench.console.load import OPEN, busy, open_pages, refreshed
 from tests.bench.console.pages import timed, visits
-from tests.bench.load import Connection, Timing, encode, timing
+from tests.bench.load import Timing, timing
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, running
 from tests.wire.monitoring.pages import HTTP
 
-_BUSY = 16  # Thrift connections
-_OPEN = 50  # pages
-_REFRESH = 5.0  # seconds, as in console.js
-_LIVE = ("/now", "/changes", "/locks")
 _LIMIT = 50.0  # milliseconds of a statement
 
 
@@ -90,92 +82,22 @@ def _print_load(server: Server, seconds: float, turns: int) -> None:
     alone: list[Timing] = []
     beside: list[Timing] = []
     for _ in range(turns):
-        alone.append(timing(_busy(server, seconds), seconds))
-        with _open_pages(_host(server)) as counts:
-            beside.append(timing(_busy(server, seconds), seconds))
+        alone.append(timing(busy(server, seconds), seconds))
+        with open_pages(_host(server)) as counts:
+            beside.append(timing(busy(server, seconds), seconds))
         click.echo(f"  {counts[0]} refreshes, {counts[1]:,} bytes")
-    for name, turn in (("without pages", alone), (f"with {_OPEN} open pages", beside)):
+    for name, turn in (("without pages", alone), (f"with {OPEN} open pages", beside)):
         rate, p50, p99 = (median(getattr(each, figure) for each in turn) for figure in ("per_second", "p50", "p99"))
         click.echo(f"  {name:20} {rate:,.0f} calls/s, p50 {p50:.2f} ms, p99 {p99:.2f} ms (medians of the turns)")
     ratio = median(b.p99 / a.p99 for a, b in zip(alone, beside, strict=True))
     click.echo(f"  p99 with pages is {ratio:.2f} times that of the turn before without (median)")
 
 
-def _busy(server: Server, seconds: float) -> list[float]:
-    """Calls get_table on 16 connections. Returns the seconds of each call."""
-    request = encode("get_table", "db_000", "events_by_hour")
-    latencies: list[float] = []
-
-    def work() -> None:
-        with closing(Connection(server)) as connection:
-            end = time.perf_counter() + seconds
-            while (begun := time.perf_counter()) < end:
-                connection.call(request)
-                latencies.append(time.perf_counter() - begun)
-
-    _together([threading.Thread(target=work) for _ in range(_BUSY)])
-    return latencies
-
-
-@contextmanager
-def _open_pages(host: str) -> Iterator[Any]:
-    """Keeps 50 live pages open while the block runs, in a process of its own. Yields the number of refreshes and of
-    bytes.
-    """
-    context = multiprocessing.get_context("spawn")
-    closing_time, counts = context.Event(), context.Array("q", 2)
-    process = context.Process(target=_watch, args=(host, closing_time, counts))
-    process.start()
-    try:
-        while counts[0] < _OPEN and process.is_alive():  # each page has been shown once
-            time.sleep(0.1)
-        yield counts
-    finally:
-        closing_time.set()
-        process.join()
-
-
-def _watch(host: str, closing_time: Any, counts: Any) -> None:
-    """Refreshes pages as `console.js` does, until `closing_time` is set."""
-
-    def watch(address: str) -> None:
-        tag = ""
-        closing_time.wait(random.random() * _REFRESH)
-        while not closing_time.is_set():
-            accepted = {"Cache-Control": f"max-age={_REFRESH - 1:.0f}", "If-None-Match": tag}
-            tag, size = _refreshed(host, address, accepted)
-            with counts.get_lock():
-                counts[0] += 1
-                counts[1] += size
-            closing_time.wait(_REFRESH)
-
-    _together([threading.Thread(target=watch, args=(_LIVE[number % len(_LIVE)],)) for number in range(_OPEN)])
-
-
-def _together(threads: Sequence[threading.Thread]) -> None:
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def _get(host: str, address: str) -> float:
     """Requests a page. Returns the seconds until it has arrived."""
     begun = time.perf_counter()
-    _refreshed(host, address, {})
+    refreshed(host, address, {})
     return time.perf_counter() - begun
-
-
-def _refreshed(host: str, address: str, headers: dict[str, str]) -> tuple[str, int]:
-    """Requests a page. Returns its entity tag, and the bytes of its body."""
-    connection = http.client.HTTPConnection(host, timeout=60)
-    connection.request("GET", address.replace(" ", "%20"), headers=headers)
-    reply = connection.getresponse()
-    size = len(reply.read())
-    connection.close()
-    if reply.status not in (200, 304):
-        raise RuntimeError(f"{address}: HTTP status {reply.status}")
-    return reply.headers["ETag"], size
 
 
 def _host(server: Server) -> str:
