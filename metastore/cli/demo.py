@@ -42,19 +42,26 @@ def run_demo(data_dir: Path | None) -> int:
             except KeyboardInterrupt:  # a terminal sends Ctrl-C to both processes
                 demonstration.terminate()
                 raise
-        if status == 0:
-            _show_console(console)
+        is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        if status == 0 and is_terminal:
+            show_console(console)
     if status == 0 and data_dir is not None:
         click.echo(f"The tables remain in {data_dir}: metastore serve --http-port 9084 --data-dir {data_dir}")
+        _name_pages("http://127.0.0.1:9084")
+    elif status == 0 and not is_terminal:
+        click.echo("To see the flights in the console, run the demo in a terminal, or with --data-dir.")
     return status
 
 
-def _show_console(console: str) -> None:
-    """At a terminal, prints the address of the console and keeps the server running until Ctrl-C."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return
+def _name_pages(console: str) -> None:
+    """Prints the addresses of pages about the flights."""
     click.echo(f"The console shows the flights: {console}/tables/hive/demo/flights_by_day/partitions")
     click.echo(f"The skew of their destinations: {console}/tables/hive/demo/flights/skew")
+
+
+def show_console(console: str) -> None:
+    """Prints the address of the console, and keeps the server running until Ctrl-C."""
+    _name_pages(console)
     click.echo("Press Ctrl-C to stop the server.")
     with suppress(KeyboardInterrupt):
         signal.pause()

@@ -11,6 +11,8 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 _DATE: Final = re.compile(r"(\d{4})-?(\d\d)(?:-?(\d\d))?(?:[ T](\d\d).*)?")
+_YEAR: Final = re.compile(r"(\d{4})")
+_MONTH: Final = re.compile(r"(\d{4})-?(\d\d)")
 _DATE_NAMES: Final = re.compile(r"(dt|ds|date|day_?date|p_?date|p_?dt|.*_(dt|ds|date|day))")
 _DATE_TYPES: Final = re.compile(r"(date|timestamp).*")
 _PARTS: Final = {"year": slice(0, 4), "month": slice(0, 7), "day": slice(0, 10)}
@@ -90,11 +92,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Labels of rows and columns in order, and the cells that exist or are missing."""
+    """Labels of rows and columns in order, and the cells that exist or are missing.
+
+    `has_compact_dates`: whether the values of date axes are like 20260131, and not like 2026-01-31.
+    """
 
     rows: list[str]
     columns: list[str]
     cells: list[Cell]
+    has_compact_dates: bool = False
 
     @property
     def gaps(self) -> int:
@@ -132,9 +138,13 @@ def default_axes(keys: Sequence[Key], chosen: Mapping[str, str]) -> tuple[Axis |
 def make_grid(groups: Iterable[Group], row: Axis | None, column: Axis, *, finds_gaps: bool = True) -> Grid:
     """Returns the grid of these groups. Dates that cannot be read are kept as they are."""
     cells: dict[tuple[str, str], Cell] = {}
+    dates: set[str] = set()
     for group in groups:
-        at = (_label(group.values[0], row) if row else "", _label(group.values[1], column))
+        at = (_label(group.values[0], row, column) if row else "", _label(group.values[1], column, row))
         cells.setdefault(at, Cell(*at)).add(group)
+        dates |= {
+            value for value, axis in zip(group.values, (row, column), strict=True) if axis and axis.part and value
+        }
     rows = _completed({at[0] for at in cells}, row)
     columns = _completed({at[1] for at in cells}, column)
     if finds_gaps:
@@ -143,7 +153,7 @@ def make_grid(groups: Iterable[Group], row: Axis | None, column: Axis, *, finds_
             cells[at] = Cell(*at, state="gap")
     _mark_late(cells.values(), row, column)
     ordered = sorted(cells.values(), key=lambda cell: (rows.index(cell.row), columns.index(cell.column)))
-    return Grid(rows, columns, ordered)
+    return Grid(rows, columns, ordered, bool(dates) and not any("-" in each for each in dates))
 
 
 def levels(cells: Iterable[Cell], figure: str, now: float) -> dict[tuple[str, str], int]:
@@ -162,16 +172,34 @@ def value_of(cell: Cell, figure: str, now: float) -> float | None:
     return value
 
 
-def zoomed(axis: Axis | None, label: str, other: str) -> tuple[str, str] | None:
-    """Returns the key and the value, or beginning of a date, to which a cell of this axis leads.
+def zoomed(axis: Axis | None, label: str, context: Sequence[str], *, compact: bool = False) -> tuple[str, str] | None:
+    """Returns the key and the value, or beginning of a date, to which a cell of this axis leads; None if the label
+    alone does not say it.
 
-    `other`: the label of the other axis, which has the month of a day.
+    `context`: texts that may have the month of a day, or the year of a month: the label of the other axis, and the
+    chosen beginning of the date. `compact`: as `Grid.has_compact_dates`.
     """
     if axis is None or not label:
         return None
-    if axis.part == "day" and _DATE.fullmatch(other) and len(label) == 2:
-        return axis.key, f"{other}-{label}"
-    return axis.key, label
+    value = label
+    if axis.part and len(label) == 2 and label.isdecimal():
+        whole = _MONTH if axis.part == "day" else _YEAR
+        matches = list(filter(None, map(whole.fullmatch, context)))
+        if matches:
+            value = "-".join((*matches[0].groups(), label))
+        elif axis.part == "day":
+            return None  # of any month
+    return axis.key, value.replace("-", "") if axis.part and compact else value
+
+
+def zoomed_out(value: str) -> str:
+    """Returns the month of a day, the year of a month, and "" for everything else."""
+    match len(value.replace("-", "")):
+        case 8:
+            return value[:-2].rstrip("-")
+        case 6:
+            return value[:4]
+    return ""
 
 
 def _is_fixed(axis: Axis, keys: Sequence[Key], chosen: Mapping[str, str]) -> bool:
@@ -179,10 +207,12 @@ def _is_fixed(axis: Axis, keys: Sequence[Key], chosen: Mapping[str, str]) -> boo
     if value is None:
         return False
     is_date = any(key.name == axis.key and key.may_be_date for key in keys)
-    return not is_date or len(value) >= 10 or {"year": 4, "month": 7, "day": 10}.get(axis.part, 99) <= len(value)
+    digits = len(value.replace("-", ""))
+    return not is_date or digits >= 8 or {"year": 4, "month": 6, "day": 8}.get(axis.part, 99) <= digits
 
 
-def _label(value: str | None, axis: Axis) -> str:
+def _label(value: str | None, axis: Axis, other: Axis | None) -> str:
+    """Returns the label of a value: the day of the month, and the month of a year if the other axis has the year."""
     text = value or ""
     if not axis.part:
         return text
@@ -191,6 +221,8 @@ def _label(value: str | None, axis: Axis) -> str:
         return text
     whole = "-".join(part for part in match.groups()[:3] if part)
     part = whole[_PARTS[axis.part]]
+    if axis.part == "month" and other == Axis(axis.key, "year"):
+        return part[5:]
     return part[8:10] or part if axis.part == "day" else part
 
 

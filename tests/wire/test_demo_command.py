@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+
+from metastore.cli.demo import show_console
 
 pytestmark = pytest.mark.slow
 
@@ -95,3 +98,17 @@ def test_a_server_that_does_not_start_is_one_line(data_dir: Path) -> None:
     assert "demonstration" not in output
     assert errors.startswith("metastore: data folder")
     assert errors.count("\n") == 1
+
+
+def test_it_ends_by_naming_the_pages_of_its_console(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(signal, "pause", stopped)
+    show_console("http://127.0.0.1:1234")
+    assert re.findall(r"http://127.0.0.1:1234(\S+)", capsys.readouterr().out) == [
+        "/tables/hive/demo/flights_by_day/partitions",
+        "/tables/hive/demo/flights/skew",
+    ]

@@ -39,15 +39,18 @@ class ActivityService:
             events, drops = work.activity.changes(before or _NEWEST, _LIMIT, user, scope, is_admin=is_admin)
         return [_event(row) for row in events], [{**row, "command": _undrop(row)} for row in drops]
 
-    def history(self, name: TableName, before: int | None) -> list[dict[str, Any]]:
-        """Returns the newest events of a table before an id. Raises NotFoundError."""
+    def history(self, name: TableName, before: int | None) -> list[dict[str, Any]] | None:
+        """Returns the newest events of a table before an id; None if they may name columns that are hidden from the
+        caller. Raises NotFoundError.
+        """
         examined = examine(self._store, self._rights, name)
+        if examined.has_hidden_columns:
+            return None
         table = {"catalog": name.catalog, "database": name.database, "table": name.name}
         created = examined.table.createTime or 0
         with self._store.read() as work:
             rows = work.activity.history(before or _NEWEST, _LIMIT, **table, created=created)
-        # A message may name hidden columns.
-        return [_event({**row, "message": None} if examined.has_hidden_columns else row) for row in rows]
+        return [_event(row) for row in rows]
 
     def held(self) -> dict[str, list[dict[str, Any]]]:
         """Returns locks, open transactions, open writes, and the last writes that have ended."""
@@ -70,6 +73,13 @@ class ActivityService:
         with self._store.read() as work:
             grants = self._rights.cached(work)
         return grants.is_admin or Administrator().duty in grants.duties
+
+    def privileges_version(self) -> int | None:
+        """Returns the version of all privileges; None if they are not checked."""
+        if self._rights is None:
+            return None
+        with self._store.read() as work:
+            return work.access.version()
 
     def waiting(self) -> tuple[str | None, bool, list[dict[str, Any]]]:
         """Returns the caller, whether it may see the calls of others, and the locks that wait or make others wait."""

@@ -11,7 +11,6 @@ from metastore.domain.names import TableName
 from metastore.domain.skew_shares import DESERVED, TOO_SMALL, shares_of, threshold
 from metastore.domain.skew_survey import SURVEY, decoded
 from metastore.domain.table_ddl import skew_statement
-from metastore.errors import PermissionDeniedError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import ExaminedTable, examine
 from metastore.storage.unit_of_work import Store
@@ -34,26 +33,29 @@ class LayoutService:
         """Returns the bytes of each skewed value and bucket in the newest partitions, and the values that deserve a
         directory.
 
-        Raises NotFoundError; PermissionDeniedError without SELECT.
+        `may_read`: whether the caller has SELECT. Without it, only what the table declares is returned, and no file is
+        read. Raises NotFoundError.
         """
         examined = examine(self._store, self._rights, name)
-        if not examined.may_read:
-            raise PermissionDeniedError(f"The layout of {name} needs SELECT on the table")
         answer: dict[str, Any] = {"catalog": name.catalog, "database": name.database, "table": name.name}
         sd = examined.table.sd
         skew = sd.skewedInfo
         skewed_by = list(skew.skewedColNames or ()) if skew else []
         declared = buckets(sd.bucketCols, sd.numBuckets)
-        answer |= {"skewed_by": skewed_by, "bucketed_by": list(declared.columns), "buckets": declared.count}
         values = [tuple(value) for value in skew.skewedColValues or ()] if skew else []
+        answer |= {"may_read": examined.may_read, "skewed_by": skewed_by, "skewed_values": list(map(list, values))}
+        answer |= {"bucketed_by": list(declared.columns), "buckets": declared.count}
+        parameters = examined.table.parameters or {}
+        if not examined.may_read:
+            return {**answer, "skew": [], **_shares([], [], threshold(parameters)), "survey": None, "bucket_files": []}
         rows = self._locations(examined) if skewed_by or declared.count else []
         counted = self._skew(rows, values) if skewed_by else []
-        shares = _shares(counted, values, threshold(examined.table.parameters or {}))
+        shares = _shares(counted, values, threshold(parameters))
         return {
             **answer,
             "skew": counted,
             **shares,
-            "survey": _survey(name, examined.table.parameters or {}, skewed_by, shares["shares"]),
+            "survey": _survey(name, parameters, skewed_by, shares["shares"]),
             "bucket_files": [self._buckets(row, declared.count) for row in rows[-_BUCKETED:]] if declared.count else [],
         }
 

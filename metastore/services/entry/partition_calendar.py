@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,9 +13,10 @@ from metastore.domain.partition_calendar import Axis, Group, Key, as_data, axes_
 from metastore.errors import InvalidInputError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import examine
-from metastore.storage.repositories.partition_calendar import KeyRange
+from metastore.storage.repositories.partition_calendar import KeyRange, beginning
 from metastore.storage.unit_of_work import Store
 
+_YEAR_OR_MONTH = re.compile(r"[0-9]{4}([0-9]{2})?")
 _DATES = (KeyKind.DATE, KeyKind.TIMESTAMP, KeyKind.STRING, KeyKind.CHAR)
 
 
@@ -46,6 +48,7 @@ class PartitionCalendarService:
         return {
             **answer,
             "keys": [key.name for key in keys],
+            "date_keys": [key.name for key in keys if key.may_be_date],
             "axes": [str(axis) for axis in axes_of(keys, chosen)],
             "row": str(axes[0] or ""),
             "column": str(axes[1]),
@@ -54,6 +57,7 @@ class PartitionCalendarService:
             "cells": [as_data(cell) for cell in grid.cells],
             "gaps": grid.gaps,
             "late": grid.late,
+            "compact_dates": grid.has_compact_dates,
             "too_many": groups is None,
             "measured_at": sums["measured"],
             "total": sums["total"],
@@ -85,11 +89,15 @@ def _range(keys: Sequence[Key], name: str, value: str) -> KeyRange:
     key = keys[position - 1]
     kind = kind_of(key.type)
     if key.may_be_date and kind in _DATES and len(value) < 10:
-        return KeyRange(position, value, is_beginning=True)
+        return KeyRange(position, (beginning(value),))
     sorted_as = sort_key(kind, value)
     if sorted_as is None:
         raise InvalidInputError(f"{value!r} is not a value of partition column {name}, whose type is {key.type}")
-    return KeyRange(position, sorted_as, is_beginning=False)
+    spans = [(sorted_as, sorted_as)]
+    if key.may_be_date and kind is KeyKind.INTEGER and _YEAR_OR_MONTH.fullmatch(value):
+        first, last = (sort_key(kind, value.ljust(8, digit)) for digit in "09")
+        spans += [(first, last)] if first and last else []
+    return KeyRange(position, tuple(spans))
 
 
 def _position(keys: Sequence[Key], axis: Axis | None) -> int | None:
@@ -98,7 +106,7 @@ def _position(keys: Sequence[Key], axis: Axis | None) -> int | None:
 
 def _start(keys: Sequence[Key], ranges: Sequence[KeyRange]) -> str:
     """Returns a text with which the names of all chosen partitions begin, from the condition on the first key."""
-    first = next((each.key for each in ranges if each.position == 1), None)
+    first = next((each.spans[0][0] for each in ranges if each.position == 1), None)
     if first is None or kind_of(keys[0].type) not in (KeyKind.DATE, KeyKind.STRING):
         return ""
     return f"{partition_names.escape(keys[0].name)}={partition_names.escape(first)}"

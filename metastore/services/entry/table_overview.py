@@ -7,8 +7,9 @@ from typing import Any, Final
 from metastore.domain.names import PROTECTED, TableName
 from metastore.domain.privileges import PrincipalKind
 from metastore.domain.table_ddl import Column, TableDefinition, statements
-from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.authorization import Authorization, is_exact
 from metastore.services.authorization.examination import ExaminedTable, examine
+from metastore.services.authorization.scope import scope_by_conditions
 from metastore.services.rules.statistics_values import kind_of
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
@@ -34,12 +35,14 @@ class TableOverviewService:
     def read(self, name: TableName) -> dict[str, Any]:
         """Returns a table, its sizes, its newest partition, its last change and its privileges.
 
+        `dependents`: the number of visible ones; None with a policy engine, which SQL cannot ask.
         Raises NotFoundError if it does not exist or is hidden.
         """
         examined = examine(self._store, self._rights, name)
         table = examined.table
         with self._store.read() as work:
-            overview = work.table_overview.read(examined.id, *_parts(name), table.createTime or 0)
+            scope = scope_by_conditions(examined.grants)
+            overview = work.table_overview.read(examined.id, name, table.createTime or 0, scope)
         analyzed = overview["analyzed"] if examined.may_read else []
         return {
             **_definition(name, table),
@@ -47,10 +50,10 @@ class TableOverviewService:
             "keys": [_column(key) for key in table.partitionKeys or ()],
             "size": _size(table, overview),
             "newest": overview["newest"],
-            "changed": overview["changed"],
+            "changed": None if examined.has_hidden_columns else overview["changed"],
             "privileges": _privileges(examined, overview["privileges"] or []),
             "rights": sorted(examined.rights),
-            "dependents": overview["dependents"],
+            "dependents": overview["dependents"] if examined.grants is None or is_exact(examined.grants) else None,
             "bases": overview["bases"],
         }
 
@@ -157,7 +160,3 @@ def _privileges(examined: ExaminedTable, rows: list[dict[str, Any]]) -> list[dic
         kept = [row for row in rows if grants.is_principal(row["principal_type"], row["principal"])]
     names = {kind.value: kind.name.lower() for kind in PrincipalKind}
     return [{**row, "principal_type": names.get(row["principal_type"], "")} for row in kept]
-
-
-def _parts(name: TableName) -> tuple[str, str, str]:
-    return name.catalog, name.database, name.name

@@ -69,6 +69,7 @@ _CANDIDATES: Final = f"""
     UNION ALL
     SELECT t.id FROM tables AS t WHERE t.id IN ({GRANTED}) AND t.database_id IS NOT NULL
 """  # noqa: S608 - constants
+_ALL_CANDIDATES: Final = f"SELECT c.id, false AS narrowed FROM ({_CANDIDATES}) AS c LIMIT {FEW + 1}"  # noqa: S608
 _CANDIDATES_BY_RULE: Final = f"""
     {_CANDIDATES}
     UNION ALL
@@ -161,6 +162,8 @@ def seen_tables(grants: CallerGrants) -> str:
     everything. It stops after FEW.
     """
     scope = scope_by(grants)
+    if not grants.rules and scope.narrowed == _NONE:
+        return _ALL_CANDIDATES
     if not grants.rules:
         return _SEEN.format(narrowed=scope.narrowed, candidates=_CANDIDATES, condition=_ALL)
     candidates = _EVERY_TABLE if inherited(grants.everywhere) else _CANDIDATES_BY_RULE

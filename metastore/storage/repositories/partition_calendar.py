@@ -18,11 +18,15 @@ _SUM_COLUMNS: Final = {1: "first", 2: "second"}
 
 
 class KeyRange(NamedTuple):
-    """A condition on a key: equal to a sort key, or beginning with a text. `position` counts from 1."""
+    """A condition on a key: its sort key is in one of these ranges, ends included. `position` counts from 1."""
 
     position: int
-    key: str
-    is_beginning: bool
+    spans: tuple[tuple[str, str], ...]
+
+
+def beginning(text: str) -> tuple[str, str]:
+    """Returns the range of the texts that begin with a text."""
+    return text, text + _HIGHEST
 
 
 class PartitionCalendar:
@@ -132,12 +136,9 @@ def _groups(positions: tuple[int | None, int | None], ranges: Sequence[KeyRange]
 def _conditions(ranges: Sequence[KeyRange], columns: Mapping[int, str]) -> tuple[str, list[Any]]:
     conditions = ""
     parameters: list[Any] = []
-    for position, key, is_beginning in ranges:
+    for position, spans in ranges:
         name = columns[position]
-        if is_beginning:
-            conditions += f" AND {name} >= %s AND {name} < %s"
-            parameters += [key, key + _HIGHEST]
-        else:
-            conditions += f" AND {name} = %s"
-            parameters.append(key)
+        either = [f"{name} = %s" if low == high else f"{name} BETWEEN %s AND %s" for low, high in spans]
+        conditions += f" AND ({' OR '.join(either)})"
+        parameters += [end for low, high in spans for end in ((low,) if low == high else (low, high))]
     return conditions, parameters

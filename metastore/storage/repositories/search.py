@@ -83,7 +83,8 @@ _BY_COLUMNS_OF_FEW: Final = f"""
 
 _COUNT: Final = "SELECT count(*) FROM tables AS t WHERE t.database_id = d.id"
 _DATABASES: Final = """
-    SELECT d.catalog, d.name AS database, left(d.description, 200) AS description, d.owner, counted.tables
+    SELECT d.catalog, d.name AS database, left(d.description, 200) AS description, d.owner, d.location,
+           counted.tables
     FROM databases AS d CROSS JOIN LATERAL (
         SELECT {count} AS tables
     ) AS counted
@@ -108,16 +109,21 @@ _COUNT_RULED: Final = f"""
 """
 
 _TABLES: Final = """
-    SELECT t.catalog, t.database, t.name AS "table", t.type, t.owner, t.comment, t.partition_keys
+    SELECT t.catalog, t.database, t.name AS "table", t.type, t.owner, t.comment, t.partition_keys, t.location,
+           CASE WHEN t.is_narrowed THEN '{{}}' ELSE (
+               SELECT k.column_names FROM storage_descriptors AS s JOIN skew_specifications AS k ON k.id = s.skew_id
+               WHERE s.id = t.descriptor_id
+           ) END AS skewed_by
     FROM (
-        SELECT d.catalog, d.name AS database, t.name, t.type, t.owner,
-               CASE WHEN NOT {narrowed} THEN left(t.parameters ->> 'comment', 200) END AS comment, t.partition_keys
+        SELECT d.catalog, d.name AS database, t.name, t.type, t.owner, t.descriptor_id, {narrowed} AS is_narrowed,
+               CASE WHEN NOT {narrowed} THEN left(t.parameters ->> 'comment', 200) END AS comment, t.partition_keys,
+               t.location
         FROM tables AS t JOIN databases AS d ON d.id = t.database_id
         WHERE d.catalog = :catalog AND d.name = :database AND t.name > :after AND {seen}
         ORDER BY t.name LIMIT :limit
     ) AS t
     UNION ALL
-    SELECT d.catalog, d.name, NULL, NULL, NULL, NULL, NULL FROM databases AS d
+    SELECT d.catalog, d.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM databases AS d
     WHERE d.catalog = :catalog AND d.name = :database AND {visible}
 """
 

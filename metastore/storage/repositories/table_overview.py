@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
+from metastore.domain.names import TableName
 from metastore.encoding.binary import STOP, decode
 from metastore.storage.queries.parameter_figures import SUMMED, is_large, sums, with_figures
+from metastore.storage.queries.visibility import Scope
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 _LISTED: Final = 200  # privileges and analyzed columns
@@ -20,7 +22,7 @@ _COUNTED: Final = (
 _LARGE: Final = 10_000  # bytes of a column's statistics, which are mostly sketches: larger ones are not read
 _NEWEST: Final = 1000  # partitions with the greatest first key among which the newest one is looked for
 
-_OVERVIEW: Final = text(f"""
+_OVERVIEW: Final = f"""
     WITH newest AS (
         SELECT name, create_time, parameters FROM (
             SELECT name, keys, create_time, parameters FROM partitions
@@ -52,9 +54,10 @@ _OVERVIEW: Final = text(f"""
                    partition_id IS NOT NULL AS partition
             FROM privileges WHERE table_id = :table ORDER BY principal_type, principal, privilege LIMIT {_LISTED})
          AS p) AS privileges,
-        (SELECT count(*) FROM table_dependencies WHERE base_id = :table) AS dependents,
+        (SELECT count(*) FROM table_dependencies AS x JOIN tables AS t ON t.id = x.dependent_id
+         JOIN databases AS d ON d.id = t.database_id WHERE x.base_id = :table AND {{seen}}) AS dependents,
         (SELECT count(*) FROM table_dependencies WHERE dependent_id = :table) AS bases
-""")  # noqa: S608 - constants
+"""  # noqa: S608 - constants
 
 
 class TableOverview:
@@ -63,13 +66,15 @@ class TableOverview:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def read(self, table: int, catalog: str, database: str, name: str, created: int) -> dict[str, Any]:
+    def read(self, table: int, name: TableName, created: int, scope: Scope) -> dict[str, Any]:
         """Reads everything. `created`: the table's creation time: older events are about another table of the name.
+        Only dependents of the scope are counted.
 
         Each of `analyzed` has its `statistics`; None if they are large.
         """
-        values = {"table": table, "catalog": catalog, "database": database, "name": name, "created": created}
-        overview = dict(self._connection.execute(_OVERVIEW, values).mappings().one())
+        named = {"catalog": name.catalog, "database": name.database, "name": name.name}
+        values = {"table": table, **named, "created": created, **scope.parameters}
+        overview = dict(self._connection.execute(text(_OVERVIEW.format(seen=scope.tables)), values).mappings().one())
         return {**overview, "analyzed": [_decoded(row) for row in overview["analyzed"] or ()]}
 
 

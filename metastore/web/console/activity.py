@@ -36,7 +36,8 @@ class ActivityPages:
         """The events of a table."""
         name = parameters.table()
         events = self._activity.history(name, parameters.number("before", 0, low=0, high=_HIGHEST) or None)
-        return {"catalog": name.catalog, "database": name.database, "table": name.name, "events": events}
+        named = {"catalog": name.catalog, "database": name.database, "table": name.name}
+        return {**named, "events": events or [], "are_hidden": events is None}
 
     def locks(self, _: Parameters) -> Data:
         """Locks, transactions and writes."""

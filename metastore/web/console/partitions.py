@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from metastore.domain.partition_calendar import FIGURES, Axis, Cell, levels, value_of, zoomed
+from metastore.domain.partition_calendar import FIGURES, Axis, Cell, levels, value_of, zoomed, zoomed_out
 from metastore.services.entry.partition_calendar import PartitionCalendarService
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.rendering import age, count, size
@@ -87,6 +87,7 @@ def _with_grid(data: Data) -> Data:
         "legend": _legend(cells, figure, now, shades),
         "figures": FIGURES,
         "crumbs": _crumbs(data),
+        "zooms": _zooms(data),
         "missing": _names(data, grid, "gap"),
         "delayed": _names(data, grid, "late"),
     }
@@ -111,7 +112,7 @@ def _names(data: Data, grid: Sequence[dict[str, Any]], state: str) -> str:
 
 def _named(data: Data, where: dict[str, str]) -> str:
     """Returns the name of a cell: a date, or values of keys."""
-    chosen = {f"where.{key}": value for key, value in data["chosen"].items()}
+    chosen = _conditions(data["chosen"])
     new = [(name.removeprefix("where."), value) for name, value in where.items() if chosen.get(name) != value]
     return new[0][1] if len(new) == 1 else "/".join(f"{key}={value}" for key, value in new)
 
@@ -128,20 +129,41 @@ def _label(cell: Cell, figure: str, now: float) -> str:
 
 def _where(data: Data, cell: Cell, row: Axis | None, column: Axis) -> dict[str, str]:
     """Returns the parameters of the page that shows only the partitions of a cell."""
-    chosen = dict(data["chosen"])
-    for axis, label, other in ((row, cell.row, ""), (column, cell.column, cell.row)):
-        if zoom := zoomed(axis, label, other):
-            chosen[zoom[0]] = zoom[1]
+    zooms = [
+        zoomed(axis, label, (other, data["chosen"].get(axis.key, "")), compact=data["compact_dates"])
+        for axis, label, other in ((row, cell.row, cell.column), (column, cell.column, cell.row))
+        if axis
+    ]
+    # Both axes may be parts of one date: the month says more than its year.
+    new = dict(sorted(filter(None, zooms), key=lambda zoom: len(zoom[1])))
+    return _conditions({**data["chosen"], **new})
+
+
+def _conditions(chosen: Mapping[str, str]) -> dict[str, str]:
+    """Returns the parameters of a page for chosen values of keys."""
     return {f"where.{key}": value for key, value in chosen.items()}
 
 
-def _crumbs(data: Data) -> list[tuple[str, dict[str, str]]]:
-    """Returns the chosen values, each with the parameters of the page without it."""
-    chosen = data["chosen"]
-    return [
-        (f"{key} = {value}", {f"where.{other}": text for other, text in chosen.items() if other != key})
-        for key, value in chosen.items()
-    ]
+def _crumbs(data: Data) -> list[tuple[str, str, dict[str, str]]]:
+    """Returns the chosen values, each with the link to the page that shows more, and the parameters of that page."""
+    crumbs = []
+    for key, value in data["chosen"].items():
+        wider = zoomed_out(value) if key in data["date_keys"] else ""
+        rest = {**data["chosen"], key: wider}
+        crumbs.append((f"{key} = {value}", f"zoom out to {wider}" if wider else "remove", _conditions(rest)))
+    return crumbs
+
+
+def _zooms(data: Data) -> list[tuple[str, dict[str, str]]]:
+    """Returns the ways to see all dates of the first date key: their names, and the parameters of their pages."""
+    for key in data["date_keys"]:
+        if key not in data["chosen"]:
+            kept = _conditions(data["chosen"])
+            return [
+                ("years and months", {**kept, "row": f"{key}:year", "column": f"{key}:month"}),
+                ("months and days", {**kept, "row": f"{key}:month", "column": f"{key}:day"}),
+            ]
+    return []
 
 
 def _legend(cells: list[Cell], figure: str, now: float, shades: dict[tuple[str, str], int]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -66,8 +66,8 @@ class Page:
 
 
 class Site:
-    """Serves pages to visitors. `groups` returns the groups of a user, `sees_health` whether the caller sees that page.
-    At most `threads` pages are read at a time.
+    """Serves pages to visitors. `groups` returns the groups of a user, `sees_health` whether the caller sees that page,
+    `privileges` what changes with the caller's privileges. At most `threads` pages are read at a time.
     """
 
     def __init__(
@@ -75,11 +75,13 @@ class Site:
         authenticator: ConsoleAuthenticator,
         groups: Callable[[str], list[str]],
         sees_health: Callable[[], bool],
+        privileges: Callable[[], Hashable],
         threads: int,
     ) -> None:
         self._authenticator = authenticator
         self._groups = groups
         self._sees_health = sees_health
+        self._privileges = privileges
         self._snapshots = Snapshots()
         self._executor = ThreadPoolExecutor(threads, "console", initializer=_be_nice)
 
@@ -103,7 +105,9 @@ class Site:
             return self._failed(request, visitor, error)
 
     async def _snapshot(self, page: Page, request: Request, visitor: Visitor, *, as_json: bool) -> Snapshot:
-        """Reads and renders a page. Live pages are shared by the refreshes of one user, which accept an older one."""
+        """Reads and renders a page. The refreshes of one user share a live page, which may be some seconds old, until a
+        privilege changes.
+        """
 
         def body() -> Snapshot:
             data = page.read(Parameters(request.path_params, request.query_params))
@@ -117,8 +121,14 @@ class Site:
 
         if not page.is_live:
             return await make()
-        key = (visitor.user, visitor.method, request.url.path, request.url.query, as_json)
+        held = await self._run(visitor, self._held)
+        key = (visitor.user, visitor.method, held, request.url.path, request.url.query, as_json)
         return await self._snapshots.get(key, max_age(request.headers.get("cache-control", "")), make)
+
+    def _held(self) -> Hashable:
+        """Returns what tells that the caller's privileges have changed."""
+        current = caller.get()
+        return tuple(current.groups) if current else (), self._privileges()
 
     async def login(self, request: Request) -> Response:
         """`/login`: shows the form, or checks it."""

@@ -7,8 +7,10 @@ for (const text of document.querySelectorAll("pre.copy")) {
   button.className = "quiet";
   button.textContent = "Copy";
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(text.textContent);
-    button.textContent = "Copied";
+    getSelection().selectAllChildren(text);
+    // Without TLS, browsers offer no clipboard to other hosts' pages: the text is selected, ready for Ctrl+C.
+    await navigator.clipboard?.writeText(text.textContent);
+    button.textContent = navigator.clipboard ? "Copied" : "Selected: press Ctrl+C";
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });
   text.before(button);

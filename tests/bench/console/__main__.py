@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import click
+import psutil
+from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from tests.bench.console.catalog import Size, build
 from tests.bench.console.load import OPEN, busy, open_pages, refreshed
 from tests.bench.console.pages import timed, visits
+from tests.bench.console.painting import first_paints
 from tests.bench.load import Timing, timing
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, running
@@ -70,27 +74,60 @@ def _print_pages(url: str, rounds: int) -> None:
 
 
 def _print_first_paint(server: Server, rounds: int) -> None:
-    """Prints the time until a page has arrived as HTML: a browser can paint it at once."""
+    """Prints the time until a page has arrived as HTML, and until a browser has painted it."""
     host = _host(server)
-    for visit in visits():
-        times = [_get(host, visit.address) for _ in range(rounds)]
-        click.echo(f"  {visit.address:62} HTML {1000 * min(times):.0f} ms")
+    addresses = [visit.address for visit in visits()]
+    arrived = {address: min(_get(host, address) for _ in range(rounds)) for address in addresses}
+    painted = dict(first_paints(f"http://{host}", addresses, rounds))
+    for address in addresses:
+        paint = f", painted after {painted[address]:.0f} ms" if painted else ""
+        click.echo(f"  {address:62} HTML {1000 * arrived[address]:.0f} ms{paint}")
+
+
+class Turn(NamedTuple):
+    """Calls with or without open pages. `processor`: microseconds of the server and PostgreSQL for each call."""
+
+    calls: Timing
+    processor: float
 
 
 def _print_load(server: Server, seconds: float, turns: int) -> None:
-    """Prints p99 of busy Thrift connections without and with open pages, by turns."""
-    alone: list[Timing] = []
-    beside: list[Timing] = []
+    """Prints p99 and the processor time of busy Thrift connections without and with open pages, by turns."""
+    leaders = [psutil.Process(server.process.pid), psutil.Process(_postmaster(server.database_url))]
+    alone: list[Turn] = []
+    beside: list[Turn] = []
     for _ in range(turns):
-        alone.append(timing(busy(server, seconds), seconds))
+        alone.append(_turn(server, leaders, seconds))
         with open_pages(_host(server)) as counts:
-            beside.append(timing(busy(server, seconds), seconds))
+            beside.append(_turn(server, leaders, seconds))
         click.echo(f"  {counts[0]} refreshes, {counts[1]:,} bytes")
-    for name, turn in (("without pages", alone), (f"with {OPEN} open pages", beside)):
-        rate, p50, p99 = (median(getattr(each, figure) for each in turn) for figure in ("per_second", "p50", "p99"))
-        click.echo(f"  {name:20} {rate:,.0f} calls/s, p50 {p50:.2f} ms, p99 {p99:.2f} ms (medians of the turns)")
-    ratio = median(b.p99 / a.p99 for a, b in zip(alone, beside, strict=True))
-    click.echo(f"  p99 with pages is {ratio:.2f} times that of the turn before without (median)")
+    for name, turns_of in (("without pages", alone), (f"with {OPEN} open pages", beside)):
+        figures = ("per_second", "p50", "p99")
+        rate, p50, p99 = (median(getattr(each.calls, figure) for each in turns_of) for figure in figures)
+        spent = median(each.processor for each in turns_of)
+        click.echo(f"  {name:20} {rate:,.0f} calls/s, p50 {p50:.2f} ms, p99 {p99:.2f} ms, {spent:.0f} µs of processor")
+    p99 = median(b.calls.p99 / a.calls.p99 for a, b in zip(alone, beside, strict=True))
+    spent = median(b.processor / a.processor for a, b in zip(alone, beside, strict=True))
+    click.echo(f"  with pages, p99 is {p99:.2f} and processor time {spent:.3f} times that of the turn before without")
+
+
+def _turn(server: Server, leaders: Sequence[psutil.Process], seconds: float) -> Turn:
+    before = _spent(leaders)
+    latencies = busy(server, seconds)
+    return Turn(timing(latencies, seconds), 1e6 * (_spent(leaders) - before) / len(latencies))
+
+
+def _spent(leaders: Sequence[psutil.Process]) -> float:
+    """Returns the seconds of processor time of processes and their children."""
+    times = [each.cpu_times() for leader in leaders for each in (leader, *leader.children(recursive=True))]
+    return sum(each.user + each.system for each in times)
+
+
+def _postmaster(url: str) -> int:
+    """Returns the process id of PostgreSQL's first process."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        return int(connection.execute(text("SELECT pg_read_file('postmaster.pid')")).scalar_one().split()[0])
 
 
 def _get(host: str, address: str) -> float:

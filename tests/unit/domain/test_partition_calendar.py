@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain.partition_calendar import Axis, Group, Key, axes_of, default_axes, levels, make_grid, zoomed
+from metastore.domain.partition_calendar import (
+    Axis,
+    Group,
+    Key,
+    axes_of,
+    default_axes,
+    levels,
+    make_grid,
+    zoomed,
+    zoomed_out,
+)
 
 DT = [Key("dt", "string"), Key("hour", "int")]
 YMD = [Key("year", "int"), Key("month", "int"), Key("day", "int")]
@@ -87,9 +97,46 @@ def test_sparse_grids_have_no_gaps() -> None:
 
 
 def test_a_cell_leads_to_its_part_of_the_table() -> None:
-    assert zoomed(Axis("dt", "day"), "31", "2026-01") == ("dt", "2026-01-31")
-    assert zoomed(Axis("dt", "month"), "2026-01", "") == ("dt", "2026-01")
-    assert zoomed(Axis("hour"), "5", "2026-01-31") == ("hour", "5")
+    assert zoomed(Axis("dt", "day"), "31", ["2026-01"]) == ("dt", "2026-01-31")
+    assert zoomed(Axis("dt", "month"), "2026-01", []) == ("dt", "2026-01")
+    assert zoomed(Axis("hour"), "5", ["2026-01-31"]) == ("hour", "5")
+    assert zoomed(Axis("dt", "day"), "31", ["5", "2026-01"]) == ("dt", "2026-01-31")
+    assert zoomed(Axis("dt", "day"), "31", ["5"]) is None
+
+
+def test_months_are_parts_of_years() -> None:
+    days = [date(2024, 11, 1) + timedelta(number) for number in range(400) if number // 30 != 4]
+    grid = make_grid(of_days(days), Axis("dt", "year"), Axis("dt", "month"))
+    assert (grid.rows, grid.columns) == (["2024", "2025"], [f"{month:02}" for month in range(1, 13)])
+    assert [(cell.row, cell.column) for cell in grid.cells if cell.state == "gap"] == []
+    assert zoomed(Axis("dt", "month"), "03", ["2025"]) == ("dt", "2025-03")
+    assert make_grid(of_days(days), None, Axis("dt", "month")).columns[0] == "2024-11"
+
+
+def test_dates_without_hyphens_lead_to_values_of_their_own_form() -> None:
+    compact = [group("20260131", "20260131"), group("20260201", "20260201")]
+    grid = make_grid(compact, Axis("dt", "month"), Axis("dt", "day"))
+    assert (grid.rows, grid.has_compact_dates) == (["2026-01", "2026-02"], True)
+    assert zoomed(Axis("dt", "day"), "31", ["202601"], compact=True) == ("dt", "20260131")
+    assert zoomed(Axis("dt", "month"), "2026-01", [], compact=True) == ("dt", "202601")
+    assert not make_grid(of_days([date(2026, 1, 31)]), None, Axis("dt", "day")).has_compact_dates
+    assert list(map(str, axes_of(DT, {"dt": "202601"}))) == ["dt:day", "dt", "hour"]
+    assert list(map(str, axes_of(DT, {"dt": "20260131"}))) == ["hour"]
+
+
+@pytest.mark.parametrize(
+    ("value", "wider"),
+    [
+        ("2026-01-31", "2026-01"),
+        ("2026-01", "2026"),
+        ("20260131", "202601"),
+        ("202601", "2026"),
+        ("2026", ""),
+        ("", ""),
+    ],
+)
+def test_a_day_zooms_out_to_its_month_and_year(value: str, wider: str) -> None:
+    assert zoomed_out(value) == wider
 
 
 VALUES = st.one_of(st.none(), st.text(max_size=12), st.integers(-5, 10**10).map(str), st.dates().map(date.isoformat))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
+from tests.wire.authorization.granting import grant, on_column, on_table, revoke
 from tests.wire.builders import columns, descriptor, partition, skewed, table, unique
 from tests.wire.console.conftest import ADMIN, LOW, Console
 from tests.wire.writing import begin, day, publish
@@ -260,6 +261,48 @@ def test_pages_of_hidden_tables_are_missing(guarded: Console, hidden: str, page:
     reply = visitor.get(f"/tables/hive/{hidden}/base{page}?format=json")
     assert (reply.status, reply.data) == (404, {"error": f"{hidden}.base table not found"})
     assert guarded.visitor(ADMIN).get(f"/tables/hive/{hidden}/base{page}").status == 200
+
+
+def test_a_shared_refresh_ends_with_the_privilege(guarded: Console) -> None:
+    with guarded.client(ADMIN) as client:
+        database = make_tables(client, owner=ADMIN)
+        selected = on_table(database, "base"), "SELECT", LOW
+        grant(client, *selected)
+        refresh = {"Cache-Control": "max-age=4", "Accept": "application/json"}
+        visitor = guarded.visitor(LOW)
+        assert database in visitor.get("/changes", **refresh).text
+        revoke(client, *selected)
+        assert database not in visitor.get("/changes", **refresh).text
+
+
+def test_a_reader_without_select_sees_declarations_and_no_sizes(guarded: Console) -> None:
+    with guarded.client(ADMIN) as client:
+        database = make_tables(client, owner=ADMIN)
+        sd = descriptor(skewedInfo=skewed(["x"], [["big"]]), storedAsSubDirectories=True)
+        client.create_table(table(database, "heavy", [("day", "int")], sd=sd, owner=ADMIN))
+        sd = descriptor(numBuckets=4, bucketCols=["a"])
+        client.create_table(table(database, "buckets", sd=sd, owner=ADMIN))
+        for name in ("heavy", "buckets", "base"):
+            grant(client, on_table(database, name), "ALTER", LOW)
+    visitor = guarded.visitor(LOW)
+    shown = visitor.json(f"/tables/hive/{database}/heavy/skew")
+    assert (shown["may_read"], shown["skewed_values"]) == (False, [["big"]])
+    assert "4 buckets by a" in visitor.get(f"/tables/hive/{database}/buckets/skew").text
+    assert (shown["skew"], shown["shares"], shown["bucket_files"], shown["survey"]) == ([], [], [], None)
+    assert "with SELECT on the table" in visitor.get(f"/tables/hive/{database}/heavy/skew").text
+    assert visitor.json(f"/tables/hive/{database}/base")["dependents"] == 0, "a hidden table is counted"
+    assert guarded.visitor(ADMIN).json(f"/tables/hive/{database}/base")["dependents"] == 1
+
+
+def test_events_of_a_table_with_hidden_columns_are_hidden(guarded: Console) -> None:
+    with guarded.client(ADMIN) as client:
+        database = make_tables(client, owner=ADMIN)
+        grant(client, on_column(database, "base", "x"), "SELECT", LOW)
+    visitor = guarded.visitor(LOW)
+    history = visitor.json(f"/tables/hive/{database}/base/history")
+    assert (history["events"], history["are_hidden"]) == ([], True)
+    assert visitor.json(f"/tables/hive/{database}/base")["changed"] is None
+    assert "its events are hidden" in visitor.get(f"/tables/hive/{database}/base/history").text
 
 
 def test_a_hidden_dependent_or_base_has_no_name(guarded: Console) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.wire.authorization.granting import grant, on_table
 from tests.wire.builders import columns, descriptor, partition, table, unique
 from tests.wire.console.conftest import ADMIN, LOW, Console
 from tests.wire.console.test_activity_pages import make_tables
@@ -120,8 +121,12 @@ def test_the_lowest_user_finds_no_dead_link(guarded: Console) -> None:
         make_tables(client, owner=ADMIN)
         visible = make_tables(client, owner=LOW)
         client.create_table(table(visible, "own", sd=descriptor(cols=columns(("x", "int"))), owner=LOW))
+        other = make_tables(client, owner=ADMIN)
+        grant(client, on_table(other, "base"), "ALTER", LOW)
     for user, kinds in ((LOW, KINDS), (ADMIN, KINDS | {"/health"})):
-        visits = crawl(guarded.visitor(user), ["/", "/?q=base", f"/tables/hive/{visible}/base"])
+        visits = crawl(
+            guarded.visitor(user), [f"/tables/hive/{other}/base", "/", "/?q=base", f"/tables/hive/{visible}/base"]
+        )
         assert set(visits) >= kinds, "the crawler has missed a kind of page"
         assert ("/health" in visits) == (user == ADMIN), "its link is for those who may open it"
 

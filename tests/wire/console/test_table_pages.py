@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date, timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -82,6 +85,31 @@ def test_partitions_are_a_calendar_with_gaps(console: Console) -> None:
     assert "1 missing</span> 2026-01-03" in page
     assert "none missing" in visitor.get(f"{path}?where.dt=2026-01-02").text
     assert visitor.json(f"{path}?after=dt%3D2026-01-02/hour%3D5")["partitions"][0]["name"] == "dt=2026-01-04/hour=5"
+
+
+@pytest.mark.parametrize(("kind", "form"), [("date", "%Y-%m-%d"), ("string", "%Y%m%d"), ("int", "%Y%m%d")])
+def test_cells_lead_from_years_to_hours_and_back(console: Console, kind: str, form: str) -> None:
+    database = unique("db")
+    days = [date(2025, 12, 1) + timedelta(number) for number in range(60)]
+    with console.client() as client:
+        client.create_database(Database(database))
+        client.create_table(table(database, "t", [("dt", kind), ("hour", "int")]))
+        values = [[day.strftime(form), hour] for day in days for hour in ("1", "2")]
+        client.add_partitions([partition(database, "t", each) for each in values])
+    visitor, path = console.visitor(), f"/tables/hive/{database}/t/partitions"
+
+    def followed(address: str, link: str, times: int) -> list[tuple[str, int]]:
+        """Follows the first link of this form. Returns the addresses, with the numbers of their partitions."""
+        visited = [(address, visitor.json(address)["total"])]
+        for _ in range(times):
+            address = unescape(re.findall(link, visitor.get(address).text)[0])
+            visited.append((address, visitor.json(address)["total"]))
+        return visited
+
+    inwards = followed(f"{path}?row=dt%3Ayear&column=dt%3Amonth", r'<a class="cell" href="([^"]*)"', 2)
+    assert [total for _, total in inwards] == [120, 62, 1]
+    outwards = followed(inwards[-1][0], r'href="([^"]*)">(?:zoom out|remove)', 4)
+    assert [total for _, total in outwards] == [1, 31, 31, 60, 120]
 
 
 @pytest.mark.parametrize(
