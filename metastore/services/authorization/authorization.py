@@ -35,7 +35,6 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _ATTEMPTS: Final = 10
-NOBODY: Final = CallerGrants(None, roles=frozenset())
 _EVERYTHING: Final = CallerGrants(None, is_admin=True)
 _NO_COLUMNS: Final = ColumnScope(frozenset(), frozenset())
 Result = TypeVar("Result")
@@ -101,11 +100,7 @@ class Authorization:
         """Returns the caller, whether it is an administrator, and the objects that queries over many tables show it."""
         with self._store.read() as work:
             grants = self.current(work)
-            return grants.user, grants.is_admin, work.search.scope(self._searched(grants))
-
-    def _searched(self, grants: CallerGrants) -> CallerGrants:
-        """Returns the grants by which queries over many tables decide."""
-        return grants
+            return grants.user, grants.is_admin, work.search.scope(grants)
 
     def check(self, requirements: Iterable[Requirement]) -> CallerGrants:
         """Returns the caller's grants if they meet the requirements.

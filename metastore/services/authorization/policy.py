@@ -27,13 +27,13 @@ from metastore.errors import HiddenError, UnavailableError
 from metastore.security.decision_cache import Resource
 from metastore.security.policy_engine import PolicyEngine
 from metastore.services.authorization.authorization import (
-    NOBODY,
     Authorization,
     ReadWithRights,
     Result,
     without_secrets,
 )
 from metastore.services.rules.lookup import missing_table
+from metastore.storage.queries.visibility import EVERYTHING, NOTHING, Scope
 from metastore.storage.repositories.access import ReadTable
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
@@ -165,9 +165,12 @@ class PolicyAuthorization(Authorization):
 
         return self._read(visible)
 
-    def _searched(self, grants: CallerGrants) -> CallerGrants:
-        """A search is one SQL statement, which cannot ask the engine: only administrators find something."""
-        return grants if grants.is_admin else NOBODY
+    def caller_and_scope(self) -> tuple[str | None, bool, Scope]:
+        """As Authorization. A search is one SQL statement, which cannot ask the engine: only administrators find
+        something.
+        """
+        grants = self.grants()
+        return grants.user, grants.is_admin, EVERYTHING if grants.is_admin else NOTHING
 
     def _rights(self, grants: CallerGrants, resources: Iterable[Resource]) -> list[frozenset[str]]:
         """Returns the rights on each resource. Raises _UndecidedError for those that are not known yet."""

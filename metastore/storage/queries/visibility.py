@@ -202,3 +202,5 @@ def scope_by(grants: CallerGrants) -> Scope:
 
 EVERYTHING: Final = scope_by(CallerGrants(None, is_admin=True))
 """The scope of a caller who sees everything."""
+NOTHING: Final = EVERYTHING._replace(tables=_NONE, databases=_NONE, whole=_NONE, altered=_NONE)
+"""The scope of a caller about whom SQL cannot decide."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from metastore.app import Application, make_application
+from metastore.cli.console import pages_of
 from metastore.errors import (
     ConfigurationError,
     MetastoreError,
@@ -23,11 +24,14 @@ from metastore.errors import (
 from metastore.security.decision_cache import Resource
 from metastore.security.policy_engine import PolicyEngine
 from metastore.settings import Settings
+from metastore.web.console.parameters import Parameters
 from tests.fixtures.application import counted
 from tests.wire.authorization.granting import bag, on_table
 from tests.wire.authorization.test_costs import Client
-from tests.wire.builders import table
+from tests.wire.authorization.test_matrix import speaking
+from tests.wire.builders import columns, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
 
 class Policy(ThreadingHTTPServer):
@@ -118,6 +122,36 @@ def test_the_engine_decides_by_pattern_and_deny(application: Application) -> Non
     alice.drop_table("sales", "private", False)
     assert bob.get_all_databases() == ["sales"]
     assert Client(application, "stranger").get_all_databases() == []
+
+
+def test_the_console_names_nothing_that_the_engine_hides(application: Application) -> None:
+    root = Client(application, "root")
+    root.create_table(table("sales", "public_days", [("ds", "string")], owner="alice"))
+    root.create_dependent_table(
+        CreateDependentTableRequest("sales", "private_sums", columns(("ds", "")), "sales", "public_days")
+    )
+    root.drop_table("sales", "private", True)
+    pages = {
+        page.path: page
+        for page in pages_of(application._store, application._warehouse, application._rights, Settings())
+    }
+    seen = {"catalog": "hive", "database": "sales", "table": "public_days"}
+
+    def told(path: str, table: str = "public_days", **query: str) -> str:
+        with speaking("bob", ["analysts"]):
+            return json.dumps(pages[path].read(Parameters(seen | {"table": table}, query)))
+
+    of_table = [path for path in pages if "{table}" in path]
+    for path in of_table:
+        with pytest.raises(NotFoundError, match=r"sales\.public_salaries table not found"):
+            told(path, "public_salaries")
+    lists = [told(path) for path in ("/", "/changes", "/locks", "/growth")]
+    texts = [*map(told, of_table), *lists, told("/", q="private"), told("/", q="public")]
+    assert not [text for text in texts if "private" in text.replace('"q": "private"', "") or "salaries" in text]
+    assert not [text for text in lists if "default" in text]
+    assert json.loads(told("/tables/{catalog}/{database}/{table}"))["dependents"] is None
+    with speaking("root"):
+        assert "private_sums" in json.dumps(pages["/"].read(Parameters({}, {"q": "private"})))
 
 
 def test_creating_needs_the_engines_right_on_the_database(application: Application) -> None:
