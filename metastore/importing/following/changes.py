@@ -15,6 +15,8 @@ from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 Key: TypeAlias = tuple[tuple[str, str], ...] | tuple[str, ...]
 """The values of a partition, in the order of the table's keys, or with the names of the keys in any order."""
+OWN: Final[Key] = ()
+"""Stands for a table among its partitions."""
 
 _OF_DATABASE: Final = frozenset({"CREATE_DATABASE", "ALTER_DATABASE"})
 _WHOLE_TABLE: Final = frozenset({"CREATE_TABLE", "DROP_TABLE"})
@@ -33,7 +35,8 @@ class Changes:
         databases: to read anew; `cleared`: those that were dropped, so that all of their tables are compared.
         tables: whose own fields are read anew.
         partitions: of tables; None for all.
-        statistics: of tables whose column statistics are read anew, with the partitions; None for all.
+        statistics: of tables whose column statistics are read anew, with the partitions, and OWN for the table's own;
+            None for all.
         has_others: functions, constraints, indexes, transactions or catalogs may have changed.
     """
 
@@ -69,7 +72,7 @@ class Changes:
         _add(self.partitions, name, keys)
 
     def add_statistics(self, name: TableName, keys: Iterable[Key] | None) -> None:
-        """Adds statistics of partitions of a table; none of them: the table's own; None: everything."""
+        """Adds statistics of partitions of a table; OWN: the table's own; None: everything."""
         _add(self.statistics, name, keys)
 
     def add(self, event: NotificationEvent) -> None:
@@ -113,11 +116,11 @@ class Changes:
             self.add_statistics(table, keys or None)  # of a partition that was dropped and added again
 
     def _add_statistics_event(self, kind: str, table: TableName, message: Mapping[str, Any] | None) -> None:
-        if "PARTITION" not in kind:
+        if "PART" not in kind:  # UPDATE_TBL_COL_STAT_EVENT, and UPDATE_PART_COL_STAT_EVENT of Hive 4
             self.tables.add(table)
-            self.add_statistics(table, ())
+            self.add_statistics(table, [OWN])
             return
-        values = (message or {}).get("partVals")
+        values = next((found for name in ("partVals", "partValues") if (found := (message or {}).get(name))), None)
         keys: list[Key] | None = [tuple(map(str, values))] if isinstance(values, list) and values else None
         self.add_partitions(table, keys)
         self.add_statistics(table, keys)
@@ -138,9 +141,9 @@ def digest_of(event: NotificationEvent) -> str:
 
 
 def partition_names(keys: Sequence[str], partitions: Iterable[Key]) -> list[str]:
-    """Returns the names of partitions. `keys`: of the table. Partitions with other keys are left out."""
+    """Returns the names of partitions. `keys`: of the table. OWN, and partitions with other keys, are left out."""
     names = []
-    for one in partitions:
+    for one in partitions if keys else ():
         values: list[str | None] = []
         if one and isinstance(one[0], tuple):
             by_name = {str(name).lower(): str(value) for name, value in one}

@@ -119,7 +119,7 @@ class Follower:
                 step = replace(step, compared=True)
         if is_idle:
             self._note_delay(state)
-        self._sweep_beside(idle=is_idle)
+        self._sweep_beside()
         return step
 
     def catch_up(self, *, whole: bool = False) -> Step:
@@ -149,10 +149,10 @@ class Follower:
         reading.read(self._source)
         self._store_sweep(reading)
 
-    def _sweep_beside(self, *, idle: bool) -> None:
+    def _sweep_beside(self) -> None:
         """Makes a sweep that is due. It is read at the same time as the following batches, if that is possible."""
         if self._sweep is None:
-            if not self._sweeps.is_due(idle=idle):
+            if not self._sweeps.is_due():
                 return
             if self._another is None:
                 self.sweep()

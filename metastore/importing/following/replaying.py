@@ -12,7 +12,7 @@ from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.applying import apply, drop_table, replace_table
 from metastore.importing.copying import DEFAULT_DATABASE, existing_of
-from metastore.importing.following.changes import Changes, Key, partition_names
+from metastore.importing.following.changes import OWN, Changes, Key, partition_names
 from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
@@ -26,6 +26,8 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 UNREADABLE: Final = "object that the source cannot read"
 NAME_TAKEN: Final = "database whose name is taken"
+_TABLES: Final = 100
+"""Tables that are read together."""
 
 
 class Replay:
@@ -46,13 +48,25 @@ class Replay:
         for name in sorted(changes.databases, key=str):
             self._apply_database(name, changes)
         tables = sorted((name for name in changes.names if _database(name) in self._followed), key=str)
-        self._load(tables)
-        for table in tables:
+        for start in range(0, len(tables), _TABLES):
+            self._apply_tables(tables[start : start + _TABLES], changes)
+
+    def _apply_tables(self, names: Sequence[TableName], changes: Changes) -> None:
+        self._load(names)
+        theirs = self._source.tables(names)
+        differs = self._different([theirs[name] for name in names if name in theirs and name in changes.tables])
+        for name in names:
             try:
-                self._apply_table(table, changes)
+                self._apply_table(name, theirs.get(name), changes, differs=name in differs)
             except UnsupportedCallError as error:
-                self._source.table_names(_database(table))  # raises UnavailableError if the source is broken
-                self._report(UNREADABLE, table, f"it stays as it was: {error}")
+                self._source.table_names(_database(name))  # raises UnavailableError if the source is broken
+                self._report(UNREADABLE, name, f"it stays as it was: {error}")
+
+    def _different(self, theirs: Sequence[Table]) -> set[TableName]:
+        """Returns the tables that are not here, or have other own fields."""
+        rewritten = [self._target.rewriting.rewrite(table) for table in theirs]
+        changed = self._work.bulk_load.changed(rewritten, self._target.tables) if rewritten else ()
+        return {TableName(table.catName, table.dbName, table.tableName) for table in changed}
 
     def _load(self, names: Sequence[TableName]) -> None:
         """Reads the databases and tables that changes name."""
@@ -101,10 +115,10 @@ class Replay:
             for table in names:
                 changes.add_table(name.table(table), whole=True)
 
-    def _apply_table(self, name: TableName, changes: Changes) -> None:
+    def _apply_table(self, name: TableName, table: Table | None, changes: Changes, *, differs: bool) -> None:
+        """`table`: of the source. `differs`: its own fields are not those of the table here."""
         if _database(name) not in self._target.databases:
             return
-        table = self._source.table(name)
         if table is None:
             if name.name not in self._source.table_names(_database(name)):
                 drop_table(self._work, self._target, name)
@@ -112,32 +126,29 @@ class Replay:
                 self._report(UNREADABLE, name, "it stays as it was")
             return
         partitions, statistics = changes.partitions.get(name, set()), changes.statistics.get(name, set())
-        if name in changes.tables or name not in self._target.tables:
-            is_new = self._store_table(name, table)
-            if is_new:
-                partitions, statistics = None, None
+        if (differs or name not in self._target.tables) and self._store_table(name, table):
+            partitions, statistics = None, None
         keys = self._target.tables[name].keys
         if keys and partitions != set():
             self._apply_partitions(name, _named(keys, partitions))
-        if statistics is None or name in changes.statistics:
-            self._apply_statistics(name, _named(keys, statistics))
+        if statistics != set():
+            self._apply_statistics(name, _named(keys, statistics), own=statistics is None or OWN in statistics)
 
     def _store_table(self, name: TableName, table: Table) -> bool:
-        """Stores the own fields of a table. Returns whether everything in it must be stored, too."""
+        """Stores the own fields of a table that differs. Returns whether everything in it must be stored, too."""
         known = self._target.tables.get(name)
-        rewritten = self._target.rewriting.rewrite(table)
         if known is None:
             self._store(Stage.TABLES, [table])
             return True
         if known.keys != tuple(key.name for key in table.partitionKeys) or known.kinds != _kinds(table):
             replace_table(self._work, self._target, table)
             return True
-        if self._work.bulk_load.changed([rewritten], self._target.tables):
-            database = self._target.databases[_database(name)]
-            self._work.tables.update(known.id, database.id, rewritten)
-            texts = [rewritten.sd.location, *rewritten.sd.skewedInfo.skewedColValueLocationMaps.values()]
-            self._target.borrow(self._work, [(_database(name), text) for text in texts if text])
-            self._target.tables[name] = known._replace(location=rewritten.sd.location)
+        rewritten = self._target.rewriting.rewrite(table)
+        database = self._target.databases[_database(name)]
+        self._work.tables.update(known.id, database.id, rewritten)
+        texts = [rewritten.sd.location, *rewritten.sd.skewedInfo.skewedColValueLocationMaps.values()]
+        self._target.borrow(self._work, [(_database(name), text) for text in texts if text])
+        self._target.tables[name] = known._replace(location=rewritten.sd.location)
         return False
 
     def _apply_partitions(self, name: TableName, wanted: list[str] | None) -> None:
@@ -176,10 +187,11 @@ class Replay:
         if new:
             self._store(Stage.PARTITIONS, new)
 
-    def _apply_statistics(self, name: TableName, wanted: list[str] | None) -> None:
+    def _apply_statistics(self, name: TableName, wanted: list[str] | None, *, own: bool) -> None:
+        """Stores the statistics of partitions, and those of the table if `own`."""
         table = self._target.tables[name]
-        theirs = list(self._source.statistics(name, wanted))  # before the deletion: they stay if it fails
-        self._work.bulk_changes.delete_statistics(table.id, wanted)
+        theirs = list(self._source.statistics(name, wanted, own=own))  # before the deletion: they stay if it fails
+        self._work.bulk_changes.delete_statistics(table.id, wanted, own=own)
         self._store(Stage.TABLE_STATISTICS, theirs)
 
 

@@ -16,7 +16,7 @@ from metastore.importing.sources.source import Source
 from metastore.storage.repositories.imports import ImportState
 
 _PAUSE: Final = 60.0  # seconds between two sweeps, if no event asks for one
-_SHARE: Final = 10  # a sweep takes at most one part of so many of the time
+_SHARE: Final = 10  # a sweep takes at most one part of so many of the time, also if events ask for one all the time
 
 
 class SweepReading:
@@ -64,16 +64,18 @@ class Sweeps:
     def __init__(self) -> None:
         self.wanted = True
         self.stored: dict[Stage, int] = {}
-        self._due = 0.0
+        self._due = 0.0  # without an event that asks for one
+        self._rests_until = 0.0
 
     def reset(self) -> None:
         """Forgets what was stored: another process may have followed since."""
         self.wanted = True
         self.stored.clear()
 
-    def is_due(self, *, idle: bool) -> bool:
-        """Tells whether a sweep is due. `idle`: no events wait."""
-        return time.monotonic() >= self._due or (self.wanted and idle)
+    def is_due(self) -> bool:
+        """Tells whether a sweep is due."""
+        now = time.monotonic()
+        return now >= self._due or (self.wanted and now >= self._rests_until)
 
     def begin(self, state: ImportState, names: Collection[DatabaseName]) -> SweepReading:
         """Returns a reading for the caller to make. Events that come from now on ask for another one."""
@@ -84,4 +86,6 @@ class Sweeps:
     def end(self, reading: SweepReading) -> None:
         """Plans the next sweep."""
         self.stored = reading.result.digests if reading.result else {}
-        self._due = time.monotonic() + max(_PAUSE, _SHARE * (time.monotonic() - reading.begun))
+        now = time.monotonic()
+        rest = _SHARE * (now - reading.begun)
+        self._rests_until, self._due = now + rest, now + max(_PAUSE, rest)

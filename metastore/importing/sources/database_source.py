@@ -110,6 +110,9 @@ class DatabaseSource:
         numbered = self._tables.table(name)
         return numbered[1] if numbered else None
 
+    def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
+        return {name: table for name in names if (table := self.table(name)) is not None}
+
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
         row = self._tables.table(name)
         if row:
@@ -123,8 +126,10 @@ class DatabaseSource:
     def partition_names(self, name: TableName) -> list[str]:
         return sorted(self._partitions.names(name))
 
-    def statistics(self, name: TableName, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
-        yield from self._statistics.of(name, partitions)
+    def statistics(
+        self, name: TableName, partitions: Sequence[str] | None = None, *, own: bool = True
+    ) -> Iterator[SourceStatistics]:
+        yield from self._statistics.of(name, partitions, own=own)
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         return self._partitions.totals(selection)

@@ -71,12 +71,15 @@ class StatisticsReader:
         """Yields the statistics of partitions. The cursor is the last id of a partition."""
         yield from self._read(*_TABLES[1], after, selection)
 
-    def of(self, name: TableName, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
-        """Yields the statistics of one table and of these partitions, or of all of its partitions."""
+    def of(
+        self, name: TableName, partitions: Sequence[str] | None = None, *, own: bool = True
+    ) -> Iterator[SourceStatistics]:
+        """Yields the statistics of these partitions of a table, or of all, and those of the table if `own`."""
         table_id = self._tables.id_of(name)
         if table_id is None:
             return
-        yield from self._chosen(*_TABLES[0], 'x."TBL_ID" = %s', table_id)
+        if own:
+            yield from self._chosen(*_TABLES[0], 'x."TBL_ID" = %s', table_id)
         if partitions is None:
             yield from self._chosen(*_TABLES[1], 'x."TBL_ID" = %s', table_id)
         for start in range(0, len(partitions or ()), _NAMES):

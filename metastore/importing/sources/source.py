@@ -88,6 +88,9 @@ class Source(Protocol):
     def table(self, name: TableName) -> Table | None:
         """Returns one table as it is now, or None."""
 
+    def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
+        """Returns those of the named tables that exist and can be read, as they are now."""
+
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
         """Yields the named partitions of a table that exist, or all of them."""
 
@@ -97,8 +100,13 @@ class Source(Protocol):
     def partition_names(self, name: TableName) -> list[str]:
         """Lists the partitions of a table, ascending."""
 
-    def statistics(self, name: TableName, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
-        """Yields the column statistics of a table and of these partitions, or of all. A time of 0 is not known."""
+    def statistics(
+        self, name: TableName, partitions: Sequence[str] | None = None, *, own: bool = True
+    ) -> Iterator[SourceStatistics]:
+        """Yields the column statistics of these partitions of a table, or of all, and those of the table if `own`.
+
+        A time of 0 is not known.
+        """
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         """Returns sums over the partitions of each table that has some, to notice changes since an earlier snapshot."""

@@ -48,9 +48,15 @@ class ObjectReader:
                 statistics = list(self._of_partitions(table)) if table.partitionKeys else []
                 yield Batch(statistics, cursor_of(table))
 
-    def statistics(self, table: Table, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
-        """Yields the statistics of a table and of these partitions, or of all, then without the times of analysis."""
-        yield from self._of_table(table)
+    def statistics(
+        self, table: Table, partitions: Sequence[str] | None = None, *, own: bool = True
+    ) -> Iterator[SourceStatistics]:
+        """Yields the statistics of these partitions of a table, or of all, then without the times of analysis.
+
+        `own`: also those of the table.
+        """
+        if own:
+            yield from self._of_table(table)
         if table.partitionKeys:
             yield from self._of_partitions(table, partitions, times=partitions is not None)
 

@@ -57,6 +57,7 @@ class ThriftSource:
         self._calls = ThriftCalls(address)
         self._listing = ThriftListing(self._calls)
         self._shapes: dict[tuple[bytes, bytes], Shape] = {}
+        self._read: dict[TableName, Table | None] = {}  # what the last call of `tables` has returned
         objects, access = ObjectReader(self._listing), AccessReader(self._listing)
         self._objects = objects
         self._readers: dict[Stage, Reader] = {
@@ -98,8 +99,9 @@ class ThriftSource:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Forgets the list of databases. Thrift knows no snapshots."""
+        """Forgets what was read before. Thrift knows no snapshots."""
         self._listing.forget()
+        self._read = {}
         yield
 
     def survey(self) -> Survey:
@@ -132,10 +134,26 @@ class ThriftSource:
             raise UnavailableError(f"{self.address} cannot read the database {name}: {error}") from None
 
     def table(self, name: TableName) -> Table | None:
-        return next(iter(self._listing.read(DatabaseName(name.catalog, name.database), [name.name], [])), None)
+        return self.tables([name]).get(name)
+
+    def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
+        by_database: dict[DatabaseName, list[str]] = {}
+        for name in names:
+            by_database.setdefault(DatabaseName(name.catalog, name.database), []).append(name.name)
+        read = {
+            database.table(table.tableName): table
+            for database, some in by_database.items()
+            for table in self._listing.read(database, some, [])
+        }
+        self._read = dict.fromkeys(names) | read
+        return read
+
+    def _known(self, name: TableName) -> Table | None:
+        """Returns a table. Those that were read last are not read again: their partitions are usually read next."""
+        return self._read[name] if name in self._read else self.table(name)
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
-        if (table := self.table(name)) is None or not table.partitionKeys:
+        if (table := self._known(name)) is None or not table.partitionKeys:
             return
         wanted = self.partition_names(name) if names is None else list(names)
         for start in range(0, len(wanted), _PARTITIONS):
@@ -153,9 +171,11 @@ class ThriftSource:
         except UnsupportedCallError as error:
             raise UnavailableError(f"{self.address} cannot list the partitions of {name}: {error}") from None
 
-    def statistics(self, name: TableName, partitions: Sequence[str] | None = None) -> Iterator[SourceStatistics]:
-        if table := self.table(name):
-            yield from self._objects.statistics(table, partitions)
+    def statistics(
+        self, name: TableName, partitions: Sequence[str] | None = None, *, own: bool = True
+    ) -> Iterator[SourceStatistics]:
+        if table := self._known(name):
+            yield from self._objects.statistics(table, partitions, own=own)
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         totals: dict[TableName, Totals] = {}

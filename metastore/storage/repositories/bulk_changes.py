@@ -59,15 +59,18 @@ class BulkChanges:
         stored = {row.name: (bytes(row.encoded), row.descriptor_id) for row in self._connection.execute(query)}
         return {name for name, row in wanted.items() if stored.get(name) != row}
 
-    def delete_statistics(self, table_id: int, names: Sequence[str] | None) -> None:
-        """Deletes the column statistics of a table and of the named partitions; with None, of all of its partitions."""
+    def delete_statistics(self, table_id: int, names: Sequence[str] | None, *, own: bool) -> None:
+        """Deletes the column statistics of the named partitions of a table, and those of the table if `own`.
+
+        `names`: None for everything.
+        """
         owned = column_statistics.c.table_id == table_id
         if names is not None:
             of_partitions = select(partitions.c.id).where(
                 partitions.c.table_id == table_id, is_text_among(partitions.c.name, names)
             )
             owner = column_statistics.c.partition_id
-            owned &= (owner == TABLE_ITSELF) | owner.in_(of_partitions)
+            owned &= ((owner == TABLE_ITSELF) | owner.in_(of_partitions)) if own else owner.in_(of_partitions)
         self._connection.execute(delete(column_statistics).where(owned))
 
     def delete_functions(self, database_ids: Collection[int]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.encoding.json import encode_json
-from metastore.importing.following.changes import Changes, changes_of, partition_names
+from metastore.importing.following.changes import OWN, Changes, changes_of, partition_names
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, NotificationEvent
 
@@ -108,3 +108,12 @@ def test_databases_and_what_is_in_no_table() -> None:
     assert changes.cleared == {DatabaseName("hive", "db")}
     assert changes.has_others
     assert changes.tables == {T}
+
+
+def test_statistics_of_partitions_leave_those_of_the_table() -> None:
+    """The types of Hive 4's events (MessageBuilder)."""
+    assert changes_of([event("UPDATE_TBL_COL_STAT_EVENT", {})]).statistics == {T: {OWN}}
+    for kind, field in (("UPDATE_PART_COL_STAT_EVENT", "partVals"), ("DELETE_PART_COL_STAT_EVENT", "partValues")):
+        changes = changes_of([event("ADD_PARTITION", {"partitions": [{"x": "1"}]}), event(kind, {field: ["2"]})])
+        assert changes.statistics == {T: {(("x", "1"),), ("2",)}}
+    assert changes_of([event("UPDATE_PART_COL_STAT_EVENT_BATCH", {})]).statistics == {T: None}
