@@ -1,4 +1,8 @@
-"""`python -m tests.bench.following --kills 100`: prints the kills, the changes, and each difference at the end."""
+"""`python -m tests.bench.following --kills 100`: prints the kills, the changes, and each difference at the end.
+
+With `--importer`, nothing is copied before. `metastore import run --follow` copies while the writers change the source.
+It is killed in place of the follower, and started again.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +19,11 @@ from threading import Event
 
 import click
 
-from tests.bench.following.sides import fill_and_copy, sides
+from tests.bench.following.repeated import Repeated
+from tests.bench.following.sides import fill, sides
 from tests.bench.following.writers import Writer
 from tests.fixtures.server import Server, connected, running
-from tests.wire.importing.moving import compare, opened
+from tests.wire.importing.moving import compare, copy, opened
 
 PATIENCE = 300.0  # seconds until a server answers again, or has all changes
 
@@ -46,7 +51,7 @@ def awaited(holds: Callable[[], bool]) -> None:
 
 def position(url: str) -> int:
     with opened(url) as store, store.read() as work:
-        return work.imports.all()[0].position or 0
+        return max((state.position or 0 for state in work.imports.all()), default=0)
 
 
 def last_event(source: Server) -> int:
@@ -55,7 +60,12 @@ def last_event(source: Server) -> int:
 
 
 class Run:
-    """The servers of a run. A server that is killed as a whole is started again on its database."""
+    """The servers of a run. A server that is killed as a whole is started again on its database.
+
+    `importer`: the command that copies and follows in place of the server.
+    """
+
+    importer: Repeated | None = None
 
     def __init__(self, folder: Path, stack: ExitStack, urls: dict[str, str]) -> None:
         self._folder = folder
@@ -70,12 +80,15 @@ class Run:
         self._number += 1
         folder = self._folder / f"target{self._number}"
         folder.mkdir()
-        self.target = self._target.enter_context(running(self._urls["target"], folder, "--follow", self.source.uri))
+        options = [] if self.importer else ["--follow", self.source.uri]
+        self.target = self._target.enter_context(running(self._urls["target"], folder, *options))
 
     def kill(self, what: str) -> None:
         parent = self.target.process.pid
         if what == "source":
             kill(children(self.source.process.pid))  # its worker; the parent starts another one
+        elif what == "follower" and self.importer:
+            self.importer.kill()
         elif what == "follower":
             kill(children(parent)[-1:])
         elif what == "worker":
@@ -109,10 +122,17 @@ def chaos(run: Run, kills: int, seed: int, pause: float, stopped: Event, writers
 @click.option("--writers", "number", default=8, show_default=True)
 @click.option("--pause", default=4.0, show_default=True, help="Maximum seconds between two kills.")
 @click.option("--seed", default=1, show_default=True)
-def main(kills: int, number: int, pause: float, seed: int) -> None:
+@click.option("--importer", is_flag=True, help="Copy and follow by a command that is killed from the beginning.")
+def main(kills: int, number: int, pause: float, seed: int, importer: bool) -> None:
     with sides() as (folder, stack, urls):
         run = Run(folder, stack, urls)
-        fill_and_copy(run.source, urls["target"])
+        fill(run.source)
+        if importer:
+            program = [sys.executable, "-m", "metastore.cli", "import", "run", run.source.uri, "--follow"]
+            run.importer = Repeated([*program, "--database-url", urls["target"]])
+            run.importer.start()
+        else:
+            copy(run.source.uri, urls["target"])
         run.start_target()
         stopped = Event()
         writers = [Writer(run.source, seed * 100 + location, stopped) for location in range(number)]
@@ -128,8 +148,12 @@ def main(kills: int, number: int, pause: float, seed: int) -> None:
             f"calls without a reply: {sum(writer.lost for writer in writers)}; "
             f"behind at the end: {behind:.1f} s; differences: {len(differences)}"
         )
+        for text, times in run.importer.failures.most_common() if run.importer else ():
+            click.echo(f"the importer ended {times} times: {text}")
         for one in differences[:50]:
             click.echo(str(one))
+        if run.importer:
+            run.importer.stop()
     sys.exit(1 if differences else 0)
 
 

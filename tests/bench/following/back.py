@@ -15,46 +15,20 @@ import time
 from collections import Counter
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import click
 
 from metastore.importing.switching import switch
 from tests.bench.following.__main__ import awaited, children, kill, last_event
-from tests.bench.following.sides import fill_and_copy, sides
+from tests.bench.following.repeated import Repeated
+from tests.bench.following.sides import fill, sides
 from tests.bench.following.writers import Writer
 from tests.fixtures.installed_postgres import free_port
 from tests.fixtures.server import running
-from tests.wire.importing.moving import compare, opened
+from tests.wire.importing.moving import compare, copy, opened
 
 _KINDS = {"returner": 5, "worker": 2, "server": 2, "source": 1}
-
-
-class Returning(Thread):
-    """Runs `import back`, until it is stopped. `failures`: the last lines of runs that ended with an error."""
-
-    def __init__(self, command: list[str]) -> None:
-        super().__init__(daemon=True)
-        self._command = command
-        self._stopped = Event()
-        self.failures: Counter[str] = Counter()
-
-    def run(self) -> None:
-        while not self._stopped.is_set():
-            self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True)
-            _, errors = self._process.communicate()
-            if self._process.returncode > 0:
-                self.failures[errors.strip().rpartition("\n")[2][:160]] += 1
-            self._stopped.wait(0.2)
-
-    def kill(self) -> None:
-        with suppress(AttributeError):
-            self._process.kill()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._process.kill()
-        self.join()
 
 
 class Servers:
@@ -76,7 +50,7 @@ class Servers:
         folder.mkdir()
         self.target = self._target.enter_context(running(self._urls["target"], folder, "--port", self._port))
 
-    def kill(self, what: str, returning: Returning) -> None:
+    def kill(self, what: str, returning: Repeated) -> None:
         parent = self.target.process.pid
         if what == "returner":
             returning.kill()
@@ -117,12 +91,13 @@ def give_back(command: list[str], choice: random.Random, kills: int) -> None:
 def main(kills: int, number: int, pause: float, seed: int) -> None:
     with sides() as (folder, stack, urls):
         choice, both = random.Random(seed), Servers(folder, stack, urls)
-        fill_and_copy(both.source, urls["target"])
+        fill(both.source)
+        copy(both.source.uri, urls["target"])
         with opened(urls["target"]) as store:
             switch(store, both.source.uri)
         program = [sys.executable, "-m", "metastore.cli", "import", "back", both.source.uri]
         command = [*program, "--uri", both.target.uri, "--database-url", urls["target"]]
-        returning, stopped, actual = Returning(command), Event(), Counter[str]()
+        returning, stopped, actual = Repeated(command), Event(), Counter[str]()
         returning.start()
         writers = [Writer(both.target, seed * 100 + place, stopped) for place in range(number)]
         for writer in writers:

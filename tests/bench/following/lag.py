@@ -20,10 +20,10 @@ from thrift.Thrift import TException
 
 from metastore.importing.switching import switch
 from tests.bench.following.__main__ import awaited, last_event, position
-from tests.bench.following.sides import fill_and_copy, sides
+from tests.bench.following.sides import fill, sides
 from tests.bench.following.writers import Writer
 from tests.fixtures.server import Server, connected, running
-from tests.wire.importing.moving import compare, opened
+from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 _TICK = 0.01  # seconds between two samples
@@ -44,7 +44,14 @@ class Pace:
 
 
 class PacedWriter(Writer):
-    """A writer that makes one change in each turn."""
+    """A writer that makes one change in each turn. `calls`: also those that the source rejects.
+
+    A database is dropped by one of several hundred changes. Otherwise the writers find few tables, and most of their
+    calls fail.
+    """
+
+    database_weight = 0.1
+    calls = 0
 
     def __init__(self, source: Any, seed: int, stopped: Event, pace: Pace) -> None:
         super().__init__(source, seed, stopped)
@@ -54,6 +61,7 @@ class PacedWriter(Writer):
         self._pace.wait()
         before = self.counts.total()
         while self.counts.total() == before and not self._stopped.is_set():
+            self.calls += 1
             super()._change(client)
 
 
@@ -170,7 +178,8 @@ def main(rate: float, seconds: float, number: int) -> None:
         for one in urls:
             (folder / one).mkdir()
         source = stack.enter_context(running(urls["source"], folder / "source"))
-        fill_and_copy(source, urls["target"])
+        fill(source)
+        copy(source.uri, urls["target"])
         target = stack.enter_context(running(urls["target"], folder / "target", "--follow", source.uri))
         stopped, pace = Event(), Pace(rate)
         writers = [PacedWriter(source, place, stopped, pace) for place in range(number)]
@@ -182,6 +191,7 @@ def main(rate: float, seconds: float, number: int) -> None:
         time.sleep(seconds)
         spent, events = time.monotonic() - begun, last_event(source) - before
         changes = sum(writer.counts.total() for writer in writers)
+        calls = sum(writer.calls for writer in writers)
         fence = Fence(stopped, writers)
         _switched(urls["target"], source, target, fence)
         awaited(lambda: position(urls["target"]) >= last_event(source))
@@ -190,7 +200,8 @@ def main(rate: float, seconds: float, number: int) -> None:
         sampler.join()
         delays = sampler.delays()
         click.echo(
-            f"{changes / spent:.0f} changes and {events / spent:.0f} events a second; delay of {len(delays)} events: "
+            f"{changes / spent:.0f} changes ({calls / spent:.0f} calls) and {events / spent:.0f} events a second; "
+            f"delay of {len(delays)} events: "
             f"median {share(delays, 0.5):.2f} s, 99 % {share(delays, 0.99):.2f} s, longest {delays[-1]:.2f} s"
         )
         differences = [one for one in compare(source.uri, target.uri) if "after" not in one.object]

@@ -1,20 +1,18 @@
-"""The databases of a source and of this server, and a source whose databases this server has copied."""
+"""The databases of a source and of this server, and what the writers need at the source."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from metastore.importing.copying import Copier, Request
-from metastore.importing.sources.opening import open_source
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.bench.following.writers import DATABASES
 from tests.fixtures.database import execute, reachable_folder
 from tests.fixtures.server import Server, connected
-from tests.wire.importing.moving import opened
+from tests.wire.builders import table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 
@@ -30,10 +28,13 @@ def sides() -> Iterator[tuple[Path, ExitStack, dict[str, str]]]:
         yield Path(name), stack, urls
 
 
-def fill_and_copy(source: Server, url: str) -> None:
-    """Creates the databases of the writers in the source, and copies them into the database of the URL."""
+def fill(source: Server) -> None:
+    """Creates the databases of the writers in the source.
+
+    One table is in a database that no writer changes, so that a comparison always has something to compare.
+    """
     with connected(source) as client:
+        client.create_database(Database("untouched"))
+        client.create_table(table("untouched", "t", [("ds", "string")]))
         for number in range(DATABASES):
             client.create_database(Database(f"db{number}"))
-    with closing(open_source(source.uri)) as opened_source, opened(url) as store:
-        Copier(opened_source, store, Request()).run()

@@ -23,6 +23,9 @@ TABLES, PARTITIONS, DATABASES = 12, 40, 3
 class Writer(Thread):
     """One writer. `counts`: changes by kind that the source has accepted; `lost`: calls without a reply."""
 
+    database_weight = 1.0
+    """How often a database is dropped with all of its tables and created again. All weights together are 41."""
+
     def __init__(self, source: Any, seed: int, stopped: Event) -> None:
         super().__init__(daemon=True)
         self._source = source
@@ -42,7 +45,7 @@ class Writer(Thread):
                 self._stopped.wait(0.2)
 
     def _change(self, client: Any) -> None:
-        kinds: list[tuple[int, Callable[[Any, str, str], object]]] = [
+        kinds: list[tuple[float, Callable[[Any, str, str], object]]] = [
             (4, self._create_table),
             (1, self._drop_table),
             (2, self._rename_table),
@@ -52,7 +55,7 @@ class Writer(Thread):
             (5, self._drop_partition),
             (8, self._alter_partition),
             (2, self._rename_partition),
-            (1, self._database),
+            (self.database_weight, self._database),
         ]
         (change,) = self._random.choices([kind for _, kind in kinds], [weight for weight, _ in kinds])
         database = f"db{self._random.randrange(DATABASES)}"
