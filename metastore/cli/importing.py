@@ -102,7 +102,7 @@ def show_plan(settings: Settings, address: str, databases: str | None) -> None:
         click.echo(f"metastore: names were not compared with this server's: {unready}", err=True)
     click.echo(
         f"{plan.address}: schema {plan.version}. Notification log: {plan.log}. An import takes about "
-        f"{plan.seconds:.0f} s. Nothing was changed.",
+        f"{max(1, round(plan.seconds))} s. Nothing was changed.",
         err=True,
     )
 

@@ -40,6 +40,7 @@ class Replay:
         self.findings: list[Trouble] = []
         self._takes_new = takes_new
         states = work.imports.databases(target.import_id)
+        self._listed: dict[DatabaseName, set[str]] = {}  # the tables of the source, where one was missing
         self._followed = {name for name, state in states.items() if state == BORROWED}
         self._known = set(states)
 
@@ -53,6 +54,7 @@ class Replay:
 
     def _apply_tables(self, names: Sequence[TableName], changes: Changes) -> None:
         self._load(names)
+        self._listed.clear()
         theirs = self._source.tables(names)
         differs = self._different([theirs[name] for name in names if name in theirs and name in changes.tables])
         for name in names:
@@ -120,7 +122,7 @@ class Replay:
         if _database(name) not in self._target.databases:
             return
         if table is None:
-            if name.name not in self._source.table_names(_database(name)):
+            if not self._has_table(name):
                 drop_table(self._work, self._target, name)
             elif name in self._target.tables:
                 self._report(UNREADABLE, name, "it stays as it was")
@@ -129,10 +131,20 @@ class Replay:
         if (differs or name not in self._target.tables) and self._store_table(name, table):
             partitions, statistics = None, None
         keys = self._target.tables[name].keys
+        has_partitions = bool(keys)
         if keys and partitions != set():
-            self._apply_partitions(name, _named(keys, partitions))
+            has_partitions = self._apply_partitions(name, _named(keys, partitions)) or partitions is not None
+        if statistics is None and not has_partitions:
+            statistics = {OWN}  # those of partitions went with the partitions
         if statistics != set():
             self._apply_statistics(name, _named(keys, statistics), own=statistics is None or OWN in statistics)
+
+    def _has_table(self, name: TableName) -> bool:
+        """Tells whether the source lists a table, which it may be unable to read."""
+        database = _database(name)
+        if database not in self._listed:
+            self._listed[database] = set(self._source.table_names(database))
+        return name.name in self._listed[database]
 
     def _store_table(self, name: TableName, table: Table) -> bool:
         """Stores the own fields of a table that differs. Returns whether everything in it must be stored, too."""
@@ -151,7 +163,8 @@ class Replay:
         self._target.tables[name] = known._replace(location=rewritten.sd.location)
         return False
 
-    def _apply_partitions(self, name: TableName, wanted: list[str] | None) -> None:
+    def _apply_partitions(self, name: TableName, wanted: list[str] | None) -> bool:
+        """Stores and deletes partitions. Returns whether the source has any of them."""
         table = self._target.tables[name]
         theirs: set[str] = set()
         for some in self._source.partitions(name, wanted) if wanted != [] else ():
@@ -161,6 +174,7 @@ class Replay:
         gone = [one for one in ours if one not in theirs]
         if gone:
             self._work.bulk_load.delete_partitions([table.id], gone)
+        return bool(theirs)
 
     def _store_partitions(self, name: TableName, table: LoadedTable, some: Sequence[SourcePartition]) -> None:
         """Adds partitions that are new, and replaces those that differ, which keep what belongs to them."""

@@ -17,6 +17,9 @@ from metastore.warehouse import paths
 
 _LEFT_OUT = "master keys and delegation tokens (use the source's database)"
 _HIDDEN = "{field} of column statistics (set {setting}=true at the source, or use its database)"
+_NO_ROOTS = (
+    "not read through Thrift: the roots are those of databases and tables. The plan of the source's database has all"
+)
 
 
 def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
@@ -37,6 +40,8 @@ def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
                 where = in_catalog(name.catalog, name.database)
                 counts["partitions"] += len(calls.optional("get_partition_names", where, name.name, -1) or ())
             troubles += _odd(str(name), table)
+    if counts["partitions"]:
+        troubles.append(Trouble("locations of partitions", f"{counts['partitions']} partitions", _NO_ROOTS))
     left_out = {_HIDDEN.format(field=field, setting=setting): 1 for field, setting in hidden.items()}
     if calls.optional("get_all_token_identifiers") or calls.optional("get_master_keys"):
         left_out[_LEFT_OUT] = 1

@@ -148,6 +148,7 @@ def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, 
     }
     assert plan.collisions == []
     assert through_thrift.survey.counts == {"databases": 2, "tables": 8, "partitions": 35}
+    assert "locations of partitions" in {trouble.kind for trouble in through_thrift.survey.troubles}
     assert through_thrift.survey.left_out == {"master keys and delegation tokens (use the source's database)": 1}
 
 
