@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from time import time
 from typing import NamedTuple
 from uuid import uuid4
@@ -18,15 +18,16 @@ from metastore.services.files.operations import TRUNCATED
 from metastore.services.files.trash_manifest import Trashed, read_manifest
 from metastore.services.rules.events import database_text
 from metastore.services.rules.tables import is_view
-from metastore.storage.repositories.file_operations import NewOperation
+from metastore.storage.repositories.file_operations import REMOVE, FileOperation, NewOperation
 from metastore.storage.repositories.lineage import Lineage
 from metastore.storage.repositories.lost_writes import CountedTable
 from metastore.warehouse import paths
 
-PUT_BACK, DISPLACED, IN_USE, KEPT, GONE, CANCELLED, HIDDEN, ABORTED = (
+PUT_BACK, DISPLACED, IN_USE, CHANGED, KEPT, GONE, CANCELLED, HIDDEN, ABORTED = (
     "put back from the trash",
     "moved to the trash: written after the restored moment",
     "kept in the trash: its location has files that were written since",
+    "kept in the trash: its partition was created or changed since",
     "kept in the trash: unknown to the catalog",
     "missing: restore it from a copy of the storage, or drop the table or partition",
     "kept: its removal was planned before the restored moment and is cancelled",
@@ -66,17 +67,23 @@ class RestorationService(FileService):
         since = (now.problem_since or time()) if problem else 0.0
         findings: list[Finding] = []
         put_back: set[str] = set()
-        for trashed in self._unknown():
+        in_trash = self._in_trash()
+        known = self._known(in_trash)
+        moved = self._moved(known, in_trash) if problem else {}
+        for trashed in self._unknown(in_trash, known):
             findings += self._reconcile(trashed, put_back, since, dry_run=dry_run)
         findings += [Finding(text, GONE) for text in self._missing(put_back)]
         if problem:
             with self._store.read() as work:
-                findings += [Finding(location, CANCELLED) for location, _ in work.lineage.pending_removals()]
+                cancelled = [each for each in work.lineage.pending_removals() if each.id not in moved]
+                findings += [Finding(each.location, CANCELLED) for each in cancelled]
                 findings += [Finding(query_id, HIDDEN) for query_id in work.lineage.open_writes()]
         event = now.event
         lost = self._lost_writes() if problem else []
         findings += [Finding(f"{table.database}.{table.table_name}", ABORTED) for table, _ in lost]
         if (problem or put_back) and not dry_run:
+            with self._store.asynchronous_commit() as work:
+                work.file_operations.record_trashed(moved)
             event = self._restart(witness, lost)
         return Report(problem, findings, event)
 
@@ -105,16 +112,32 @@ class RestorationService(FileService):
         self._journal.lineage.write(restarted)
         return restarted.event
 
-    def _unknown(self) -> list[Trashed]:
-        """Returns directories in the trash that the journal does not know: parents first, then in order of drops."""
-        trashed = [
-            directory
-            for root in self._warehouse.roots.all
-            for directory in self._warehouse.children(paths.join(root, paths.TRASH))[1]
-        ]
+    def _in_trash(self) -> list[str]:
+        trashes = [paths.join(root, paths.TRASH) for root in self._warehouse.roots.all]
+        return [directory for trash in trashes for directory in self._warehouse.children(trash)[1]]
+
+    def _known(self, in_trash: Sequence[str]) -> dict[str, FileOperation]:
+        """Returns the journal's operations on these directories, by the names of the directories."""
         with self._store.read() as work:
-            known = work.file_operations.known_in_trash([paths.name(text) for text in trashed])
-        manifests = (read_manifest(self._warehouse, text) for text in trashed if paths.name(text) not in known)
+            return work.file_operations.known_in_trash([paths.name(text) for text in in_trash])
+
+    def _moved(self, known: Mapping[str, FileOperation], in_trash: Sequence[str]) -> dict[int, str]:
+        """Returns drops whose files were moved to the trash, which the database has lost: their locations there, by id.
+
+        They are recorded again, so that these drops can be undone.
+        """
+        moved = {}
+        for text in in_trash:
+            operation = known.get(paths.name(text))
+            if operation and operation.kind == REMOVE and operation.is_restorable and not operation.origin:
+                left = operation.paths if operation.reason == TRUNCATED else [operation.location]
+                if not any(self._warehouse.exists(each) for each in left):
+                    moved[operation.id] = text
+        return moved
+
+    def _unknown(self, in_trash: Iterable[str], known: Mapping[str, FileOperation]) -> list[Trashed]:
+        """Returns directories in the trash that the journal does not know: parents first, then in order of drops."""
+        manifests = (read_manifest(self._warehouse, text) for text in in_trash if paths.name(text) not in known)
         known_origins = [manifest for manifest in manifests if manifest]
         return sorted(known_origins, key=lambda trashed: (len(trashed.origin), trashed.origin, trashed.decided_at))
 
@@ -122,27 +145,23 @@ class RestorationService(FileService):
         """`since`: files that are newer belong to the present catalog, and stay."""
         origin = trashed.origin
         kept = [Finding(trashed.location, f"{KEPT}: {origin}")]
-        if origin in put_back or not self._warehouse.roots.within([origin]):
+        is_needed, table_id, owner = self._use(trashed)
+        if origin in put_back or not is_needed:
             return kept
-        spellings = paths.spellings(origin)
-        with self._store.read() as work:
-            use = work.locations.referred([origin]).get(origin)
-            table_id, owner = next(iter(work.lineage.owners(spellings)), (None, None))
-        if use is None or not use.itself or (owner and trashed.owner and owner != trashed.owner):
-            return kept
+        changed = self._changed(table_id, trashed)
+        if origin in changed:
+            return [Finding(trashed.location, f"{CHANGED}: {origin}")]
         inside = {paths.name(text) for text in self._entries(origin)}
         moves: list[tuple[str, str, str]] = []
         findings = [Finding(origin, PUT_BACK)]
         if trashed.reason == TRUNCATED:
             if inside & {paths.name(text) for text in self._entries(trashed.location)}:
                 return kept
+        elif inside and (table_id is None or owner != trashed.owner):
+            return kept
+        elif table_id is not None and self._is_used_since(origin, since, changed):
+            return self._put_back_partitions(trashed, table_id, changed, put_back, dry_run=dry_run)
         elif inside:
-            if table_id is None or owner != trashed.owner:
-                return kept
-            if any(file.modified is None or file.modified >= since for file in self._warehouse.files(origin)):
-                found = self._put_back_partitions(trashed, table_id, dry_run=dry_run)
-                put_back.update(finding.location for finding in found if finding.action == PUT_BACK)
-                return found
             apart = self._warehouse.trash_location(origin, str(uuid4()))
             moves.append((origin, apart, "displaced"))
             findings.append(Finding(apart, f"{DISPLACED}: {origin}"))
@@ -153,15 +172,49 @@ class RestorationService(FileService):
                 self._move(source, target, reason)
         return findings
 
-    def _put_back_partitions(self, trashed: Trashed, table_id: int, *, dry_run: bool) -> list[Finding]:
-        """Puts directories of partitions back whose files are missing; the others are in use."""
+    def _use(self, trashed: Trashed) -> tuple[bool, int | None, str | None]:
+        """Tells whether the catalog needs these files at their old location; id and write token of the table there."""
+        origin = trashed.origin
+        if not self._warehouse.roots.within([origin]):
+            return False, None, None
+        with self._store.read() as work:
+            use = work.locations.referred([origin]).get(origin)
+            table_id, owner = next(iter(work.lineage.owners(paths.spellings(origin))), (None, None))
+        is_another = bool(owner and trashed.owner and owner != trashed.owner)
+        return use is not None and use.itself and not is_another, table_id, owner
+
+    def _is_used_since(self, origin: str, since: float, changed: Iterable[str]) -> bool:
+        """Tells whether a directory has files that are newer than `since`, or partitions in `changed`."""
+        newer = any(file.modified is None or file.modified >= since for file in self._warehouse.files(origin))
+        return newer or any(paths.is_below(text, origin) for text in changed)
+
+    def _changed(self, table_id: int | None, trashed: Trashed) -> set[str]:
+        """Returns the locations of the table's partitions that were created or changed after the drop.
+
+        The drop is lost, so they were changed after the restore: what they contain now is right, even if it is nothing.
+        """
+        if table_id is None:
+            return set()
+        with self._store.read() as work:
+            return set(map(paths.canonical, work.lineage.changed_partitions(table_id, trashed.decided_at)))
+
+    def _put_back_partitions(
+        self, trashed: Trashed, table_id: int, changed: Set[str], put_back: set[str], *, dry_run: bool
+    ) -> list[Finding]:
+        """Puts directories of partitions back whose files are missing; the others are in use or in `changed`.
+
+        Adds their locations to `put_back`.
+        """
         findings = []
         for location in sorted({paths.canonical(text) for text in self._locations(table_id)}):
-            if not paths.is_below(location, trashed.origin) or self._warehouse.files(location):
-                continue
             source = trashed.location + location.removeprefix(trashed.origin)
-            if self._warehouse.files(source):
+            if not paths.is_below(location, trashed.origin) or not self._warehouse.files(source):
+                continue
+            if location in changed:
+                findings.append(Finding(source, f"{CHANGED}: {location}"))
+            elif not self._warehouse.files(location):
                 findings.append(Finding(location, PUT_BACK))
+                put_back.add(location)
                 if not dry_run:
                     self._warehouse.delete_empty(location)
                     self._move(source, location, "taken back")

@@ -40,7 +40,9 @@ class LineageGuard:
         self._valid_until = 0.0
         self._disruptions = store.disruptions()
         self._problem: str | None = None
-        self._compared = False
+        self._continues = False  # whether `note` has seen, in this process, that the database continues the witness
+        self._timeline: int | None = 0  # the present one, as in `Lineage`; None: PostgreSQL does not say
+        self._noted_timeline = 0  # the timeline of the last comparison
 
     def problem(self) -> str | None:
         """Returns why files must not be cleaned now, or None. The result is at most some seconds old."""
@@ -49,7 +51,7 @@ class LineageGuard:
                 self._disruptions = self._store.disruptions()
                 try:
                     now, witness = self.states()
-                    self._report(difference(now, witness), now)
+                    self._report(self._difference(now, witness), now)
                 except UnavailableError as error:
                     self._report(f"{self._witness} cannot be read, so files are not cleaned: {error}", None)
             return self._problem
@@ -57,15 +59,16 @@ class LineageGuard:
     def note(self) -> None:
         """Compares, and writes the witness if the catalog has changed since it was written. A timer calls it."""
         try:
-            with self._store.read() as work:
-                now = work.lineage.read()
-            if self._compared and now.event == now.noted:
+            now = self._now()
+            if self._continues and now.event == now.noted and now.timeline == self._noted_timeline:
                 return
             now, witness = self.states()
             with self._lock:
-                self._report(difference(now, witness), now)
-            self._compared = True
-            if self._problem is None and (now.event != now.noted or witness is None):
+                self._report(self._difference(now, witness), now)
+            self._noted_timeline = now.timeline
+            self._continues = self._problem is None
+            is_noted = witness and now.event == now.noted and now.timeline in (0, witness.timeline)
+            if self._continues and not is_noted:
                 self._advance()
         except MetastoreError as error:
             log.warning("The state of the catalog was not noted in %s: %s", self._witness, error)
@@ -73,15 +76,29 @@ class LineageGuard:
     def states(self) -> tuple[Lineage, Lineage | None]:
         """Returns the states of the database and of the witness (None: it does not exist)."""
         witness = self._read()  # first: the database may only be further than the witness
-        with self._store.read() as work:
-            return work.lineage.read(), witness
+        return self._now(), witness
 
     def write(self, lineage: Lineage) -> None:
         """Replaces the witness, after the commit of this state."""
         fields = {name: getattr(lineage, name) for name in ("catalog", "incarnation", "counter", "event")}
+        fields["timeline"] = self._timeline or 0
         self._warehouse.write_file(self._witness, json.dumps(fields).encode())
         with self._lock:
             self._valid_until = 0.0
+
+    def _now(self) -> Lineage:
+        with self._store.read() as work:
+            now = work.lineage.read()
+            if self._timeline is not None:
+                self._timeline = work.lineage.timeline()
+            return now._replace(timeline=self._timeline or 0)
+
+    def _difference(self, now: Lineage, witness: Lineage | None) -> str | None:
+        """Returns `difference`, but accepts a new timeline if this process has seen the catalog before it began.
+
+        Such a process notices by transaction numbers whether commits were lost (`CommitHistory`).
+        """
+        return difference(now._replace(timeline=0) if self._continues else now, witness)
 
     def _advance(self) -> None:
         with self._store.transaction(audited=False) as work:
@@ -98,7 +115,12 @@ class LineageGuard:
         try:
             fields = json.loads(content)
             return Lineage(
-                str(fields["catalog"]), str(fields["incarnation"]), (), int(fields["counter"]), int(fields["event"])
+                str(fields["catalog"]),
+                str(fields["incarnation"]),
+                (),
+                int(fields["counter"]),
+                int(fields["event"]),
+                timeline=int(fields.get("timeline", 0)),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise UnavailableError(f"{self._witness} is not a file of this server ({error}): delete it") from error
@@ -133,5 +155,10 @@ def difference(now: Lineage, witness: Lineage | None) -> str | None:
         return (
             f"The database was restored to an older moment: it is at event {now.event} and change {now.counter}, but "
             f"was at event {witness.event} and change {witness.counter}. {_ADVICE}"
+        )
+    if witness.timeline and now.timeline > witness.timeline:
+        return (
+            f"PostgreSQL was promoted or recovered while no server ran (timeline {witness.timeline}, now "
+            f"{now.timeline}). It may have lost the last changes. {_ADVICE}"
         )
     return None

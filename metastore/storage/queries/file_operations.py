@@ -151,10 +151,10 @@ CLAIM: Final = Prepared(
 TRASHED: Final = text(
     f"SELECT {COLUMNS} FROM file_operations WHERE drop_id = :drop_id AND kind = 'remove' ORDER BY id FOR UPDATE"  # noqa: S608 - constants
 )
-KNOWN_IN_TRASH: Final = text("""
-    SELECT coalesce(token, id::text) FROM file_operations
+KNOWN_IN_TRASH: Final = text(f"""
+    SELECT {COLUMNS} FROM file_operations
     WHERE token = ANY (cast(:names AS text[])) OR token IS NULL AND id::text = ANY (cast(:names AS text[]))
-""")
+""")  # noqa: S608 - only constants of this module
 MOVE_BACK: Final = text("""
     UPDATE file_operations AS known SET kind = 'move', target = restored.target, reason = 'taken back', origin = NULL,
         places = '{}', drop_id = NULL, root = '', decided_at = now(), lease_ends_at = now() + :lease, error = NULL,

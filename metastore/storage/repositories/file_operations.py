@@ -258,9 +258,10 @@ class FileOperations(Repository):
         needed = select(drops.c.id).where(drops.c.table_id == _COLUMNS.table_id).exists()
         self._connection.execute(delete(file_operations).where(*old, ~needed))
 
-    def known_in_trash(self, names: Sequence[str]) -> set[str]:
-        """Returns the names of directories in the trash, among these, that belong to operations of the journal."""
-        return set(self._connection.execute(statements.KNOWN_IN_TRASH, {"names": list(names)}).scalars())
+    def known_in_trash(self, names: Sequence[str]) -> dict[str, FileOperation]:
+        """Returns the operations of the journal to which directories in the trash belong, by name, among these."""
+        rows = self._connection.execute(statements.KNOWN_IN_TRASH, {"names": list(names)})
+        return {operation.trash_name: operation for operation in (FileOperation(*row) for row in rows)}
 
     def read(self, ids: Sequence[int]) -> list[FileOperation]:
         """Returns the operations of these ids that are in the journal."""

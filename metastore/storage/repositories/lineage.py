@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from metastore.storage.queries.repository import Repository
 
@@ -32,6 +34,10 @@ _SET: Final = text("""
 _READ: Final = text("""
     SELECT name, value FROM metastore_properties WHERE name = 'guid' OR starts_with(name, 'lineage.')
     UNION ALL SELECT 'last_event', last_event_id::text FROM notification_sequence
+""")
+_TIMELINE: Final = text("""
+    SELECT CASE WHEN pg_is_in_recovery() THEN 0
+        ELSE cast(cast('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS bit(32)) AS int) END
 """)
 _RAISE_FLOOR: Final = text("""
     INSERT INTO metastore_properties (name, value)
@@ -59,7 +65,7 @@ _RESTART: Final = (
     "DELETE FROM metastore_properties WHERE name IN ('lineage.restored', 'lineage.problem')",
 )
 _PENDING: Final = text("""
-    SELECT location, reason FROM file_operations WHERE kind = 'remove' AND reason <> 'replaced' AND origin IS NULL
+    SELECT id, location FROM file_operations WHERE kind = 'remove' AND reason <> 'replaced' AND origin IS NULL
     ORDER BY location
 """)
 _OPEN: Final = text(
@@ -73,6 +79,12 @@ _OWNERS: Final = text("""
     WHERE left(p.location, 600) = ANY (SELECT left(s, 600) FROM unnest(cast(:spellings AS text[])) AS s)
         AND p.location = ANY (cast(:spellings AS text[])) AND t.database_id IS NOT NULL
 """)
+_CHANGED: Final = text("""
+    SELECT location FROM partitions
+    WHERE table_id = :table_id AND location IS NOT NULL AND greatest(
+        create_time, substring(parameters ->> 'transient_lastDdlTime' FROM '^[0-9]{1,15}$')::bigint
+    ) > floor(extract(epoch FROM cast(:moment AS timestamptz)))
+""")
 
 
 class Lineage(NamedTuple):
@@ -81,7 +93,8 @@ class Lineage(NamedTuple):
     `incarnation` changes with each restore; `ancestors` are the earlier ones. `counter` and `event` (the number of the
     last notification event) only rise. `noted` is the event at which the witness was last written. `restored`: BACKUP
     or LOST_COMMITS, if `metastore db restored` has not run since. `problem_since`: when it was first noticed that the
-    database does not continue what the witness has seen, in seconds since 1970; None if it does.
+    database does not continue what the witness has seen, in seconds since 1970; None if it does. `timeline`: of
+    PostgreSQL, which begins a new one when a standby is promoted, and after a point-in-time recovery; 0 if unknown.
     """
 
     catalog: str
@@ -92,6 +105,14 @@ class Lineage(NamedTuple):
     noted: int = -1
     restored: str = ""
     problem_since: float | None = None
+    timeline: int = 0
+
+
+class PendingRemoval(NamedTuple):
+    """A removal of files that is not carried out: its id and the location of the files."""
+
+    id: int
+    location: str
 
 
 class Lineages(Repository):
@@ -110,6 +131,15 @@ class Lineages(Repository):
             values.get("lineage.restored", ""),
             float(values["lineage.problem"]) if "lineage.problem" in values else None,
         )
+
+    def timeline(self) -> int | None:
+        """Returns the present timeline of PostgreSQL; 0 of a standby; None if it does not say, as some services."""
+        try:
+            return int(self._connection.execute(_TIMELINE).scalar_one())
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
+            return None
 
     def advance(self, now: Lineage) -> Lineage:
         """Raises the counter, and notes the event. The first time, creates the incarnation. The caller holds a lock."""
@@ -165,9 +195,9 @@ class Lineages(Repository):
         """Records that the problem is over."""
         self._connection.execute(_FORGET_PROBLEM)
 
-    def pending_removals(self) -> list[tuple[str, str]]:
-        """Returns location and reason of removals that are not carried out. `restart` cancels them."""
-        return [(row.location, row.reason) for row in self._connection.execute(_PENDING)]
+    def pending_removals(self) -> list[PendingRemoval]:
+        """Returns the removals that are not carried out. `restart` cancels them."""
+        return [PendingRemoval._make(row) for row in self._connection.execute(_PENDING)]
 
     def open_writes(self) -> list[str]:
         """Returns the query ids of writes that are not published, aborted or ended."""
@@ -177,6 +207,11 @@ class Lineages(Repository):
         """Returns id and write token of the tables that have this location, or a partition there."""
         rows = self._connection.execute(_OWNERS, {"spellings": spellings})
         return [(row.id, row.write_token) for row in rows]
+
+    def changed_partitions(self, table_id: int, moment: datetime) -> list[str]:
+        """Returns the locations of partitions that were created or altered after the second of this moment."""
+        rows = self._connection.execute(_CHANGED, {"table_id": table_id, "moment": moment})
+        return list(rows.scalars())
 
     def _write(self, lineage: Lineage) -> None:
         values = {

@@ -1,6 +1,6 @@
 """Interruptions of a catalog under eight writers that repeat a failed call once.
 
-- `pooler`: PgBouncer in transaction mode is killed and started again.
+- `pooler`: PgBouncer in transaction mode is killed and started again. `session-pooler`: the same in session mode.
 - `rotation`: the password of the role changes, the file follows later, and all connections are cut.
 - `failover`: the primary is killed and its synchronous standby promoted. The database URL names both.
 - `switchover`: the same with one address, which leads to a standby for a while.
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -48,14 +49,15 @@ def interrupt(kind: str, commit: str) -> int:
     return int(bool(wrong))
 
 
-def _pooler(folder: Path, home: Path) -> Wrong:
+def _pooler(folder: Path, home: Path, mode: str = "transaction") -> Wrong:
     with installed_postgres(folder, tls=False) as url:
         runner.upgrade(url)
         target, port, file = make_url(url), free_port(), folder / "pgbouncer.ini"
+        sessions = 4 if mode == "transaction" else 40  # in session mode, each connection of a server needs its own
         file.write_text(
             f"[databases]\n* = host=127.0.0.1 port={target.port} user={target.username} password={target.password}\n"
-            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\npool_mode = transaction\n"
-            f"unix_socket_dir =\ndefault_pool_size = 4\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\npool_mode = {mode}\n"
+            f"unix_socket_dir =\ndefault_pool_size = {sessions}\n"
         )
         folder.chmod(0o755)
         poolers = [_start_pooler(file)]
@@ -67,7 +69,7 @@ def _pooler(folder: Path, home: Path) -> Wrong:
             poolers.append(_start_pooler(file))
 
         try:
-            with running(pooled, home, "--database-pooler", "transaction", "--workers", "2") as server:
+            with running(pooled, home, "--database-pooler", mode, "--workers", "2") as server:
                 return _load([server], restart, TIMES)
         finally:
             poolers[-1].kill()
@@ -203,4 +205,10 @@ def _load(servers: list[Server], interrupt: Callable[[], object], times: int) ->
     return [*(f"lost: {value}" for value in lost), *failed]
 
 
-KINDS: Final = {"pooler": _pooler, "rotation": _rotation, "failover": _failover, "switchover": _switchover}
+KINDS: Final = {
+    "pooler": _pooler,
+    "session-pooler": partial(_pooler, mode="session"),
+    "rotation": _rotation,
+    "failover": _failover,
+    "switchover": _switchover,
+}

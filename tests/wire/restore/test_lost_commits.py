@@ -13,9 +13,11 @@ from sqlalchemy.engine import make_url
 from metastore.context import AuditNote, Caller, caller
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, InvalidOperationError
+from metastore.services.files.lineage import LineageGuard
 from metastore.settings import database_url
 from metastore.storage.postgres.history import CommitHistory, shared_history
 from metastore.storage.repositories.commits import Commits
+from metastore.storage.repositories.lineage import Lineages
 from metastore.storage.unit_of_work import Undo, UnknownCommit
 from migrations import runner
 from tests.fixtures.database import reachable_folder
@@ -109,6 +111,34 @@ def test_the_audit_line_of_a_call_that_notices_the_loss_is_written_once(catalog:
         assert connection.scalar(text("SELECT count(*) FROM audit_log WHERE request = '1'")) == 1
 
 
+def test_a_new_timeline_counts_as_a_loss_unless_a_server_went_on_running(
+    catalog: RestoredCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create("one")
+    guard = catalog.application.journal.lineage
+    guard.note()
+    store, warehouse = catalog.application._store, catalog.application._warehouse
+    with store.read() as work:
+        timeline = work.lineage.timeline()
+    assert timeline == 1
+    monkeypatch.setattr(Lineages, "timeline", lambda _: 2)  # promoted
+    started = LineageGuard(store, warehouse)
+    for _ in range(2):
+        started.note()
+        assert "promoted or recovered while no server ran (timeline 1, now 2)" in str(started.problem())
+    guard.note()
+    started.note()
+    assert (guard.problem(), started.problem()) == (None, None)
+    monkeypatch.setattr(Lineages, "timeline", lambda _: 3)
+    catalog.close()
+    catalog.open()
+    catalog.application.journal.lineage.note()
+    assert "(timeline 2, now 3)" in str(catalog.application.journal.lineage.problem())
+    assert catalog.command("restored", "--warehouse", str(catalog.warehouse)) == 0
+    catalog.application.journal.lineage.note()
+    assert catalog.application.journal.lineage.problem() is None
+
+
 def test_a_standby_that_lagged_is_promoted(tmp_path: Path) -> None:
     with reachable_folder() as folder, installed_postgres(folder, tls=False) as primary:
         runner.upgrade(primary)
@@ -133,6 +163,8 @@ def test_a_standby_that_lagged_is_promoted(tmp_path: Path) -> None:
                 assert set(catalog.call("get_all_tables", "db")) == {"one", "two"}
                 catalog.drop("two")
                 assert "lost acknowledged changes" in str(catalog.application.journal.lineage.problem())
+                with catalog.application._store.read() as work:
+                    assert work.lineage.timeline() == 2
                 catalog.background()
                 catalog.check(repair=True)
                 assert catalog.contents() == before

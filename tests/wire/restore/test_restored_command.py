@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import time
 
 import pytest
 from sqlalchemy import NullPool, create_engine, text
@@ -98,6 +99,48 @@ def test_files_that_were_written_before_the_reconciliation_stay(catalog: Restore
         assert catalog.rows("one") == ["after"]
         assert f"its location has files that were written since: file:{catalog.warehouse}/db.db/one" in told
     assert catalog.contents() == {"before", "after", "day 1", "day 2", "day 3"}
+
+
+def test_partitions_that_were_emptied_since_do_not_get_their_old_rows(
+    catalog: RestoredCatalog, capsys: Capture
+) -> None:
+    """An overwrite without rows leaves no file that shows it."""
+    catalog.call("create_table", table("db", "days", [("ds", "string")]))
+    catalog.call("add_partitions", [partition("db", "days", [day]) for day in "1234"])
+    days = catalog.warehouse / "db.db/days"
+    for day in "1234":
+        (days / f"ds={day}/part-0").write_text(f"day {day}")
+    file = catalog.back_up()
+    catalog.call("drop_partition", "db", "days", ["1"], True)
+    catalog.drop("days")
+    catalog.restore(file)
+    later = {"transient_lastDdlTime": str(int(time()) + 60)}
+    for day in "12":
+        catalog.call("drop_partition", "db", "days", [day], True)
+        catalog.call("add_partition", partition("db", "days", [day], parameters=later))
+    catalog.call("alter_partition", "db", "days", partition("db", "days", ["3"], parameters=later))
+    for _ in range(2):
+        told = reconcile(catalog, capsys)
+        assert catalog.rows("days") == ["day 4"], told
+        assert told.count("its partition was created or changed since") >= 1
+    assert catalog.contents() == {f"day {day}" for day in "1234"}
+
+
+def test_a_drop_whose_move_to_the_trash_is_lost_can_be_undropped(catalog: RestoredCatalog, capsys: Capture) -> None:
+    """A server records that move after the drop, so that a standby may have the one and not the other."""
+    catalog.create("one")
+    catalog.create("two")
+    catalog.drop("one")
+    catalog.call("truncate_table", "db", "two", None)
+    with catalog.application._store.transaction() as work:
+        work._connection.execute(text("UPDATE file_operations SET location = origin, origin = NULL"))
+    catalog.restore(catalog.back_up())
+    told = reconcile(catalog, capsys)
+    assert "is cancelled" not in told
+    catalog.background()
+    for name in ("one", "two"):
+        catalog.undrop(name)
+        assert catalog.rows(name) == [name]
 
 
 def test_the_trash_of_another_table_of_that_name_stays_there(catalog: RestoredCatalog, capsys: Capture) -> None:
