@@ -1,4 +1,4 @@
-"""Writes data: the only room that creates, moves or deletes the files of tables.
+"""Writes data: the only package that creates, moves or deletes the files of tables.
 
 An INSERT passes through these objects::
 

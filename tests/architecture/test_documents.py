@@ -64,8 +64,9 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_the_readme_names_every_package() -> None:
     readme = (ROOT / "README.md").read_text()
-    rooms = [path.parent.name for path in (ROOT / "metastore").glob("*/__init__.py")]
-    assert [room for room in rooms if f"{room}/" not in readme] == []
+
+    packages = [path.parent.name for path in (ROOT / "metastore").glob("*/__init__.py")]
+    assert [package for package in packages if f"{package}/" not in readme] == []
 
 
 def test_the_readme_has_at_most_120_lines() -> None:

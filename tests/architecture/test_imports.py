@@ -1,4 +1,4 @@
-"""Checks imports against the floors of `floors.py`. Sources are parsed, not imported."""
+"""Checks imports against `layers.py`. Sources are parsed, not imported."""
 
 from __future__ import annotations
 
@@ -10,21 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.floors import FLOORS, NEIGHBOURS, STRANGERS, UNFINISHED, WALLS
+from tests.architecture.layers import FORBIDDEN, INDEPENDENT, LAYERS, OTHER_PACKAGES
 
 ROOT = Path(__file__).parents[2]
-OURS = (*FLOORS, "thrift_idl", "tests")
-PACKAGES = [
-    pytest.param(
-        package,
-        marks=[pytest.mark.xfail(reason=UNFINISHED[package], strict=True)] if package in UNFINISHED else [],
-    )
-    for package in FLOORS
-]
+OURS = (*LAYERS, "thrift_idl", "tests")
 
 
-def inside(module: str, *rooms: str) -> bool:
-    return any(module == room or module.startswith(room + ".") for room in rooms)
+def inside(module: str, *components: str) -> bool:
+    return any(module == component or module.startswith(component + ".") for component in components)
 
 
 def imports(source: str, package: str) -> Iterator[str]:
@@ -49,67 +42,72 @@ def sources(package: str) -> Mapping[str, tuple[str, ...]]:
     return names
 
 
-def floor_and_room(module: str) -> tuple[int, str] | None:
-    """Returns the floor number and room of a module, or None if `FLOORS` does not list it."""
+def layer_and_component(module: str) -> tuple[int, str] | None:
+    """Returns the number of a module's layer and its component, or None if `LAYERS` does not list it."""
     package, _, name = module.partition(".")
-    for floor, rooms in enumerate(FLOORS.get(package, ())):
-        for room in rooms:
-            if inside(name, room):
-                return floor, room
+    for layer, components in enumerate(LAYERS.get(package, ())):
+        for component in components:
+            if inside(name, component):
+                return layer, component
     return None
 
 
-def is_corridor(module: str) -> bool:
-    """Returns whether a package only contains rooms and is not part of one."""
+def is_parent(module: str) -> bool:
+    """Returns whether a package only contains components and is not part of one."""
     package, _, name = module.partition(".")
-    return not name or any(room.startswith(name + ".") for rooms in FLOORS[package] for room in rooms)
+    return not name or any(
+        component.startswith(name + ".") for components in LAYERS[package] for component in components
+    )
 
 
-def misplaced(module: str, imported: str) -> Iterator[str]:
-    """Yields an error for each floor rule that an import within a package breaks."""
+def layer_errors(module: str, imported: str) -> Iterator[str]:
+    """Yields an error for each rule of `LAYERS` that an import within a package breaks."""
     package = module.partition(".")[0]
     if module == package:
-        return  # the public interface of the package may import from any floor
-    importer, target = floor_and_room(module), floor_and_room(imported)
-    if importer is None and not is_corridor(module):
-        yield f"{module} is on no floor of {package}. Add it in tests/architecture/floors.py"
+        return  # the public interface of the package may import from any layer
+    importer, target = layer_and_component(module), layer_and_component(imported)
+    if importer is None and not is_parent(module):
+        yield f"{module} is in no layer of {package}. Add it in tests/architecture/layers.py"
     if not inside(imported, package) or target is None:
         return
     if importer is None or (target[0] >= importer[0] and target[1] != importer[1]):
-        yield f"{module} imports {imported}, which is not on a lower floor"
+        yield f"{module} imports {imported}, which is not in a lower layer"
 
 
-def trespassing(module: str, imported: str) -> Iterator[str]:
-    """Yields an error for each rule of `NEIGHBOURS`, `WALLS` and `STRANGERS` that an import breaks."""
+def forbidden_imports(module: str, imported: str) -> Iterator[str]:
+    """Yields an error for each rule of `OTHER_PACKAGES`, `FORBIDDEN` and `INDEPENDENT` that an import breaks."""
     package = module.partition(".")[0]
-    neighbours = NEIGHBOURS[max((name for name in NEIGHBOURS if inside(module, name)), key=len)]
-    if inside(imported, *OURS) and not inside(imported, package, *neighbours):
-        yield f"{module} imports {imported}: of other packages it may only use {neighbours}"
-    for room, forbidden in WALLS.items():
-        if inside(module, room) and inside(imported, *forbidden):
-            yield f"{module} imports {imported}: {room} must not"
-    for room in STRANGERS:
-        if inside(module, room) and inside(imported, room) and not inside(imported, module):
-            yield f"{module} imports {imported}: modules of {room} must not import each other"
+    allowed = OTHER_PACKAGES[max((name for name in OTHER_PACKAGES if inside(module, name)), key=len)]
+    if inside(imported, *OURS) and not inside(imported, package, *allowed):
+        yield f"{module} imports {imported}: of other packages it may only use {allowed}"
+    for component, forbidden in FORBIDDEN.items():
+        if inside(module, component) and inside(imported, *forbidden):
+            yield f"{module} imports {imported}: {component} must not"
+    for component in INDEPENDENT:
+        if inside(module, component) and inside(imported, component) and not inside(imported, module):
+            yield f"{module} imports {imported}: modules of {component} must not import each other"
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_import_is_from_a_lower_floor(package: str) -> None:
+@pytest.mark.parametrize("package", LAYERS)
+def test_every_import_is_from_a_lower_layer(package: str) -> None:
     errors = [
-        text for module, names in sources(package).items() for name in ("", *names) for text in misplaced(module, name)
+        text
+        for module, names in sources(package).items()
+        for name in ("", *names)
+        for text in layer_errors(module, name)
     ]
     assert not errors, "\n".join(dict.fromkeys(errors))
 
 
-@pytest.mark.parametrize("package", FLOORS)
-def test_no_import_breaks_a_wall(package: str) -> None:
+@pytest.mark.parametrize("package", LAYERS)
+def test_no_import_is_forbidden(package: str) -> None:
     errors = [
-        text for module, names in sources(package).items() for name in names for text in trespassing(module, name)
+        text for module, names in sources(package).items() for name in names for text in forbidden_imports(module, name)
     ]
     assert not errors, "\n".join(errors)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", LAYERS)
 def test_modules_do_not_import_each_other_in_circles(package: str) -> None:
     modules = sources(package)
     graph = {
@@ -128,15 +126,15 @@ def known(name: str) -> str:
     return name
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_room_of_the_floors_exists(package: str) -> None:
-    rooms = [f"{package}.{room}" for floor in FLOORS[package] for room in floor]
-    assert [room for room in rooms if room not in sources(package)] == []
+@pytest.mark.parametrize("package", LAYERS)
+def test_every_component_of_the_layers_exists(package: str) -> None:
+    components = [f"{package}.{component}" for layer in LAYERS[package] for component in layer]
+    assert [component for component in components if component not in sources(package)] == []
 
 
-@pytest.mark.parametrize("room", sorted({*NEIGHBOURS, *WALLS, *STRANGERS}))
-def test_every_room_of_the_rules_exists(room: str) -> None:
-    assert room in sources(room.partition(".")[0])
+@pytest.mark.parametrize("component", sorted({*OTHER_PACKAGES, *FORBIDDEN, *INDEPENDENT}))
+def test_every_component_of_the_rules_exists(component: str) -> None:
+    assert component in sources(component.partition(".")[0])
 
 
 @pytest.mark.parametrize(
@@ -164,4 +162,4 @@ def test_every_room_of_the_rules_exists(room: str) -> None:
 )
 def test_a_forbidden_import_is_detected(module: str, source: str) -> None:
     names = imports(source, module.rpartition(".")[0])
-    assert [text for name in names for text in (*misplaced(module, name), *trespassing(module, name))]
+    assert [text for name in names for text in (*layer_errors(module, name), *forbidden_imports(module, name))]

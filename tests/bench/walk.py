@@ -1,9 +1,9 @@
 """Counts what a call passes through in the server: python -m tests.bench.walk [CALL …] [--partitions 3] [--show 40].
 
 For each call it prints the number of the project's files that ran, how often a function of one file called a function
-of another (`crossings`), the same between rooms (`tests/architecture/floors.py`), and the SQL statements. The server
-runs in this process, with its own connections, threads and PostgreSQL; each call is warm. Background work is not
-counted. To compare two revisions, copy this file into a checkout of the other one.
+of another (`crossings`), the same between components (`tests/architecture/layers.py`), and the SQL statements. The
+server runs in this process, with its own connections, threads and PostgreSQL; each call is warm. Background work is
+not counted. To compare two revisions, copy this file into a checkout of the other one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.worker_pool import WorkerPool
 from migrations import runner
-from tests.architecture.floors import FLOORS
+from tests.architecture.layers import LAYERS
 from tests.wire.builders import columns, descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 from thrift_idl.gen.metastore import Metastore
@@ -45,7 +45,7 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = f"{ROOT}/metastore/"
 DATABASE: Final = "walked"
 USER, SECRET = "walker", "secret"
-_ROOMS: Final = sorted((room for floor in FLOORS["metastore"] for room in floor), key=len, reverse=True)
+_COMPONENTS: Final = sorted((component for layer in LAYERS["metastore"] for component in layer), key=len, reverse=True)
 _SERVING: Final = ("call", "passwords")  # names of the threads that execute calls and check passwords
 _EXECUTING: Final = ("execute", "copy_expert")
 
@@ -84,9 +84,11 @@ class Tracer:
         finally:
             self._recording = False
 
-    def between_rooms(self) -> int:
-        """Returns the number of calls between two rooms."""
-        return sum(count for each, count in self.crossings.items() if _room(each.caller) != _room(each.called))
+    def between_components(self) -> int:
+        """Returns the number of calls between two components."""
+        return sum(
+            count for each, count in self.crossings.items() if _component(each.caller) != _component(each.called)
+        )
 
     def _on_event(self, frame: FrameType, event: str, argument: Any) -> None:
         if threading.current_thread().name not in _SERVING:
@@ -118,9 +120,11 @@ class Tracer:
         return self._names[path]
 
 
-def _room(file: str) -> str:
+def _component(file: str) -> str:
     module = file.removesuffix(".py").replace("/", ".")
-    return next((room for room in _ROOMS if module == room or module.startswith(f"{room}.")), module)
+    return next(
+        (component for component in _COMPONENTS if module == component or module.startswith(f"{component}.")), module
+    )
 
 
 class Server:
@@ -235,13 +239,13 @@ def main(calls: Sequence[str], partitions: int, show: int) -> None:
     tracer.install()
     with _running() as server:
         available = Calls(server, partitions)
-        click.echo(f"{'':<28}{'files':>8}{'crossings':>12}{'between rooms':>16}{'statements':>12}")
+        click.echo(f"{'':<28}{'files':>8}{'crossings':>12}{'between components':>21}{'statements':>12}")
         for name in calls or CALLS:
             for turn in range(2):
                 getattr(available, name)(turn)()
             tracer.record(getattr(available, name)(2))
             crossings = sum(tracer.crossings.values())
-            counts = f"{len(tracer.files):>8}{crossings:>12}{tracer.between_rooms():>16}{tracer.statements:>12}"
+            counts = f"{len(tracer.files):>8}{crossings:>12}{tracer.between_components():>21}{tracer.statements:>12}"
             click.echo(f"{name:<28}{counts}")
             for each, count in tracer.crossings.most_common(show):
                 click.echo(f"{count:>8}  {each.caller} → {each.called} {each.function}")

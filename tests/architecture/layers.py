@@ -1,12 +1,12 @@
-"""The layers of each package, lowest first. A room is a module, or a package with everything in it.
+"""The layers of each package, lowest first. A layer has components: modules, or packages with everything in them.
 
-A module may import rooms on lower floors and modules of its own room. Rooms on the same floor may not import each
-other. Every new room must be added to a floor here; `test_imports.py` fails for a module without one.
+A module may import components of lower layers and modules of its own component. Components of one layer may not import
+each other. Every new component must be added to a layer here; `test_imports.py` fails for a module without one.
 """
 
 from __future__ import annotations
 
-FLOORS: dict[str, list[tuple[str, ...]]] = {
+LAYERS: dict[str, list[tuple[str, ...]]] = {
     "metastore": [
         (
             "errors",
@@ -23,7 +23,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("directories",),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security"),
-        ("storage.schema", "storage.lazy", "storage.references", "storage.postgres"),
+        ("storage.schema", "storage.references", "storage.postgres"),
         ("storage.mapping",),
         ("storage.queries",),
         ("storage.repositories",),
@@ -57,14 +57,11 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 
-# Packages that do not follow their floors yet, with the reason. Their tests are expected to fail until they do.
-UNFINISHED: dict[str, str] = {}
+# Components whose modules may not import each other. Code that two of them share belongs to a lower layer.
+INDEPENDENT = ("metastore.storage.repositories", "metastore.services.entry", "migrations.versions")
 
-# Rooms whose modules may not import each other. Code that two of them share belongs on a lower floor.
-STRANGERS = ("metastore.storage.repositories", "metastore.services.entry", "migrations.versions")
-
-# Package or room → the modules of other packages that it may import. The longest matching name applies.
-NEIGHBOURS: dict[str, tuple[str, ...]] = {
+# Package or component → the modules of other packages that it may import. The longest matching name applies.
+OTHER_PACKAGES: dict[str, tuple[str, ...]] = {
     "metastore": ("thrift_idl",),
     "metastore.domain": (),
     "metastore.transport": (),
@@ -90,8 +87,8 @@ NEIGHBOURS: dict[str, tuple[str, ...]] = {
 # Modules with side effects or access to the environment.
 WORLD = ("os", "io", "socket", "subprocess", "shutil", "pathlib", "tempfile", "time", "random", "threading", "logging")
 
-# Room → modules that it must not import, although they are on a lower floor or are third-party code.
-WALLS: dict[str, tuple[str, ...]] = {
+# Component → modules that it must not import, although they are in a lower layer or are third-party code.
+FORBIDDEN: dict[str, tuple[str, ...]] = {
     "metastore.domain": (*WORLD, "sqlalchemy", "psycopg2", "fsspec", "thrift"),
     "metastore.importing": (
         "metastore.warehouse.filesystem",
