@@ -131,8 +131,8 @@ class EncodedStruct(Generic[T]):
 
     wire_type = TType.STRUCT
 
-    def chunks(self) -> Iterator[bytes]:
-        yield self.data
+    def chunks(self) -> Iterable[bytes]:
+        return (self.data,)
 
     def decode(self) -> T:
         return decode(self.struct, self.data)

@@ -22,6 +22,7 @@ from metastore.encoding.binary import (
 )
 
 _ENCODED: Final = (EncodedStruct, EncodedList, EncodedMap, EncodedTexts)
+_SUCCESS: Final = {kind.wire_type: field_header(kind.wire_type, 0) for kind in _ENCODED}
 
 
 def write_result(protocol: TProtocolBase, result: Any) -> None:
@@ -48,7 +49,7 @@ def write_result(protocol: TProtocolBase, result: Any) -> None:
 def _write_field(protocol: TBinaryProtocol, kind: int, chunks: Iterable[bytes]) -> None:
     """Writes a result whose only field is `success`."""
     write = protocol.trans.write
-    write(field_header(kind, 0))
+    write(_SUCCESS[kind])
     for chunk in chunks:
         write(chunk)
     write(STOP)

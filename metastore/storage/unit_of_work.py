@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
@@ -16,7 +17,6 @@ from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
 from metastore.storage.caches import Caches
-from metastore.storage.lazy import Lazy
 from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.exceptions import DATABASE_ERRORS, is_read_only, raise_translated, translate
 from metastore.storage.postgres.history import CommitHistory
@@ -92,7 +92,9 @@ class UnknownCommit(NamedTuple):
     events: Sequence[Event] = ()
 
 
-class _Repository(Lazy["UnitOfWork", _R]):
+class _Repository(cached_property[_R]):
+    """A repository that is made at its first use: a call uses few of the forty."""
+
     def __init__(self, kind: Callable[[Connection], _R]) -> None:
         super().__init__(lambda work: kind(work._connection))  # noqa: SLF001 - of the class below
 
@@ -152,7 +154,7 @@ class UnitOfWork:
     def __init__(self, connection: Connection, caches: Caches, *, uncommitted: bool = False) -> None:
         """`uncommitted`: what is read may be uncommitted, so it is not cached, except for immutable rows."""
         self._connection = connection
-        self._tails = caches.tails
+        self._descriptors = Descriptors(connection, caches.tails)
         self._names = None if uncommitted else caches.names
         self._references = None if uncommitted else caches.references
         self._in_transaction = False
@@ -165,35 +167,31 @@ class UnitOfWork:
         self.gives_number = False  # see `give_number`
         self.note: AuditNote | None = None  # line of the audit trail to write with the commit
 
-    @Lazy
-    def _descriptors(self) -> Descriptors:
-        return Descriptors(self._connection, self._tails)
-
-    @Lazy
+    @cached_property
     def bulk_load(self) -> BulkLoad:
         return BulkLoad(self._connection, self._descriptors, self._listed)
 
-    @Lazy
+    @cached_property
     def bulk_changes(self) -> BulkChanges:
         return BulkChanges(self._connection, self._descriptors)
 
-    @Lazy
+    @cached_property
     def access(self) -> Access:
         return Access(self._connection, self._descriptors)
 
-    @Lazy
+    @cached_property
     def tables(self) -> Tables:
         return Tables(self._connection, self._descriptors, self._references)
 
-    @Lazy
+    @cached_property
     def partitions(self) -> Partitions:
         return Partitions(self._connection, self._descriptors)
 
-    @Lazy
+    @cached_property
     def partitions_write(self) -> PartitionsWrite:
         return PartitionsWrite(self._connection, self._descriptors, self._listed)
 
-    @Lazy
+    @cached_property
     def partition_names(self) -> PartitionNames:
         return PartitionNames(self._connection, self._names)
 

@@ -136,13 +136,11 @@ class Prepared:
         link: Any = connection.connection.dbapi_connection
         if link.shares_session:
             return run(connection, self.unprepared, **parameters)
-        # SQLAlchemy clears it with a new driver connection
-        prepared: set[str] = connection.info.setdefault("prepared", set())
         with driver_cursor(connection, self.execute) as cursor:
-            if self.name not in prepared:
-                for name in self.parts.keys() - prepared:
+            if self.name not in link.prepared:
+                for name in self.parts.keys() - link.prepared:
                     cursor.execute(self.parts[name])
-                prepared.update(self.parts, [self.name])
+                link.prepared.update(self.parts, [self.name])
             cursor.execute(self.execute, [parameters[name] for name in self.order])
             rows: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
         return rows

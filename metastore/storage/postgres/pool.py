@@ -64,7 +64,7 @@ class ConnectionPool:
         # Calls use the end of the list: the connection that was used last has the most statements prepared. Timers use
         # the other end, so that they do not take those connections away from calls.
         self._idle: list[_Pooled] = []
-        self._losses = 0
+        self.losses = 0  # how often connections were lost or closed because others were lost
         self._attempts = _Attempts()
         self._attempts.watch(engine)
         event.listen(engine, "invalidate", self._discard_idle)
@@ -161,11 +161,6 @@ class ConnectionPool:
             ) from None
 
     @property
-    def losses(self) -> int:
-        """How often connections were lost or closed because others were lost."""
-        return self._losses
-
-    @property
     def used(self) -> int:
         """Number of connections in use."""
         return self._size - self._tokens.qsize()
@@ -177,11 +172,11 @@ class ConnectionPool:
                 if self._is_good(pooled):
                     return pooled
                 pooled.connection.close()
-        losses = self._losses  # read before connecting: if another is lost meanwhile, this one may be lost, too
+        losses = self.losses  # read before connecting: if another is lost meanwhile, this one may be lost, too
         return _Pooled(self._engine.connect(), time.monotonic() + LIFE, losses)
 
     def _is_good(self, pooled: _Pooled) -> bool:
-        return pooled.losses == self._losses and time.monotonic() < pooled.expires_at
+        return pooled.losses == self.losses and time.monotonic() < pooled.expires_at
 
     def _give_back(self, pooled: _Pooled) -> None:
         connection = pooled.connection
@@ -198,7 +193,7 @@ class ConnectionPool:
 
     def _discard_idle(self, *_: Any) -> None:
         """Closes all idle connections: one was lost, so the others probably are, too, or the engine was disposed."""
-        self._losses += 1
+        self.losses += 1
         while self._idle:
             with suppress(IndexError):  # another thread has taken the last one
                 _end(self._idle.pop().connection)

@@ -9,7 +9,7 @@ transactions, too, and nothing is prepared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
@@ -78,13 +78,14 @@ def begin(connection: Connection, *columns: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-@contextmanager
-def reading(connection: Connection) -> Iterator[None]:
+def reading(connection: Connection) -> AbstractContextManager[None]:
     """Applies the settings of the session to the block: as one transaction if a pooler shares sessions."""
     link: Any = connection.connection.dbapi_connection
-    if not link.shares_session:
-        yield
-        return
+    return _transaction(connection) if link.shares_session else nullcontext()
+
+
+@contextmanager
+def _transaction(connection: Connection) -> Iterator[None]:
     begin(connection)
     try:
         yield

@@ -41,6 +41,7 @@ class Link(extensions.connection):  # type: ignore[misc]
         statement_started: start of the running statement (`time.monotonic`); 0 if none runs or it failed.
         has_large_buffers: whether the connection holds much memory. libpq never shrinks its buffers, so a connection
             keeps the size of the largest message that it sent or received.
+        prepared: names of the statements that were prepared on the connection (`driver.Prepared`).
     """
 
     statement_started = 0.0
@@ -51,6 +52,7 @@ class Link(extensions.connection):  # type: ignore[misc]
 
     def __init__(self, *arguments: Any, **parameters: Any) -> None:
         super().__init__(*arguments, **parameters)
+        self.prepared: set[str] = set()
         with _lock:
             _links.add(self)
 
