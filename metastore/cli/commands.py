@@ -269,7 +269,7 @@ def spark() -> None:
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on. Other addresses than loopback require authentication.",
+    help="Address to listen on. Addresses other than loopback require authentication.",
 )
 @click.option(
     "--share-level",
@@ -282,7 +282,7 @@ def spark() -> None:
 @click.option(
     "--max-drivers",
     type=click.IntRange(1),
-    help="Maximum number of drivers. Default: what fits into the memory, at most 8. Share level user.",
+    help="Maximum number of drivers. Default: as many as fit into the memory, at most 8. Share level user.",
 )
 @click.option(
     "--idle-timeout",
@@ -294,7 +294,7 @@ def spark() -> None:
     "--allow-path",
     multiple=True,
     metavar="DIRECTORY",
-    help="A local directory that drivers may use besides the warehouse. Repeat it for several. Share level user.",
+    help="Another local directory that drivers may use. Repeat the option for several. Share level user.",
 )
 @click.option(
     "--connect-token-file",

@@ -74,7 +74,9 @@ def restore(file: Path, **options: Any) -> None:
 @db.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be done, but change nothing.")
 @click.option(
-    "--take-over", is_flag=True, help="Also if the warehouse belongs to another catalog, which no longer exists."
+    "--take-over",
+    is_flag=True,
+    help="Reconcile even if the warehouse belongs to another catalog, which no longer exists.",
 )
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
 def restored(dry_run: bool, take_over: bool, **options: Any) -> None:

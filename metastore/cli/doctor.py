@@ -61,7 +61,7 @@ def _findings(
 
 
 def _settings(settings: Settings) -> Iterator[Finding]:
-    """Settings that contradict each other, and the files that they name: certificates, keytab, password file."""
+    """Checks settings for contradictions, and the files that they name: certificates, keytab, password file."""
     transport_options(settings)
     insecure = list(listener_warnings(settings, listeners(settings)))
     yield from (Finding(WARNING, text) for text in insecure)
@@ -108,7 +108,7 @@ def _certificate(settings: Settings) -> Iterator[Finding]:
 
 
 def _warehouse(settings: Settings) -> Iterator[Finding]:
-    """A local warehouse is written to, another one is listed."""
+    """Writes to a local warehouse, and lists any other."""
     set_s3_timeout(settings.s3_timeout)
     warehouse = Warehouse(settings.warehouse, settings.roots)
     warehouse.check()

@@ -61,7 +61,7 @@ def _written(file: Path) -> Iterator[TextIO]:
 
 
 def _warnings(result: Result) -> Iterator[str]:
-    """Yields what is not in the file, and what Hive's columns cannot store."""
+    """Yields warnings about objects that are not in the file, and values that Hive's columns cannot store."""
     left_out = ", ".join(f"{number} {what}" for what, number in result.left_out.items() if number)
     if left_out:
         yield f"not exported: {left_out}"

@@ -29,7 +29,8 @@ def import_() -> None:
     """Move in from another metastore.
 
     SOURCE is thrift://host:9083, or the URL of the source's database: postgresql://user:password@host/database or
-    mysql://user:password@host/database (needs 'metastore[mysql]'). SELECT is enough. Nothing is changed at the source.
+    mysql://user:password@host/database (needs 'metastore[mysql]'). The user needs only SELECT. Nothing is changed at
+    the source.
     """
 
 
@@ -132,7 +133,7 @@ def verify(
 @import_.command()
 @_source
 @click.option("--database", "names", multiple=True, metavar="NAME", help="Database to switch. Default: all.")
-@click.option("--force", is_flag=True, help="Switch although a check of the source fails or cannot be made.")
+@click.option("--force", is_flag=True, help="Switch even if a check of the source fails or cannot be made.")
 @click.option("--fence", metavar="COMMAND", help="Shell command that keeps writers away from SOURCE. Reads must work.")
 @click.option("--unfence", metavar="COMMAND", help="Shell command that lets them in again, if the switch fails.")
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
@@ -146,10 +147,10 @@ def switch(
 ) -> None:
     """Take over the files of imported databases.
 
-    Rejected if SOURCE has changed since the copy. If a follower runs, its last changes are awaited. Stop the writers at
-    SOURCE first, or name the command that does it with --fence. The command checks the last event of SOURCE and its
-    open transactions, and changes nothing there. From then on this server creates, moves and deletes the files of these
-    databases.
+    Rejected if SOURCE has changed since the copy. If a follower runs, the command waits for its last changes. Stop the
+    writers at SOURCE first, or name the command that does it with --fence. The command checks the last event of SOURCE
+    and its open transactions, and changes nothing there. From then on this server creates, moves and deletes the files
+    of these databases.
     """
     from metastore.cli.switching import CommandFence, show_switch
 
@@ -166,7 +167,7 @@ def switch(
 def back(source: str, address: str | None, once: bool, give_back: bool, uri: str, **options: Any) -> None:
     """Apply the changes of switched databases to SOURCE.
 
-    Runs until it is stopped. So SOURCE can take over again until it is retired. Files are not touched. This server is
+    Runs until it is stopped. SOURCE then stays up to date until you retire it. Files are not touched. This server is
     asked through Thrift.
     """
     from metastore.cli.returning import run_back
@@ -179,7 +180,7 @@ def back(source: str, address: str | None, once: bool, give_back: bool, uri: str
 @click.option(
     "--take-files",
     is_flag=True,
-    help="The databases stay, and their files belong to this server from now on, without the checks of `switch`.",
+    help="Keep the databases, and make this server the owner of their files, without the checks of `switch`.",
 )
 @click.option(
     "--drop-databases", "drop", is_flag=True, help="Drop the databases that are not switched. Their files stay."

@@ -85,7 +85,7 @@ def names_of(databases: str | None) -> tuple[str, ...]:
 
 
 def show_plan(settings: Settings, address: str, databases: str | None) -> None:
-    """Prints what an import would copy, leave behind and find wrong."""
+    """Prints the objects that an import would copy and leave out, and the errors in the source."""
     selection = Selection(frozenset(map(name_of, names_of(databases))) or None)
     with opened_source(address) as source, _read_if_ready(settings) as (work, unready):
         plan = make_plan(source, work, Roots(settings.warehouse, settings.roots), selection)
@@ -134,7 +134,7 @@ def run_import(
 
 
 def _copied(copier: Copier) -> ImportState:
-    """Copies. Raises UnavailableError, with what to do, if the source or the database fails."""
+    """Copies. Raises UnavailableError, with the next step, if the source or the database fails."""
     try:
         return copier.run()
     except UnavailableError as error:
@@ -142,7 +142,7 @@ def _copied(copier: Copier) -> ImportState:
 
 
 def _is_fresh(state: ImportState) -> bool:
-    """Tells whether this run has copied something, and no log tells what has changed meanwhile."""
+    """Tells whether this run has copied something, and the source has no log of the changes since then."""
     return state.position is None and bool(state.options["databases"])
 
 

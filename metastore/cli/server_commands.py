@@ -40,7 +40,7 @@ def show(changed: bool, **options: Any) -> None:
 @click.command()
 @settings_options()
 def doctor(**options: Any) -> int:
-    """Check all that a server needs.
+    """Check everything that a server needs.
 
     Checks settings, certificates, memory, warehouse, database and client programs.
 

@@ -1,4 +1,4 @@
-"""`metastore import switch`: takes files over, and shows what is true afterwards."""
+"""`metastore import switch`: takes files over, and shows the result."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _run(command: str) -> int:
 
 
 def show_switch(settings: Settings, address: str, names: Sequence[str], *, force: bool, fence: Fence) -> None:
-    """Switches databases. Prints them, and what is left to do.
+    """Switches databases. Prints them, and the remaining steps.
 
     Raises InvalidInputError for a name that is none, and the errors of `switch`.
     """
@@ -92,7 +92,7 @@ def outermost(locations: set[str]) -> list[str]:
 
 
 def _conclusions(switched: Switched, outside: Sequence[str], kept: Sequence[str]) -> list[str]:
-    """Returns what is true after the switch, one line each."""
+    """Returns the result of the switch and the remaining steps, one line each."""
     lines = [f"overridden by --force: {text}" for text in switched.doubts]
     if outside:
         lines.append(

@@ -72,7 +72,7 @@ def show_verified(
 
 
 def _print_hints(outcome: Outcome) -> None:
-    """Prints what was not compared, and why objects may be missing."""
+    """Prints the kinds that were not compared, and why objects may be missing."""
     if any(one.field == MISSING for one in outcome.differences):
         click.echo(_HIDDEN, err=True)
     for name, setting in outcome.hidden.items():

@@ -33,7 +33,7 @@ class Result:
         rows: the number of rows by table.
         too_long: the number of values that are longer than Hive's column, by column and width.
         not_latin1: the number of values with characters that latin1 has not, by column; for MySQL.
-        left_out: the number of objects for which the version has no place, by kind.
+        left_out: the number of objects that the version cannot store, by kind.
     """
 
     rows: Counter[str] = field(default_factory=Counter)

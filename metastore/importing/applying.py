@@ -19,7 +19,7 @@ ODD: Final = "object that this server's rules reject"
 
 
 class Partitions(NamedTuple):
-    """Partitions that are ready to be stored: of each table the texts, and the locations to borrow."""
+    """Partitions that are ready to be stored: the texts of each table, and the locations to borrow."""
 
     tables: Sequence[tuple[PartitionTexts, Locations]]
     number: int  # of all partitions, also those without a table here
@@ -32,12 +32,12 @@ def apply(work: UnitOfWork, target: Target, stage: Stage, batch: Sequence[Any]) 
 
 
 def prepare(target: Target, stage: Stage, batch: Sequence[Any]) -> Any:
-    """Returns what `store` stores: the work that needs no database. May run in another thread."""
+    """Prepares the objects that `store` stores. Needs no database, so that it may run in another thread."""
     return _prepared_partitions(target, batch) if stage is Stage.PARTITIONS else batch
 
 
 def store(work: UnitOfWork, target: Target, stage: Stage, batch: Any) -> int:
-    """Stores what `prepare` has returned, as `apply` does."""
+    """Stores the result of `prepare`, as `apply` does."""
     target.troubles = []
     if stage in (Stage.ROLES, Stage.ROLE_GRANTS, Stage.PRIVILEGES):
         work.change_privileges()

@@ -1,4 +1,4 @@
-"""Stores what belongs to databases and tables, and roles, tokens, transactions and events."""
+"""Stores objects that belong to databases and tables, and roles, tokens, transactions and events."""
 
 from __future__ import annotations
 
@@ -146,10 +146,9 @@ def _row(privilege: HiveObjectPrivilege) -> dict[str, Any]:
 
 
 def transactions(work: UnitOfWork, target: Target, batch: Sequence[TransactionState]) -> int:
-    """Raises the high-water marks, and stores unfinished transactions as aborted: readers skip what they wrote.
-
-    A server that was in use has given out ids of its own. There, transactions with writes get new ids; files name
-    write ids, which stay.
+    """Raises the high-water marks, and stores unfinished transactions as aborted: readers skip their files. If this
+    server has already given out ids, transactions with writes get new ids. Write ids, which file names contain, stay
+    the same.
     """
     for state in batch:
         work.bulk_objects.raise_transaction_marks(state.last, state.write_ids)

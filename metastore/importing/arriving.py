@@ -1,4 +1,4 @@
-"""The last changes of a source before the switch: waits for a follower, and reads what no log tells."""
+"""The last changes of a source before the switch: waits for a follower, and reads objects that have no events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAUSE: Final = 0.05
 
 
 def is_followed(store: Store, state: ImportState) -> bool:
-    """Tells whether a follower runs now, in whatever process."""
+    """Tells whether a follower runs now, in any process."""
     with store.read() as work:
         if work.following.try_lock(state.id):
             work.following.unlock(state.id)
@@ -33,8 +33,8 @@ def is_followed(store: Store, state: ImportState) -> bool:
 def arrive(store: Store, address: str, names: Collection[DatabaseName], *, sweeps: bool = True) -> float:
     """Waits until the follower has applied the last event of the source. Does nothing if none runs.
 
-    `sweeps`: also stores what the log does not tell. Returns the seconds that this took. Raises UnavailableError if the
-    source does not answer.
+    `sweeps`: also stores objects that have no events. Returns the seconds that this took. Raises UnavailableError if
+    the source does not answer.
     """
     with store.read() as work:
         state = find_import(work, safe_url(address))
@@ -57,7 +57,7 @@ def _await(store: Store, state: ImportState, event: int | None) -> None:
     position, since = state.position, time.monotonic()
     while event is not None and position is not None and position < event:
         if time.monotonic() - since > _PATIENCE:
-            return  # the checks of the switch tell what is missing
+            return  # the checks of the switch report missing changes
         time.sleep(_PAUSE)
         with store.read() as work:
             reached = find_import(work, state.source).position

@@ -96,7 +96,7 @@ class Digests:
         return hashlib.blake2b(repr(self.key(partition)).encode(errors="surrogatepass"), digest_size=16).digest()
 
     def key(self, partition: SourcePartition) -> tuple[Any, ...]:
-        """Returns what is equal for partitions with the same form, faster than their digests."""
+        """Returns a key that is equal for partitions with the same form. It is faster than a digest."""
         shape, struct = partition.shape, partition.partition
         if shape not in self._shapes:
             if len(self._shapes) > 10_000:

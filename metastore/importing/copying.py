@@ -46,7 +46,7 @@ class Request:
 
 
 class Copier:
-    """One run of an import. A run that dies is continued by the next one."""
+    """One run of an import. The next run continues one that died."""
 
     def __init__(self, source: Source, store: Store, request: Request, on_progress: Progress = lambda *_: None) -> None:
         self._source = source
@@ -57,7 +57,7 @@ class Copier:
         self._found: Counter[str] = Counter()
 
     def run(self) -> ImportState:
-        """Copies what is not copied yet, and returns the import.
+        """Copies the objects that are not copied yet, and returns the import.
 
         Raises:
             ConflictError: another import runs, or an unfinished one has other options.
@@ -82,7 +82,7 @@ class Copier:
             return find_import(work, state.source)
 
     def _begin_or_resume(self, databases: Sequence[Database], last_event: int | None) -> ImportState:
-        """Returns the import of this run, which no other run can continue any more."""
+        """Returns the import of this run. From then on, no earlier run can continue it."""
         available = {DatabaseName(database.catalogName, database.name) for database in databases}
         wanted = self._wanted(available)
         rewrites = list(self._request.rewrites)
@@ -264,7 +264,7 @@ def _texts(names: set[DatabaseName]) -> list[str]:
 
 
 def find_import(work: UnitOfWork, source: str) -> ImportState:
-    """Returns the import from a source. Raises NotFoundError, which lists the imports that there are."""
+    """Returns the import from a source. Raises NotFoundError, which lists the existing imports."""
     state = work.imports.find(source)
     if state is None:
         known = ", ".join(one.source for one in work.imports.all()) or "none"

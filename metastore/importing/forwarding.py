@@ -43,8 +43,8 @@ class Forwarder:
     def call(self, source: str, method: str, arguments: Sequence[Any], user: str | None) -> Any:
         """Returns the reply of the source, after the change has arrived here, or after some seconds.
 
-        `source`: of the import, whose position tells what has arrived. Raises the exceptions of the source, and
-        UnavailableError.
+        `source`: the source of the import, whose position shows which changes have arrived. Raises the exceptions of
+        the source, and UnavailableError.
         """
         connection = self._take(user)
         try:

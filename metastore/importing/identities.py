@@ -1,4 +1,4 @@
-"""Identities of objects: the same for the same object, whatever server or version returned it."""
+"""Identities of objects: the same object has the same identity, whatever server or version returned it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PREDEFINED: Final = ("admin", "public")
 
 
 def identity_of(one: Any) -> Any:
-    """Returns what identifies an object. None leaves it out of a comparison."""
+    """Returns the identity of an object. None leaves the object out of a comparison."""
     match one:
         case Database():
             return DatabaseName(one.catalogName, one.name)

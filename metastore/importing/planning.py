@@ -1,4 +1,4 @@
-"""The plan of an import: what would come along, and what an administrator should know before it. Reads only."""
+"""The plan of an import: the objects that it would copy, and problems to solve before it. Only reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares what earlier runs have stored with the present snapshot, and stores again what differs.
+"""Compares the objects that earlier runs have stored with the present snapshot, and stores different ones again.
 
 A run that continues another one reads a later snapshot. The source may have changed in between, also objects that were
 copied already. Tables are compared as a whole. Partitions are compared by sums for each table: their number, and the

@@ -48,7 +48,7 @@ class Fence:
     """Keeps writers away from the source. This one does nothing: an administrator has stopped them."""
 
     def close(self) -> None:
-        """Called before the last changes are awaited."""
+        """Called before the wait for the last changes."""
 
     def open(self) -> None:
         """Called if the switch fails after `close`."""
@@ -64,7 +64,7 @@ def switch(
 ) -> Switched:
     """Makes this server the owner of the files of databases, all in one transaction. Without names: of the import.
 
-    If a follower runs, its last changes are awaited, before the fence and after it.
+    If a follower runs, waits for its last changes, before the fence and after it.
 
     Raises:
         NotFoundError: there is no such import, it has no such database, or the database was dropped here.
@@ -95,7 +95,7 @@ def switch(
 def _fenced(
     store: Store, address: str, state: ImportState, names: Collection[DatabaseName], *, force: bool, fence: Fence
 ) -> tuple[list[str], float]:
-    """Stops the writers, awaits their last changes, checks, and switches. Returns the doubts, and the seconds."""
+    """Stops the writers, waits for their last changes, checks, and switches. Returns the doubts, and the seconds."""
     slow = _arrive(store, address, names, force=force) > _LONGEST_SWEEP
     begun = time.monotonic()
     takes_over = False
@@ -115,7 +115,7 @@ def _fenced(
 
 
 def _arrive(store: Store, address: str, names: Collection[DatabaseName], *, force: bool, sweeps: bool = True) -> float:
-    """Awaits the last changes. Returns the seconds that the sweep took. With `force`, the source may be gone."""
+    """Waits for the last changes. Returns the seconds that the sweep took. With `force`, the source may be gone."""
     try:
         return arrive(store, address, names, sweeps=sweeps)
     except UnavailableError:

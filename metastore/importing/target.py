@@ -34,7 +34,7 @@ class Target:
         self.databases: dict[DatabaseName, LoadedDatabase] = {}
         self.tables: dict[TableName, LoadedTable] = {}
         self.troubles: list[Trouble] = []
-        """What the present batch gave to report."""
+        """Findings of the present batch."""
 
     def load(self, work: UnitOfWork, names: Iterable[DatabaseName]) -> None:
         """Reads the databases and tables that earlier batches have stored."""

@@ -1,4 +1,4 @@
-"""Compares a source with this server: the same objects of both, by digests, and field by field where those differ."""
+"""Compares the objects of a source with this server's by digests, and field by field where the digests differ."""
 
 from __future__ import annotations
 

@@ -159,7 +159,9 @@ class PasswordFile:
         self._dummy = hashed(secrets.token_hex(16))
 
     def check(self, user: str, password: str) -> Identity | None:
-        """Verifies a password. Takes as long for an unknown user, so that the time does not tell who exists."""
+        """Verifies a password. Takes the same time for an unknown user, so that the time does not reveal which users
+        exist.
+        """
         stored = self.users().get(user, self._dummy)
         with self._hashing:
             correct = matches(stored, password)

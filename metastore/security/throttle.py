@@ -55,8 +55,9 @@ class SharedFailures(Protocol):
 class LoginThrottle:
     """Counts failed logins by user and address, and by user.
 
-    While a delay runs, logins are rejected without a check of their password: a guess costs nothing and tells nothing.
-    Failures from other addresses do not delay a user at an address from which the user has logged in before.
+    While a delay runs, logins are rejected without a check of their password: so a guess costs the server nothing and
+    reveals nothing. Failures from other addresses do not delay a user at an address from which the user has logged in
+    before.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, shared: SharedFailures | None = None) -> None:
@@ -137,7 +138,7 @@ def _delay(kind: str, failures: int) -> float:
 
 
 def _hash(key: _Key) -> str:
-    """Returns the key in the database: of bounded length, and without names that nobody has."""
+    """Returns the key in the database. It has a bounded length and does not contain the name, which may be any text."""
     return hashlib.sha256("\0".join(key).encode(errors="surrogatepass")).hexdigest()
 
 

@@ -209,7 +209,7 @@ class Authorization(Section):
     )
     audit_stream: str = text(
         "",
-        "Where audit lines are sent as JSON, separated by blanks: file:/path?max_size=100MiB&backups=10 "
+        "Destinations of audit lines in JSON, separated by blanks: file:/path?max_size=100MiB&backups=10 "
         "syslog://host:514 otlp:http://host:4318/v1/logs. Unset: only to the log.",
         separator=" ",
     )
@@ -283,7 +283,7 @@ class Retention(Section):
     table = "retention"
 
     event_retention: float = duration(
-        DAY, "Time that events stay in the notification log, and ended writes in the console.", low=1, high=CENTURY
+        DAY, "Time that events are kept in the notification log, and ended writes in the console.", low=1, high=CENTURY
     )
     drop_retention: float = duration(
         DAY,
@@ -364,6 +364,6 @@ class Following(Section):
     )
     forward_writes: str = text(
         "",
-        "Thrift address of the metastore that changes of databases that are not switched are forwarded to, for example "
-        "thrift://old:9083. Unset: such changes are rejected.",
+        "Thrift address of the source. Changes of imported databases that are not switched are forwarded to it, for "
+        "example thrift://old:9083. Unset: such changes are rejected.",
     )

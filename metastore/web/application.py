@@ -30,7 +30,7 @@ class Pages:
     """The handlers of all routes.
 
     `database` reads the gauges of the database. `other_gauges` returns gauges that need no database, without blocking.
-    `blocked` explains what calls wait for.
+    `blocked` finds the sessions that block calls.
     """
 
     metrics: SharedMetrics

@@ -1,4 +1,4 @@
-"""Adds to calls in execution what they wait for in the database."""
+"""Adds the sessions of PostgreSQL that block them to calls in execution."""
 
 from __future__ import annotations
 

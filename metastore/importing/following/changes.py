@@ -1,4 +1,4 @@
-"""The changes that events of a notification log report. The objects themselves are read anew from the source."""
+"""The changes that events of a notification log report. The objects themselves are read again from the source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OTHER_STAGES: Final = (
 
 @dataclass
 class Changes:
-    """Objects to read anew. Coalesced: the order of the events does not matter.
+    """Objects to read again. They are coalesced: the order of the events does not matter.
 
     Attributes:
         databases: to read anew; `cleared`: those that were dropped, so that all of their tables are compared.
@@ -49,7 +49,7 @@ class Changes:
 
     @property
     def names(self) -> set[TableName]:
-        """The tables that anything is read of."""
+        """The tables of which something is read."""
         return {*self.tables, *self.partitions, *self.statistics}
 
     def of_table(self, name: TableName) -> Changes:
@@ -127,7 +127,7 @@ class Changes:
 
 
 def changes_of(events: Iterable[NotificationEvent]) -> Changes:
-    """Returns what some events say has changed."""
+    """Returns the changes that events report."""
     changes = Changes()
     for event in events:
         changes.add(event)
@@ -135,7 +135,7 @@ def changes_of(events: Iterable[NotificationEvent]) -> Changes:
 
 
 def digest_of(event: NotificationEvent) -> str:
-    """Returns a text that tells an event from another one with its number, in a log that was restored."""
+    """Returns a text that distinguishes an event from another one with the same number, in a log that was restored."""
     fields = (event.eventId, event.eventTime, event.eventType, event.dbName, event.tableName)
     return hashlib.blake2b(repr(fields).encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
@@ -190,7 +190,7 @@ def _name_of(table: Mapping[str, Any], other: TableName) -> TableName | None:
 
 
 def _schema(table: Mapping[str, Any] | None) -> Any:
-    """Returns what all partitions follow if it changes: names, columns, keys, location."""
+    """Returns the properties whose change affects all partitions: names, columns, keys, location."""
     return table and [table.get(number) for number in ("1", "2", "7", "8")]
 
 

@@ -1,4 +1,4 @@
-"""Rounds of comparison: everything is read anew, where there is no log, or the log has a gap.
+"""Rounds of comparison: everything is read again if there is no log, or the log has a gap.
 
 A round finds every difference that exists when it reads the object. It does not see states between two rounds, and it
 reads one object after another: objects that change together can differ until the next round.

@@ -37,7 +37,7 @@ REFUSED: Final = "object that this database cannot store"
 _PAUSE: Final = 0.2  # seconds between two readings
 _SHARE: Final = 10  # a round takes at most one part of so many of the time
 _ROUND: Final = 30.0  # seconds between two comparisons of everything, if the source has no log
-_NOTED: Final = 5.0  # seconds between two records that nothing is to be applied
+_NOTED: Final = 5.0  # seconds between two records that there are no changes to apply
 _WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics and changes by SQL are in no log
 
 
@@ -125,7 +125,7 @@ class Follower:
     def catch_up(self, *, whole: bool = False) -> Step:
         """Applies all changes up to now, with a sweep. Compares everything if there is no log, or it has a gap.
 
-        `whole`: compares everything in any case, and finds what is in no log.
+        `whole`: compares everything in any case, and finds changes that no log contains.
         """
         total, compared = 0, False
         while True:
@@ -143,7 +143,7 @@ class Follower:
                 return Step(total, step.position, compared)
 
     def sweep(self) -> None:
-        """Reads what the log does not tell, and stores what differs."""
+        """Reads objects that have no events, and stores those that differ."""
         state = self._state()
         reading = self._sweeps.begin(state, self._followed(state))
         reading.read(self._source)
@@ -240,14 +240,14 @@ class Follower:
         return digest_of(events[0]) if events and events[0].eventId == position else None
 
     def _note_delay(self, state: ImportState) -> None:
-        """Records from time to time that this server has everything, for monitoring. Without a log, rounds tell it."""
+        """Records from time to time, for monitoring, that this server has all changes. Without a log, rounds do so."""
         if self._lasting and state.position is not None and time.monotonic() - self._noted >= _NOTED:
             with self._store.transaction(audited=False) as work:
                 work.following.note(state.id, self._runner, Progress(state.position, None, state.position, 0.0))
             self._noted = time.monotonic()
 
     def _wait(self, state: ImportState, last: int) -> Step:
-        """Waits some readings for missing events, and then compares everything."""
+        """Waits for missing events during some readings, then compares everything."""
         self._missing += 1
         if self._missing < _PATIENCE:
             return Step(0, state.position)

@@ -1,4 +1,4 @@
-"""Makes objects of this server equal to the source's, within a transaction of the caller.
+"""Changes objects of this server to match the source's, within a transaction of the caller.
 
 The result is the present state of the source, whatever the state of this server. So changes can be applied twice.
 """

@@ -78,7 +78,7 @@ class Sweeps:
         return now >= self._due or (self.wanted and now >= self._rests_until)
 
     def begin(self, state: ImportState, names: Collection[DatabaseName]) -> SweepReading:
-        """Returns a reading for the caller to make. Events that come from now on ask for another one."""
+        """Returns a reading for the caller to make. Later events request another one."""
         reading = SweepReading(state, names, whole=self.wanted)
         self.wanted = False
         return reading

@@ -1,4 +1,4 @@
-"""Objects that the source's log does not describe, or only roughly.
+"""Objects that the source's log does not describe completely.
 
 These are functions, constraints, indexes, roles, privileges, tokens and transactions.
 
@@ -44,7 +44,7 @@ def read_unlogged(source: Source, names: Collection[DatabaseName]) -> Sweep:
 def store_unlogged(
     work: UnitOfWork, target: Target, names: Collection[DatabaseName], sweep: Sweep, stored: Mapping[Stage, int]
 ) -> None:
-    """Replaces what a sweep has read, except kinds with the digests of `stored`."""
+    """Replaces the objects that a sweep has read, except kinds with the digests of `stored`."""
     target.load(work, names)
     ids = work.bulk_load.database_ids(names).values()
     for stage, objects in sweep.objects.items():
@@ -56,7 +56,7 @@ def store_unlogged(
 def _clear(
     work: UnitOfWork, stage: Stage, names: Collection[DatabaseName], ids: Collection[int], objects: list[Any]
 ) -> None:
-    """Deletes what the objects of a kind replace."""
+    """Deletes the objects that those of a kind replace."""
     clears: Mapping[Stage, Callable[[], None]] = {
         Stage.FUNCTIONS: lambda: work.bulk_changes.delete_functions(ids),
         Stage.CONSTRAINTS: lambda: work.bulk_changes.delete_constraints(ids),

@@ -17,7 +17,7 @@ class FencedCalls:
         self._check: Callable[[], None] | None = None
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Calls a method. Raises as `ThriftCalls.call`, and what the check raises."""
+        """Calls a method. Raises the errors of `ThriftCalls.call` and of the check."""
         if self._check is None:
             raise RuntimeError(f"{method} is called outside of a transaction that allows it")
         self._check()

@@ -1,4 +1,4 @@
-"""Makes roles and privileges of the source equal to this server's, as far as they concern the returned databases."""
+"""Changes roles and privileges of the source to match this server's, as far as they concern the returned databases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REJECTED: Final = "grant that the source rejects"
 
 
 class GrantWriter:
-    """Roles and their members are added, and never removed: others may be of databases that do not go back."""
+    """Adds roles and their members, and never removes any: databases that do not go back may need them."""
 
     def __init__(self, ours: Source, theirs: Source, calls: FencedCalls) -> None:
         self._ours = ours

@@ -1,7 +1,8 @@
 """Applies this server's log to the source, batch by batch. The position is stored after each batch.
 
 The source has no fence, so this database is the fence: a batch is a transaction that keeps other processes from
-returning changes, and before each call to the source, the process asks in it whether it still may.
+returning changes. Before each call to the source, a query in this transaction checks that the process still has the
+lock.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class Returner:
         return Returned(total, self._state().options["returned"])
 
     def _reject_clients(self, state: ImportState) -> None:
-        """Makes the databases the source's. A follower waits as long as the import is in this state."""
+        """Makes the source the owner of the databases. A follower waits as long as the import is in this state."""
         if state.state != COPIED:
             raise InvalidOperationError(f"The import from {self._name} is {state.state}. Nothing was given back")
         with self._store.transaction(audited=False) as work:
@@ -155,7 +156,7 @@ class Returner:
             work.imports.give_back(state.id)
 
     def _drain(self) -> int:
-        """Applies events until there are no more for a while, and all calls that were let in before have ended."""
+        """Applies events until there are no more for a while, and all calls that began before have ended."""
         with self._store.read() as work:
             running = work.blocking.running_changes()
         total, quiet = 0, time.monotonic()

@@ -1,4 +1,4 @@
-"""Makes objects of the source equal to this server's, through Thrift. Files are never touched.
+"""Changes objects of the source to match this server's, through Thrift. Files are never touched.
 
 A call is made only if something differs, so that a batch can be applied twice.
 """
@@ -30,7 +30,7 @@ _SETS_ITSELF: Final = ("createTime",)
 
 
 class SourceWriter:
-    """Applies changes of this server to a source. `findings`: what could not be applied."""
+    """Applies changes of this server to a source. `findings`: changes that could not be applied."""
 
     def __init__(self, ours: Source, theirs: Source, calls: FencedCalls) -> None:
         self._ours = ours
@@ -178,7 +178,7 @@ def _differs(ours: Any, theirs: Any) -> bool:
 
 
 def _sent(table: Table) -> Table:
-    """Returns a table as a client sends it: without what belongs to this server."""
+    """Returns a table as a client sends it: without the fields that belong to this server."""
     sent = shallow_copy(table)
     sent.writeId = sent.id = None
     return sent

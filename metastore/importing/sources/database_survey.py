@@ -1,4 +1,4 @@
-"""Counts what a source's database contains, and what is wrong in it: one SELECT for each question."""
+"""Counts the objects in a source's database, and the errors in it: one SELECT for each count."""
 
 from __future__ import annotations
 

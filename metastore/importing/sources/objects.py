@@ -42,7 +42,7 @@ BESIDE_TABLES: Final = (
     Stage.ROLE_GRANTS,
     Stage.PRIVILEGES,
 )
-"""What is compared as a whole, and not table by table."""
+"""Stages that are compared as a whole, and not table by table."""
 
 
 class Shape:
@@ -127,7 +127,7 @@ class TransactionState:
 
 
 class Trouble(NamedTuple):
-    """Something in the source that is reported: a broken row, or an object that is changed or left out."""
+    """A finding about the source: a broken row, or an object that is changed or left out."""
 
     kind: str
     object: str

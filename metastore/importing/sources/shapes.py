@@ -51,7 +51,7 @@ Locations = dict[tuple[str, ...], str]
 
 
 class Described(NamedTuple):
-    """A descriptor: what is shared, and the locations of its own."""
+    """A descriptor: the shared part, and its own locations."""
 
     shape: Shape
     location: str | None

@@ -62,13 +62,13 @@ class Source(Protocol):
 
     @property
     def hidden_statistics(self) -> Mapping[str, str]:
-        """Fields of column statistics that the source stores and does not return, with the settings that do it."""
+        """Fields of column statistics that the source stores but does not return, and the settings that return them."""
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Opens a snapshot: until its end, all methods see the source as it is now, if the source supports that."""
 
     def survey(self) -> Survey:
-        """Counts the objects of the source, and looks for what an import changes, leaves out or finds wrong."""
+        """Counts the objects of the source, and looks for errors and for objects that an import changes or leaves out."""
 
     def log(self) -> LogState | None:
         """Returns the state of the notification log; None if the source has none."""
@@ -77,7 +77,7 @@ class Source(Protocol):
         """Returns the next events after one, ascending."""
 
     def open_transactions(self) -> list[int] | None:
-        """Returns the ids of open transactions, ascending; None if the source does not tell."""
+        """Returns the ids of open transactions, ascending; None if the source does not list them."""
 
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields the objects of a stage after a cursor (empty: from the first), in a fixed order."""

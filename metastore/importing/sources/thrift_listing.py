@@ -70,7 +70,9 @@ class ThriftListing:
                 yield cursor(database, some[-1]), self.read(database, some, troubles), troubles
 
     def read(self, database: DatabaseName, names: Sequence[str], troubles: list[Trouble]) -> list[Table]:
-        """Returns the tables that exist. One that the server cannot read is reported, and does not spoil the others."""
+        """Returns the tables that exist. A table that the server cannot read is reported; the others are still
+        returned.
+        """
         try:
             name = in_catalog(database.catalog, database.name)
             tables = self.calls.call("get_table_objects_by_name", name, list(names))

@@ -1,4 +1,4 @@
-"""Statistics, functions, constraints and indexes through Thrift, table by table. The cursor is the last table."""
+"""Reads statistics, functions, constraints and indexes through Thrift, table by table. The cursor is the last table."""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ Reader = Callable[[str, Selection], Iterator[Batch]]
 
 
 class ThriftSource:
-    """The objects of a metastore, in the order of their names. There is no snapshot: the log must fill in."""
+    """The objects of a metastore, in the order of their names. There is no snapshot: changes during the reading are
+    found in the log.
+    """
 
     def __init__(self, address: str) -> None:
         """Connects. Raises InvalidInputError, UnavailableError."""
@@ -85,12 +87,14 @@ class ThriftSource:
 
     @property
     def version(self) -> str:
-        """The oldest version that has the methods which the server has."""
+        """The oldest version that has all methods of the server."""
         return "3.0 or later" if self._calls.optional("get_catalogs") else "2"
 
     @property
     def stages(self) -> Sequence[Stage]:
-        """Thrift does not return the numbers of master keys. So keys and tokens can be compared, and not copied."""
+        """The stages that can be copied. Thrift does not return the numbers of master keys, so keys and tokens can only
+        be compared.
+        """
         return [stage for stage in Stage if stage in self._readers and stage not in (Stage.MASTER_KEYS, Stage.TOKENS)]
 
     @property

@@ -1,4 +1,4 @@
-"""Counts what a metastore contains, through Thrift.
+"""Counts the objects of a metastore, through Thrift.
 
 Partitions are only counted: reading them takes as long as copying them.
 """

@@ -120,7 +120,7 @@ def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *
     if not propagate:
         raise InvalidOperationError(
             f"{name} cannot change its columns: {_depend(dependents)} on it, and the server is started with "
-            "dependent_schema_change=refuse"
+            "dependent_schema_change=reject"
         )
     _columns_after(work, stored.ref, dependents, new)
 

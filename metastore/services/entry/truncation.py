@@ -36,7 +36,7 @@ class TruncationService(ChangingService):
             NotFoundError: the table does not exist.
             InvalidOperationError: it is a view, protected, or an external table without external.table.purge, or other
                 objects use its directories.
-            UnavailableError: files cannot be removed now. That is tried again in the background.
+            UnavailableError: files cannot be removed now. The removal is retried in the background.
         """
         entries: dict[str, list[str]] = {}  # by directory
         for attempt in self._attempts():

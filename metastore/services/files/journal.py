@@ -150,7 +150,7 @@ class Journal:
                 self._repeatable(lambda work: work.file_operations.finish(done, failed))
             self._step("done")
         except MetastoreError as error:
-            log.warning("File operations are left to the background: %s", error)
+            log.warning("File operations will be completed in the background: %s", error)
             failed[0] = Failure(str(error), parked=False)
             return failed
         # A directory cannot be claimed before operations on directories in it are done: it is next. If another server
@@ -284,14 +284,14 @@ class Journal:
                 log.error("%s", _advice(operation, error))
                 failed[operation.id] = Failure(str(error), parked=True)
             except MetastoreError as error:
-                log.warning("%s of %s will be tried again: %s", operation.kind, operation.location, error)
+                log.warning("%s of %s failed and will be retried: %s", operation.kind, operation.location, error)
                 failed[operation.id] = Failure(str(error), parked=False)
         return results
 
     def _undo(self, note_id: int, created: Sequence[str]) -> bool:
         """Removes created directories that are empty and unused, and the journal's note of them.
 
-        Returns false if that must be tried again.
+        Returns False if the operation must be retried.
         """
 
         def plan(work: UnitOfWork) -> list[int]:
@@ -313,7 +313,7 @@ class Journal:
             self.unblock(blocking, self.deadline())  # the directories may be part of a move
             self.carry_out(self._with_retries(plan, lambda: self._store.transaction(audited=False)))
         except MetastoreError as error:
-            log.warning("Removal of new directories is left to the background: %s", error)
+            log.warning("New directories will be removed in the background: %s", error)
             return False
         return True
 

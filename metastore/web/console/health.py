@@ -1,4 +1,4 @@
-"""The health of the servers and of the database, with the settings that mend what is wrong."""
+"""The health of the servers and of the database, with the settings that fix problems."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def with_charts(data: Data) -> Data:
 
 
 def _warnings(figures: dict[str, Any], certificate: float | None, settings: Settings) -> Iterator[dict[str, str]]:
-    """Yields what needs attention, each with what mends it."""
+    """Yields problems, each with its fix."""
     for text, mend in (*_of_servers(figures), *_of_database(figures), *_of_settings(certificate, settings)):
         yield {"text": text, "mend": mend}
 

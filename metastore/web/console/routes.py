@@ -18,7 +18,7 @@ STATIC: Final = Path(__file__).parents[1] / "static"
 
 @dataclass(frozen=True)
 class Console:
-    """The pages, and what serves them."""
+    """The pages, and the objects that serve them."""
 
     site: Site
     pages: Sequence[Page]

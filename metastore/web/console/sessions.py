@@ -55,5 +55,5 @@ class Sessions:
 
 
 def _digest(secret: str) -> bytes:
-    """The key of a session: looking it up takes a time that tells nothing about the secrets of others."""
+    """Returns the key of a session. The time of a look-up reveals nothing about the secrets of other sessions."""
     return hashlib.sha256(secret.encode()).digest()

@@ -54,7 +54,7 @@ class Page:
         path: Starlette's pattern of its address.
         template: the file that renders its data.
         read: returns its data, which is also its JSON twin. Runs in a thread, with the visitor as the caller.
-        picture: adds what only the HTML page needs, such as the coordinates of a picture.
+        picture: adds data that only the HTML page needs, such as the coordinates of a picture.
         is_live: whether browsers refresh it.
     """
 
@@ -191,7 +191,7 @@ class Site:
         return _secured(HTMLResponse(page, status, headers=headers))
 
     def _view(self, request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
-        """Returns what every template may use, besides the data of its page."""
+        """Returns the values that every template may use in addition to the data of its page."""
         query = request.url.remove_query_params("format").query
         twin = json_path(request.url.path)
         return {
