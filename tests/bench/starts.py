@@ -28,7 +28,7 @@ from tests.fixtures.sparks import python_of
 from tests.interop.maven import class_path
 
 OURS, PLAIN = "ours", "Spark's own"
-SIDES, DOORS = (OURS, PLAIN), ("session", "Connect", "Thrift")
+SIDES, INTERFACES = (OURS, PLAIN), ("session", "Connect", "Thrift")
 SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g"}
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
@@ -58,17 +58,17 @@ sys.stdin.read()
 """
 
 
-def command(side: str, door: str, python: str, uri: str, port: int) -> list[str]:
+def command(side: str, interface: str, python: str, uri: str, port: int) -> list[str]:
     """Returns the command line that starts a session or server."""
     conf = {**SETTINGS, "spark.hadoop.hive.metastore.uris": uri}
-    if door == "session":
+    if interface == "session":
         code = _OUR_SESSION if side == OURS else f"{_PLAIN_SESSION}\nspark = builder.getOrCreate()"
         return [python, "-c", code + _ASK, *(f"{key}={value}" for key, value in conf.items())]
-    if door == "Connect" and "/spark-3.5/" in python:
+    if interface == "Connect" and "/spark-3.5/" in python:
         conf["spark.jars"] = class_path(_CONNECT_PACKAGE).replace(os.pathsep, ",")
     if side == OURS:
         del conf["spark.hadoop.hive.metastore.uris"]
-        arguments = ["--uri", uri, f"--{door.lower()}", str(port), "--master", "local[2]"]
+        arguments = ["--uri", uri, f"--{interface.lower()}", str(port), "--master", "local[2]"]
         return [python, "-m", "metastore.cli", "spark", "serve", *arguments, *_pairs(conf)]
     conf |= {
         "spark.master": "local[2]",
@@ -79,17 +79,17 @@ def command(side: str, door: str, python: str, uri: str, port: int) -> list[str]
     }
     code = "import os, pyspark; print(os.path.dirname(pyspark.__file__))"
     home = subprocess.run([python, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    class_ = _CONNECT if door == "Connect" else _THRIFT
+    class_ = _CONNECT if interface == "Connect" else _THRIFT
     return [f"{home}/bin/spark-submit", *_pairs(conf), "--class", class_, "spark-internal"]
 
 
-def start(side: str, door: str, python: str, uri: str, folder: Path) -> tuple[float, float]:
+def start(side: str, interface: str, python: str, uri: str, folder: Path) -> tuple[float, float]:
     """Starts a session or server, and stops it when it is ready. Returns seconds and processor time until then."""
     port = free_port()
-    line = command(side, door, python, uri, port)
+    line = command(side, interface, python, uri, port)
     begun = time.monotonic()
     with _running(line, folder) as process:
-        if door == "session":
+        if interface == "session":
             assert process.stdout is not None
             while process.stdout.readline() != f"{_ANSWERED}\n":
                 assert process.poll() is None, (folder / "log").read_text()
@@ -137,18 +137,18 @@ def _processor_time(process: psutil.Process) -> float:
 
 
 def compare(version: str, server: Server, folder: Path, rounds: int) -> Iterator[str]:
-    """Yields a row of a Markdown table for each door."""
+    """Yields a row of a Markdown table for each interface."""
     python = python_of(version)
-    for door in DOORS:
+    for interface in INTERFACES:
         figures: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
         for turn in range(1 + rounds):  # the first compiles Java classes, and fills the caches of the system
             for side in SIDES[:: 1 if turn % 2 else -1]:
-                figures[side].append(start(side, door, python, server.uri, folder))
+                figures[side].append(start(side, interface, python, server.uri, folder))
         (wall, processor), (plain_wall, plain_processor) = (
             (median(values) for values in zip(*figures[side][1:], strict=True)) for side in SIDES
         )
         yield (
-            f"| {version} | {door} | {wall:.2f} | {plain_wall:.2f} | {wall - plain_wall:+.2f} | {processor:.2f} | "
+            f"| {version} | {interface} | {wall:.2f} | {plain_wall:.2f} | {wall - plain_wall:+.2f} | {processor:.2f} | "
             f"{plain_processor:.2f} | {processor - plain_processor:+.2f} |"
         )
 

@@ -18,7 +18,7 @@ from tests.wire.security.test_jwt import AUDIENCE, CALL, ISSUER
 @promise("A JWT proves the name, and only the one in the token")
 def _(house: House) -> None:
     assert _post(house, house.issuer.token("alice"))[0] == 200
-    with house.enter(house.doors, jwt=house.issuer.token("bob")) as bob:
+    with house.enter(house.other_methods, jwt=house.issuer.token("bob")) as bob:
         assert who(bob) == "bob"
         assert bob.methods.get_all_tables("sales") == ["shown"]
 
@@ -50,7 +50,7 @@ def _(house: House) -> None:
     ]
     for token in forged:
         assert _post(house, token)[0] == 401
-    log = house.doors.log.read_text()
+    log = house.other_methods.log.read_text()
     assert not [token for token in forged if token in log]
 
 
@@ -98,37 +98,37 @@ def _(house: House) -> None:
 
 @promise("A server that accepts certificates lets nobody in without one or another login")
 def _(house: House) -> None:
-    client = house.enter(house.doors)
+    client = house.enter(house.other_methods)
     fails(client.methods.get_all_databases, "METASTORE_AUTHENTICATION")
     client.close()
 
 
 @promise("A Kerberos ticket proves the name")
 def _(house: House) -> None:
-    with ticket_of(house.realm, "alice"), house.enter(house.doors, kerberos="hive") as alice:
+    with ticket_of(house.realm, "alice"), house.enter(house.other_methods, kerberos="hive") as alice:
         assert who(alice) == "alice"
         assert alice.methods.get_table("sales", "hidden").owner == "alice"
 
 
 @promise("Without a Kerberos ticket, or with one for another service, nobody comes in")
 def _(house: House) -> None:
-    client = house.enter(house.doors, kerberos="hive")
+    client = house.enter(house.other_methods, kerberos="hive")
     fails(client.methods.get_all_databases)
     client.close()
     house.realm.addprinc("other/localhost@KRBTEST.COM", "other")
     with ticket_of(house.realm, "alice"):
-        client = house.enter(house.doors, kerberos="other")
+        client = house.enter(house.other_methods, kerberos="other")
         fails(client.methods.get_all_databases)
         client.close()
 
 
 def _certified(house: House, pem: Any) -> MetastoreClient:
-    return house.enter(house.doors, certificate=str(pem.chain), key=str(pem.key))
+    return house.enter(house.other_methods, certificate=str(pem.chain), key=str(pem.key))
 
 
 def _connection(house: House) -> http.client.HTTPSConnection:
     context = ssl.create_default_context(cafile=str(house.ca))
-    return http.client.HTTPSConnection("localhost", house.doors.port, context=context, timeout=30)
+    return http.client.HTTPSConnection("localhost", house.other_methods.port, context=context, timeout=30)
 
 
 def _post(house: House, token: str) -> tuple[int, bytes]:
@@ -143,7 +143,7 @@ def _post(house: House, token: str) -> tuple[int, bytes]:
 
 def _accepted(house: House, data: bytes) -> int:
     """Returns how many requests in these bytes the server executes."""
-    with house.raw(house.doors) as sock:
+    with house.raw(house.other_methods) as sock:
         sock.sendall(data)
         sock.settimeout(3)
         replies = b""

@@ -55,13 +55,13 @@ class House:
 
     Attributes:
         server: accepts passwords. `console`: the address of its HTTP port, `token`: the token of /calls.
-        doors: accepts JWTs, client certificates and Kerberos tickets.
+        other_methods: accepts JWTs, client certificates and Kerberos tickets.
         reader: accepts passwords, and is read-only.
         realm: the Kerberos realm (k5test).
     """
 
     server: Server
-    doors: Server
+    other_methods: Server
     reader: Server
     authority: Authority
     strangers: Authority
@@ -149,11 +149,13 @@ def house(folder: Path) -> Iterator[House]:
         pages = ["--http-port", "0", "--http-token-file", str(token), "--slow-call-threshold", "0.001"]
         # Only this server audits: of several, any one writes the lines to its log.
         server = start("passwords", *passwords, *pages, "--workers", "2", "--audit", "table")
-        doors = start("doors", *_other_methods(authority, issuer, realm))
+        other_methods = start("other_methods", *_other_methods(authority, issuer, realm))
         reader = start("reader", *passwords, "--read-only", "true")
         address = HTTP.search(server.ready)
         assert address, server.ready
-        actual_house = House(server, doors, reader, authority, strangers, issuer, realm, users, address[1], token)
+        actual_house = House(
+            server, other_methods, reader, authority, strangers, issuer, realm, users, address[1], token
+        )
         stack.callback(actual_house.close)
         _fill(actual_house)
         yield actual_house

@@ -1,1 +1,1 @@
-"""What writing promises, tried for long: killed writers, rivals, and the time that publishing takes."""
+"""Long tests of atomic writes: killed writers, concurrent writers, and the time that publishing takes."""

@@ -1,4 +1,4 @@
-"""`make crash`, and the benchmark of publishing: figures, each with a metastore and a Spark session of its own."""
+"""`make crash`, and the benchmarks of writing. Each has its own metastore and Spark session, and prints figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.bench.writing.crash import crash
 from tests.bench.writing.outage import kill, outage, restart
 from tests.bench.writing.processes import answering
 from tests.bench.writing.random_dml import random_dml
-from tests.bench.writing.random_doors_run import random_doors
+from tests.bench.writing.random_interfaces_run import random_interfaces
 from tests.bench.writing.rivals import rivals
 from tests.bench.writing.small_inserts import small_inserts
 from tests.bench.writing.throughput import HEAD, LAYOUTS, throughput
@@ -39,7 +39,7 @@ SETTINGS = {
 
 @contextmanager
 def server() -> Iterator[Server]:
-    """A metastore on a PostgreSQL of its own."""
+    """Yields a metastore on its own PostgreSQL."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)  # PostgreSQL may run as another user
@@ -51,7 +51,7 @@ def server() -> Iterator[Server]:
 
 @contextmanager
 def started() -> Iterator[tuple[Server, SparkSession, MetastoreClient]]:
-    """A metastore on a PostgreSQL of its own, and a session."""
+    """Yields a metastore on its own PostgreSQL, a session and a client."""
     with ExitStack() as stack:
         running_server = stack.enter_context(server())
         metastore = stack.enter_context(MetastoreClient(running_server.uri))
@@ -62,7 +62,7 @@ def started() -> Iterator[tuple[Server, SparkSession, MetastoreClient]]:
 
 
 def made(spark: SparkSession) -> str:
-    """A table for `crash` and `rivals`."""
+    """Creates a table for `crash` and `rivals`. Returns its name."""
     name = f"t_{uuid.uuid4().hex[:8]}"
     spark.sql(f"CREATE TABLE {name} (id BIGINT, k INT) PARTITIONED BY (p INT) STORED AS PARQUET")
     return name
@@ -70,17 +70,29 @@ def made(spark: SparkSession) -> str:
 
 @click.group()
 def main() -> None:
-    """What writing promises, tried for long."""
+    """Long tests of atomic writes."""
 
 
 @main.command("crash")
-@click.option("--kills", default=150, show_default=True, help="Of writers, while readers run.")
-@click.option("--in-place", "in_place", default=60, show_default=True, help="Kills of writers that replace in place.")
+@click.option("--kills", default=150, show_default=True, help="Number of writers to kill while readers run.")
+@click.option(
+    "--in-place", "in_place", default=60, show_default=True, help="Number of writers to kill that overwrite in place."
+)
 @click.option("--readers", default=2, show_default=True)
-@click.option("--rounds", default=100, show_default=True, help="Of eight overwriters at once, and four readers.")
-@click.option("--changes", is_flag=True, help="Also of DELETE, UPDATE, MERGE, streams …: a driver each.")
-@click.option("--seconds", default=86_400, show_default=True, help="No writer that is to be killed begins after them.")
-@click.option("--first", default=0, show_default=True, help="Number of the first write: what it is, and when it dies.")
+@click.option(
+    "--rounds",
+    default=100,
+    show_default=True,
+    help="Number of rounds of eight concurrent overwrites, with four readers.",
+)
+@click.option("--changes", is_flag=True, help="Also kill DELETE, UPDATE, MERGE, streams …: each needs a driver.")
+@click.option("--seconds", default=86_400, show_default=True, help="Start no writer to be killed after this time.")
+@click.option(
+    "--first",
+    default=0,
+    show_default=True,
+    help="Number of the first write. It determines the statement, and the step of the kill.",
+)
 def crash_command(
     kills: int, in_place: int, readers: int, rounds: int, seconds: int, first: int, *, changes: bool
 ) -> None:
@@ -107,7 +119,7 @@ def crash_command(
 
 
 @main.command("outage")
-@click.option("--rounds", default=20, show_default=True, help="Of each kind.")
+@click.option("--rounds", default=20, show_default=True, help="Number of rounds of each kind.")
 def outage_command(rounds: int) -> None:
     """Kills the metastore, and restarts PostgreSQL, while a write is published."""
     wrong: list[str] = []
@@ -131,7 +143,7 @@ def outage_command(rounds: int) -> None:
 @click.option("--insert", default=10_000, show_default=True, help="Partitions for whole INSERTs.")
 @click.option("--hive-writer", default=1_000, show_default=True, help="Partitions for Spark's Hive writer.")
 def publishing_command(partitions: int, insert: int, hive_writer: int) -> None:
-    """One INSERT into many new partitions, ours beside Spark's; and what of it is not Spark's job."""
+    """Measures one INSERT into many new partitions, by us and by Spark, and the part outside of Spark's job."""
     with started() as (server, spark, metastore):
         publishing.ours(spark, metastore, "warm_up", 10, overwrite=False)
         for overwrite in (False, True):
@@ -145,10 +157,10 @@ def publishing_command(partitions: int, insert: int, hive_writer: int) -> None:
 
 @main.command("dml")
 @click.option("--steps", default=2_000, show_default=True)
-@click.option("--seconds", default=3_600, show_default=True, help="No table is begun after them.")
+@click.option("--seconds", default=3_600, show_default=True, help="Start no table after this time.")
 @click.option("--seed", default=1, show_default=True)
 def dml_command(steps: int, seconds: int, seed: int) -> None:
-    """Random statements beside the same on rows in memory, and beside a Spark without the library."""
+    """Compares random statements with the same changes of rows in memory, and with a Spark without the library."""
     with (
         started() as (server, spark, metastore),
         answering("tests.bench.writing.plain", server.uri, server.warehouse) as plain,
@@ -166,16 +178,20 @@ def dml_command(steps: int, seconds: int, seed: int) -> None:
     raise SystemExit(1 if figures.wrong else 0)
 
 
-@main.command("doors")
+@main.command("interfaces")
 @click.option("--tables", default=6, show_default=True)
-@click.option("--steps", default=20, show_default=True, help="On each table.")
-@click.option("--inserts", default=100, show_default=True, help="Of one row each, through all doors in turn.")
-@click.option("--partitions", default=5_000, show_default=True, help="With three files each; 0: none.")
-@click.option("--seconds", default=3_600, show_default=True, help="No step is begun after them.")
+@click.option("--steps", default=20, show_default=True, help="Number of steps on each table.")
+@click.option(
+    "--inserts", default=100, show_default=True, help="Number of INSERTs of one row, through all interfaces in turn."
+)
+@click.option(
+    "--partitions", default=5_000, show_default=True, help="Number of partitions with three files each; 0: none."
+)
+@click.option("--seconds", default=3_600, show_default=True, help="Start no step after this time.")
 @click.option("--seed", default=1, show_default=True)
-def doors_command(tables: int, steps: int, inserts: int, partitions: int, seconds: int, seed: int) -> None:
-    """Random statements through two drivers, Spark Connect and JDBC, some of them cut by a kill."""
-    figures = random_doors(
+def interfaces_command(tables: int, steps: int, inserts: int, partitions: int, seconds: int, seed: int) -> None:
+    """Runs random statements through two drivers, Spark Connect and JDBC, and kills some of them."""
+    figures = random_interfaces(
         tables, steps, inserts, partitions, seconds=seconds, seed=seed, tell=lambda text: click.echo(text, err=True)
     )
     click.echo(f"seed {seed}: {figures}")
@@ -184,10 +200,10 @@ def doors_command(tables: int, steps: int, inserts: int, partitions: int, second
 
 @main.command("throughput")
 @click.option("--rows", default=3_000_000, show_default=True)
-@click.option("--rounds", default=3, show_default=True, help="After a first one, which is the cold one.")
+@click.option("--rounds", default=3, show_default=True, help="Number of warm rounds, after a cold one.")
 @click.option("--layout", "layouts", multiple=True, type=click.Choice(list(LAYOUTS)), help="All by default.")
 def throughput_command(rows: int, rounds: int, layouts: tuple[str, ...]) -> None:
-    """Rows written and read in each layout, ours beside Spark's own."""
+    """Measures writing and reading in each layout, by us and by Spark."""
     with server() as running_server:
         click.echo(HEAD)
         for timing in throughput(running_server.uri, running_server.warehouse, rows, rounds, layouts or list(LAYOUTS)):
@@ -196,9 +212,9 @@ def throughput_command(rows: int, rounds: int, layouts: tuple[str, ...]) -> None
 
 
 @main.command("small-inserts")
-@click.option("--rounds", default=20, show_default=True, help="In turns, after six that do not count.")
+@click.option("--rounds", default=20, show_default=True, help="Number of rounds, after six that do not count.")
 def small_inserts_command(rounds: int) -> None:
-    """Small INSERTs and a repeated read, ours beside Spark's own with Derby."""
+    """Measures small INSERTs and a repeated read, by us and by Spark with Derby."""
     with server() as running_server, tempfile.TemporaryDirectory() as folder:
         click.echo("| seconds | ours | Spark's own with Derby | ratio |\n| --- | --: | --: | --: |")
         for row in small_inserts(running_server.uri, folder, rounds):

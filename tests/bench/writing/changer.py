@@ -1,6 +1,6 @@
-"""A driver that carries out one statement other than INSERT, and is killed with SIGKILL where it is told to.
+"""A driver that executes one statement other than INSERT. SIGKILL ends it at a given step.
 
-What is read of the table is planned by rules in the process that asks: so each has a JVM, which dies with it.
+Rules in the driver plan the reads of the statement, so each driver has its own JVM, which dies with it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTINGS = {"spark.ui.enabled": "false", "spark.driver.memory": "512m", "spark.s
 
 @contextmanager
 def changers(uri: str) -> Iterator[Callable[..., Any]]:
-    """Returns a function that has one change done by a driver; another one starts meanwhile for the next."""
+    """Yields a function that has a driver make one change. The driver of the next change starts meanwhile."""
     with ExitStack() as last:
 
         def start() -> Callable[..., Any]:
@@ -50,14 +50,14 @@ def changers(uri: str) -> Iterator[Callable[..., Any]]:
             with mine:
                 try:
                     return ask(**order)
-                except EOFError:  # its JVM has ended, too: it has the same output
+                except EOFError:  # its JVM, which has the same output, has ended, too
                     return {"fate": KILLED}
 
         yield change
 
 
 def main(uri: str) -> None:
-    """Does what the first line says, and tells what became of it."""
+    """Executes the change in the first line of the input, and prints its outcome."""
     journal.CHUNK = 1  # a step for each rename
     spark = spark_client.session(uri, app_name="changer", master="local[2]", conf=SETTINGS)
     if not (line := sys.stdin.readline()):
@@ -65,7 +65,7 @@ def main(uri: str) -> None:
     try:
         _carry_out(spark, json.loads(line))
         fate = DONE
-    except Exception as error:  # noqa: BLE001 - what becomes of it is told
+    except Exception as error:  # noqa: BLE001 - the outcome is reported
         sys.stderr.write(f"{error}\n")
         fate = FAILED
     print(json.dumps({"fate": fate}), flush=True)  # noqa: T201
@@ -80,17 +80,17 @@ def _carry_out(spark: SparkSession, order: dict[str, Any]) -> None:
 
 
 def _delete(spark: SparkSession, table: str, _: int, old: int) -> None:
-    """The rows of an older write go."""
+    """Deletes the rows of an older write."""
     spark.sql(f"DELETE FROM {table} WHERE k = {old}")
 
 
 def _update(spark: SparkSession, table: str, k: int, old: int) -> None:
-    """They become those of this one."""
+    """Changes the rows of an older write to those of this one."""
     spark.sql(f"UPDATE {table} SET k = {k} WHERE k = {old}")
 
 
 def _merge(spark: SparkSession, table: str, k: int, old: int) -> None:
-    """They are exchanged for those of this one."""
+    """Replaces the rows of an older write by those of this one."""
     new = rows(spark, k)
     (new if old < 0 else new.unionAll(rows(spark, old))).createOrReplaceTempView("s")
     same = " AND ".join(f"t.{name} = s.{name}" for name in new.columns)
@@ -98,36 +98,36 @@ def _merge(spark: SparkSession, table: str, k: int, old: int) -> None:
 
 
 def _replace_where(spark: SparkSession, table: str, k: int, old: int) -> None:
-    """So they are."""
+    """Replaces the rows of an older write by those of this one."""
     rows(spark, k).createOrReplaceTempView("s")
     spark.sql(f"INSERT INTO {table} REPLACE WHERE k = {old} SELECT * FROM s")
 
 
 def _create_or_replace(spark: SparkSession, table: str, k: int, _: int) -> None:
-    """The table has those of this write alone, and is another one, of the other format, every second time."""
+    """Replaces the table, so that it has only the rows of this write. The format changes every second time."""
     spark.conf.set("hive.default.fileformat", ("orc", "parquet")[k // 2 % 2])
     rows(spark, k).writeTo(table).partitionedBy(F.col("p")).createOrReplace()
 
 
 def _save_as_table(spark: SparkSession, table: str, k: int, _: int) -> None:
-    """So it has, and is one of Spark's own kind."""
+    """Replaces the rows of the table, which becomes one of Spark's own kind."""
     rows(spark, k).write.mode("overwrite").partitionBy("p").saveAsTable(table)
 
 
 def _several_inserts(spark: SparkSession, table: str, k: int, _: int) -> None:
-    """Half of the rows come by each, and all at once."""
+    """Inserts half of the rows by each of two INSERTs of one statement."""
     rows(spark, k).createOrReplaceTempView("s")
     half = f"INSERT INTO TABLE {table} SELECT id, k, p WHERE id"
     spark.sql(f"FROM s {half} < {ROWS // 2} {half} >= {ROWS // 2}")
 
 
 def _truncate(spark: SparkSession, table: str, *_: int) -> None:
-    """All rows go."""
+    """Deletes all rows."""
     spark.sql(f"TRUNCATE TABLE {table}")
 
 
 def _stream(spark: SparkSession, table: str, k: int, _: int) -> None:
-    """One batch of rows; with what is left of an earlier try, it goes on with that."""
+    """Writes one batch of rows. Continues an earlier attempt that was killed."""
     warehouse = Path((spark.conf.get("spark.sql.warehouse.dir") or "").removeprefix("file:"))
     folder = warehouse.parent / "streams" / f"{table}_{k}"
     source = folder / "rows"

@@ -1,4 +1,4 @@
-"""Writers are killed at every step while readers run; afterwards one clean-up leaves no unreferenced file."""
+"""Kills writers at every step while readers run. Afterwards, one clean-up leaves no unreferenced file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.bench.writing.processes import answering
 from tests.bench.writing.readers import read, reading
 from tests.bench.writing.writer import DONE, KILLED
 
-# Names of steps, and at which of them; "" is a moment by chance.
+# Names of steps, and the occurrence of the step; "" is a random moment.
 STEPS = [
     ("planned", 1),
     ("staged", 1),
@@ -33,8 +33,8 @@ STEPS = [
     ("cleaned", 1),
     *[("", 1)] * 5,
 ]
-# Of statements; and with those that change the rows of an older write. Their number has no divisor in common with that
-# of the steps, so that each is killed at each.
+# Kinds of statements; CHANGES includes those that change rows of an older write. The number of kinds and the number of
+# steps have no common divisor, so that each kind is killed at each step.
 KINDS = ("append", "append", "overwrite")
 CHANGES = (
     *("append", "update", "overwrite", "delete", "merge", "several inserts", "replace where"),
@@ -48,7 +48,7 @@ PATIENCE = 60  # seconds
 
 @dataclass
 class Figures:
-    """What happened."""
+    """The results."""
 
     kills: Counter[str] = field(default_factory=Counter)
     killed: Counter[str] = field(default_factory=Counter)
@@ -60,7 +60,7 @@ class Figures:
     seconds: float = 0
 
     def count(self, kind: str, step: str, *, killed: bool, visible: bool) -> None:
-        """One writer."""
+        """Counts one writer."""
         if not killed:
             self.finished += 1
             return
@@ -82,7 +82,7 @@ class Figures:
 
 @contextmanager
 def writers(spark: SparkSession, uri: str, *, changes: bool) -> Iterator[Callable[..., str]]:
-    """A function that has one write done, and says what became of it."""
+    """Yields a function that has a process make one write, and returns the outcome."""
     parameters = spark.sparkContext._gateway.gateway_parameters
     gateway = {"PYSPARK_GATEWAY_PORT": str(parameters.port), "PYSPARK_GATEWAY_SECRET": parameters.auth_token}
     with ExitStack() as processes:
@@ -104,12 +104,13 @@ def crash(
     seconds: float = math.inf,
     tell: Callable[[str], object] = lambda _: None,
 ) -> Figures:
-    """`table` of the database `default` has the columns id, k and the partition column p, and is empty.
+    """Kills writers of `table`, which is in the database `default`, has the columns id, k and the partition column p,
+    and is empty.
 
-    In place, a partition is between two renames for a moment, in which readers see nothing of it: there, each kill is
-    followed by a clean-up, and only then what is visible is looked at. `changes`: also of DELETE, UPDATE and MERGE, and
-    of batches of a stream, which is started again when it was killed. `first` is the number of the first write, which
-    says what it is and where it is killed; none begins after so many `seconds`. `tell` gets a line for each.
+    Between the two renames of an overwrite in place, readers do not see the partition. With `in_place`, a clean-up
+    therefore follows each kill before the visible rows are compared. `changes`: also kills DELETE, UPDATE, MERGE and
+    batches of a stream, which is then started again. `first`: the number of the first write, which determines the
+    statement and the step of the kill. No write begins after `seconds`. `tell` receives a line for each write.
     """
     figures, began, history = Figures(), time.monotonic(), History()
     with (
@@ -135,7 +136,7 @@ def crash(
                 _end(spark, table, history)
                 assert (fate, history.state) == (DONE, wanted), (fate, history.state, wanted)
             if number % 10 == 9:
-                metastore.clean("default", table, grace=600)  # of dead writers; the readers may need what is replaced
+                metastore.clean("default", table, grace=600)  # of dead writers; readers may still need replaced files
     figures.cleaned_files += clean(spark, metastore, table)
     figures.unreferenced = unreferenced(spark, metastore, "default", table)
     assert read(spark, table) == history.state
@@ -144,7 +145,7 @@ def crash(
 
 
 def _order(number: int, kinds: Sequence[str], *, in_place: bool) -> dict[str, Any]:
-    """Returns which write is done, and when it is killed."""
+    """Returns the write to make, and when to kill it."""
     steps = [*STEPS, ("away", 1), ("away", 3)] if in_place else STEPS
     kind, (step, occurrence) = kinds[number % len(kinds)], steps[number % len(steps)]
     kind = "overwrite" if in_place and kind == "append" else kind
@@ -154,14 +155,14 @@ def _order(number: int, kinds: Sequence[str], *, in_place: bool) -> dict[str, An
 
 
 def _end(spark: SparkSession, table: str, history: History) -> None:
-    """Of a write: what is visible now."""
+    """Ends a write in the history with the rows that are visible now."""
     seen = read(spark, table)
     assert not isinstance(seen, str), seen
     history.end(seen)
 
 
 def _wanted(kind: str, state: State, number: int, old: int) -> State:
-    """Returns what a statement is to make of the table; `old` is a write of which there are rows, -1 for none."""
+    """Returns the state of the table after a statement. `old`: a write whose rows the table has, -1 for none."""
     if kind in {"append", "stream", "several inserts"}:
         return state | {number}
     if kind in {"overwrite", "create or replace", "save as table"}:
@@ -174,13 +175,14 @@ def _wanted(kind: str, state: State, number: int, old: int) -> State:
 
 
 def clean(spark: SparkSession, metastore: MetastoreClient, table: str) -> int:
-    """One clean-up, as soon as nothing of a dead writer runs in the JVM, which outlives it here, and its lease is over.
+    """Cleans up once, when no job of a dead writer runs in the JVM any more, which outlives it here, and its lease has
+    ended.
 
-    Answers the number of files that were removed.
+    Returns the number of removed files.
     """
     deadline = time.monotonic() + PATIENCE
     while _writes(spark) or metastore.clean("default", table, dry_run=True, grace=0).waiting:
-        assert time.monotonic() < deadline, "a dead writer is waited for too long"
+        assert time.monotonic() < deadline, "a dead writer did not end in time"
         time.sleep(0.05)
     result = metastore.clean("default", table, grace=0)
     assert not [location for location in result.locations if location.error], result
@@ -188,7 +190,7 @@ def clean(spark: SparkSession, metastore: MetastoreClient, table: str) -> int:
 
 
 def _writes(spark: SparkSession) -> bool:
-    """Whether a thread of the JVM is writing, be it that its job has not begun yet."""
+    """Returns whether a thread of the JVM is writing, even if its job has not begun yet."""
     java: Any = spark._jvm
     mapper = java.com.fasterxml.jackson.databind.ObjectMapper()
     stacks = mapper.writeValueAsString(java.java.lang.Thread.getAllStackTraces())

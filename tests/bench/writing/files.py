@@ -1,4 +1,4 @@
-"""The files of a table: those that a query reads, and those that lie there."""
+"""The files of a table: those that a query reads, and those in its directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from spark_client.write.placement import table_root
 
 
 def unreferenced(spark: SparkSession, metastore: MetastoreClient, database: str, table: str) -> list[str]:
-    """Files below the table's directory that no query reads, and that are no marks of partitions; with checksums."""
+    """Returns the files below the table's directory that no query reads, with checksums, except marker files of
+    partitions.
+    """
     root = Path(table_root(metastore.get_table(database, table).location or "").removeprefix("file:"))
     read = {Path(unquote(urlsplit(url).path)) for url in spark.table(f"{database}.{table}").inputFiles()}
     places = (Path(partition.location.removeprefix("file:")) for partition in metastore.get_partitions(database, table))

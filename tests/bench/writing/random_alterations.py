@@ -1,4 +1,4 @@
-"""More random statements, as in random_changes: some leave the rows as they are, others bring them by DataFrames."""
+"""More random statements, as in random_changes: some change no rows, others insert rows from DataFrames."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.bench.writing.random_tables import (
 
 
 def _from_itself(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """INSERT OVERWRITE of what the same statement reads."""
+    """INSERT OVERWRITE with rows that the same statement reads from the table."""
     condition, is_true = random_condition(case, chance)
     new = {"a": "a + 1", **({EXTRA: "NULL"} if case.generated else {})}
     names = ", ".join(new.get(name, name) for name in case.columns)
@@ -39,7 +39,7 @@ def _from_itself(spark: SparkSession, case: Case, chance: random.Random) -> obje
 
 
 def _several(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """FROM … INSERT … INSERT …: the rows with an `a` below 2 come, and all of them again."""
+    """FROM … INSERT … INSERT …: inserts the rows with an `a` below 2, and all rows again."""
     rows = random_rows(case, chance)
     give(spark, case, rows)
     into = f"INSERT INTO TABLE {case.name} SELECT {', '.join(case.columns)}"
@@ -49,7 +49,7 @@ def _several(spark: SparkSession, case: Case, chance: random.Random) -> object:
 
 
 def _write_to(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """overwritePartitions, and overwrite of what a condition names."""
+    """overwritePartitions, or overwrite with a condition."""
     rows = random_rows(case, chance)
     give(spark, case, rows)
     given = spark.table("given").select(*case.columns)
@@ -67,7 +67,7 @@ def _write_to(spark: SparkSession, case: Case, chance: random.Random) -> object:
 
 
 def _whole(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """The library's own writer: nothing stays."""
+    """Replaces all rows with the library's own writer."""
     rows = random_rows(case, chance)
     give(spark, case, rows)
     spark_client.write(spark.table("given")).into(case.name).overwrite()
@@ -76,7 +76,7 @@ def _whole(spark: SparkSession, case: Case, chance: random.Random) -> object:
 
 
 def _save_as_table(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """By name; overwriting is a table made anew where it is of Spark's kind. Spark refuses others' buckets."""
+    """Inserts by column names. Overwriting creates a table of Spark's kind again. Spark rejects Hive's buckets."""
     if "CLUSTERED" in case.made:
         return "left"
     rows = random_rows(case, chance)
@@ -94,17 +94,17 @@ def _save_as_table(spark: SparkSession, case: Case, chance: random.Random) -> ob
 
 
 def _skew(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """Other heavy values, or none: partitions that are there keep theirs."""
+    """Declares other heavy values, or none. Existing partitions keep theirs."""
     if case.is_sparks or "CLUSTERED" in case.made or "EXTERNAL" in case.kind:
         return "left"
     clause = chance.choice([text for text in SKEWS if text] + [" NOT SKEWED"])
     spark.sql(f"ALTER TABLE {case.name}{clause}")
-    case.directories = "'flat'" not in case.made  # somewhere
+    case.directories = "'flat'" not in case.made  # of some partitions
     return clause
 
 
 def _concatenate(spark: SparkSession, case: Case, _: random.Random) -> object:
-    """Of managed tables of Hive's layout without buckets."""
+    """Merges files of managed tables in Hive's layout without buckets."""
     if case.is_sparks or "EXTERNAL" in case.kind or "CLUSTERED" in case.made or case.keys > 1:
         return "left"
     if not case.keys:
@@ -123,7 +123,7 @@ def _undrop(spark: SparkSession, case: Case, _: random.Random) -> object:
 
 
 def _rename_partition(spark: SparkSession, case: Case, _: random.Random) -> object:
-    """To one that is not there."""
+    """Renames a partition to a new name."""
     if case.keys != 1 or "EXTERNAL" in case.kind or not any(row[Q] == "k" for row in case.rows):
         return "left"
     new = uuid.uuid4().hex[:4]
@@ -141,7 +141,7 @@ def _truncate_partition(spark: SparkSession, case: Case, _: random.Random) -> ob
 
 
 def _add_column(spark: SparkSession, case: Case, _: random.Random) -> object:
-    """Rows that are there have none of it, those that come have a value (see `give`)."""
+    """Adds a column. Existing rows have no value, new rows have one (see `give`)."""
     if case.extra:
         return "left"
     spark.sql(f"ALTER TABLE {case.name} ADD COLUMNS ({EXTRA} INT)")
@@ -153,7 +153,7 @@ def _add_column(spark: SparkSession, case: Case, _: random.Random) -> object:
 
 
 def _insert_static(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """Into one partition, whose value is in other words than its type's."""
+    """Inserts into one partition, whose value is not written in the canonical form of its type."""
     if case.keys != 2:
         return "left"
     key = KEYS[case.key_type][0]

@@ -1,4 +1,4 @@
-"""Random statements that change a table, each with what it does to the rows that the table must have."""
+"""Random statements that change a table. Each makes the same change to the rows in memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _overwrite(spark: SparkSession, case: Case, chance: random.Random) -> object
 
 
 def _overwrite_static(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """One partition, or those below one value that receive rows."""
+    """Overwrites one partition, or the partitions below one value that receive rows."""
     if not case.keys:
         return _overwrite(spark, case, chance)
     key, column = ("k", Q) if case.keys == 1 else (KEYS[case.key_type][0], P)
@@ -130,7 +130,7 @@ def _merge(spark: SparkSession, case: Case, chance: random.Random) -> object:
 
 
 def _truncate(spark: SparkSession, case: Case, _: random.Random) -> object:
-    """As Hive and Spark, not of an external table, whose files are their owner's."""
+    """Truncates a table. Not an external one, as in Hive and Spark: its files belong to their owner."""
     if "EXTERNAL" not in case.kind:
         spark.sql(f"TRUNCATE TABLE {case.name}")
         case.rows = []
@@ -145,7 +145,7 @@ def _truncate(spark: SparkSession, case: Case, _: random.Random) -> object:
 
 
 def _drop_partition(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """The files of an external table stay, so that one is not asked for it."""
+    """Drops a partition. Not of an external table, whose files would stay."""
     if not case.keys or "EXTERNAL" in case.kind:
         return _truncate(spark, case, chance)
     spark.sql(f"ALTER TABLE {case.name} DROP IF EXISTS PARTITION (q = 'k')")
@@ -154,7 +154,7 @@ def _drop_partition(spark: SparkSession, case: Case, chance: random.Random) -> o
 
 
 def _rename(spark: SparkSession, case: Case, chance: random.Random) -> object:
-    """A table with other rows may get the old name, and is dropped."""
+    """Renames the table. A table with other rows may get the old name, and is dropped."""
     old, new = case.name, f"{case.name[:12]}_{uuid.uuid4().hex[:6]}"
     spark.sql(f"ALTER TABLE {old} RENAME TO {new}")
     case.name = new
@@ -168,8 +168,9 @@ def _rename(spark: SparkSession, case: Case, chance: random.Random) -> object:
 
 
 def _make_again(spark: SparkSession, case: Case, _: random.Random) -> object:
-    """DROP and CREATE: the files of an external table are found again by MSCK, or it is refused where newer rows are
-    elsewhere."""
+    """Drops and creates the table again. MSCK finds the files of an external table, or is rejected if newer rows are
+    elsewhere.
+    """
     text = again(case)
     if case.extra or case.reordered:
         return "left"
@@ -185,7 +186,7 @@ def _make_again(spark: SparkSession, case: Case, _: random.Random) -> object:
 
 
 def _make_another(spark: SparkSession, case: Case, text: str) -> object:
-    """A table of the same directory has the same rows, or is refused, or cannot be read."""
+    """Creates another table on the same directory. It has the same rows, is rejected, or cannot be read."""
     other = f"{case.name}_other"
     try:
         spark.sql(text.replace(f"TABLE {case.name} ", f"TABLE {other} ", 1))

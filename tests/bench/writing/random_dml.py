@@ -1,4 +1,6 @@
-"""Random statements on random tables beside the same on plain rows in memory; readers by path, and a plain Spark."""
+"""Compares random statements on random tables with the same changes of rows in memory, with readers by path, and with a
+plain Spark.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,13 @@ from tests.bench.writing.random_tables import (
 
 Ask = Callable[..., Any]
 STATEMENTS = {**CHANGES, **ALTERATIONS}
-# What tables of every format can.
+# Statements for tables of every format.
 PLAIN = {"insert", "insertInto", "overwrite", "overwrite one", "truncate", "rename", "make again", "several", "undrop"}
 
 
 @dataclass
 class Figures:
-    """What happened."""
+    """The results."""
 
     steps: Counter[str] = field(default_factory=Counter)
     tables: int = 0
@@ -68,10 +70,10 @@ def random_dml(
     plain: Ask | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Figures:
-    """`each`: how many statements a table gets. A table of which something is wrong gets no more of them.
+    """Runs random statements on random tables.
 
-    No table is begun after so many seconds. `plain` asks a process of tests.bench.writing.plain; `tell` gets what is
-    wrong as it is found.
+    `each`: statements on one table. A table with a wrong result gets no more statements. No table begins after
+    `seconds`. `plain` queries a process of tests.bench.writing.plain. `tell` receives each wrong result.
     """
     chance, figures, end = random.Random(seed), Figures(), time.monotonic() + seconds
     before = {name: spark.conf.get(name) for name in SETTINGS}
@@ -126,7 +128,7 @@ def _one_table(
 
 
 def _done(spark: SparkSession, case: Case, chance: random.Random, what: str) -> object:
-    """Of text files, what is refused has done nothing."""
+    """Runs a statement. A rejected statement on text files must have changed nothing."""
     try:
         return STATEMENTS[what](spark, case, chance)
     except (PySparkException, SparkClientError) as error:
@@ -136,7 +138,7 @@ def _done(spark: SparkSession, case: Case, chance: random.Random, what: str) -> 
 
 
 def _generated(spark: SparkSession, case: Case) -> str:
-    """Whether a column is what it is generated from."""
+    """Returns whether a generated column has the value of its expression."""
     if not case.generated:
         return ""
     ((wrong,),) = spark.sql(f"SELECT count(*) FROM {case.name} WHERE NOT {EXTRA} <=> a + 1").collect()
@@ -151,7 +153,7 @@ def _by_predicate(spark: SparkSession, case: Case, chance: random.Random) -> str
 
 
 def _by_path(spark: SparkSession, metastore: MetastoreClient, case: Case) -> str:
-    """The rows of a table that is written in place, as Spark finds them below its directory."""
+    """Returns the rows of a table that is written in place, as Spark reads them from its directory."""
     location = (metastore.get_table("default", case.name).location or "").removeprefix("file:")
     if not list(Path(location).rglob("[!_.]*.*")):
         return "" if not case.rows else "by path: nothing is there"
@@ -171,12 +173,12 @@ def _by_path(spark: SparkSession, metastore: MetastoreClient, case: Case) -> str
 
 
 def _by_others(spark: SparkSession, plain: Ask, case: Case) -> str:
-    """The rows as a Spark without the library has them."""
+    """Returns the rows as a Spark without the library reads them."""
     settings = {name: spark.conf.get(name) for name in SETTINGS if name != "spark.sql.caseSensitive"}
     query = f"SELECT {', '.join(f'CAST({name} AS STRING)' for name in NAMES)} FROM {case.name}"
     answer = plain(table=case.name, query=query, settings=settings, directories=case.directories)
     if "error" in answer:
-        # Hive's reader in Spark knows no decimals as Spark writes them into Parquet; it says so.
+        # Hive's reader in Spark rejects decimals in the form in which Spark writes them into Parquet.
         is_known = (
             case.directories and case.key_type.startswith("DECIMAL") and "ParquetDecodingException" in answer["error"]
         )

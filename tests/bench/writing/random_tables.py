@@ -16,7 +16,7 @@ Row = tuple[Any, ...]
 SCHEMA = "a INT, B STRING, t TIMESTAMP, f DOUBLE, p {p}, q STRING"
 NAMES = ("a", "B", "t", "f", "p", "q")
 A, B, T, F, P, Q = range(len(NAMES))
-MARK = "_newer_rows_are_in__versions"  # of the file that tells readers by path
+MARK = "_newer_rows_are_in__versions"  # name of the file that warns readers by path
 EXTRA = "e"  # a column that some tables get later
 KEYS = {
     "INT": [0, 1, 2, None],
@@ -58,7 +58,7 @@ SETTINGS = {
 
 @dataclass
 class Case:
-    """A table: how it is made, whether others read it by its path, and the rows that it must have."""
+    """A table: its CREATE statement, whether others read it by its path, and the rows that it must have."""
 
     name: str
     kind: str
@@ -70,22 +70,22 @@ class Case:
     rows: list[Row] = field(default_factory=list)
     extra: bool = False  # has EXTRA
     generated: bool = False  # EXTRA is a + 1
-    collated: bool = False  # B does not tell u from U
+    collated: bool = False  # B compares u and U as equal
     reordered: bool = False  # its columns: see `columns`
 
     @property
     def is_sparks(self) -> bool:
-        """Of Spark's own kind."""
+        """Whether the table is of Spark's own kind."""
         return "USING" in self.kind
 
     @property
     def is_text(self) -> bool:
-        """Of a format that Spark's own writer writes: not all statements are possible."""
+        """Whether Spark's own writer writes the format: not all statements are possible."""
         return self.kind == "textfile"
 
     @property
     def has_versions(self) -> bool:
-        """Others, too, read it by its path, and are told that newer rows are elsewhere."""
+        """Whether others read it by its path, and get an error if newer rows are elsewhere."""
         return self.kind.startswith("EXTERNAL versions")
 
     @property
@@ -94,7 +94,7 @@ class Case:
 
     @property
     def columns(self) -> list[str]:
-        """All of them, in the table's order; one that was saved anew had them the other way round."""
+        """All columns in the table's order, which `_save_as_table` has reversed if `reordered`."""
         own, keys = NAMES[: len(NAMES) - self.keys], NAMES[len(NAMES) - self.keys :]
         if self.reordered:
             own = own[::-1]
@@ -118,7 +118,7 @@ def make(spark: SparkSession, chance: random.Random) -> Case:
     columns = SCHEMA.format(p=key_type).split(", ")
     if case.collated:
         columns[B] += " COLLATE UTF8_LCASE"
-    possible = [text for text in BUCKETS if not (case.collated and text.startswith("(B"))]  # Spark refuses these
+    possible = [text for text in BUCKETS if not (case.collated and text.startswith("(B"))]  # Spark rejects these
     order = f"CLUSTERED BY {chance.choice(possible)} BUCKETS " if buckets else ""
     if "USING" in kind:
         names = f" PARTITIONED BY ({', '.join(NAMES[-keys:])})" if keys else ""
@@ -143,7 +143,7 @@ def make(spark: SparkSession, chance: random.Random) -> Case:
 
 
 def again(case: Case) -> str:
-    """The statement that made it, with the name that it has now."""
+    """Returns the statement that created the table, with its present name."""
     name = case.made.partition("TABLE ")[2].partition(" ")[0]
     return case.made.replace(f"TABLE {name} ", f"TABLE {case.name} ", 1)
 
@@ -153,7 +153,7 @@ def _value(case: Case, chance: random.Random) -> Row:
         chance.choice([None, 0, 1, 1, 2, 3]),
         chance.choice([None, "", "u", "v", "U"]),
         chance.choice([None, datetime.datetime(2024, 7, 1, 12, 30), datetime.datetime(1999, 12, 31, 23, 59, 59)]),  # noqa: DTZ001
-        chance.choice([None, 0.0, 0.0 if "orc" in case.kind else -0.0, 1.5]),  # ORC's own files do not tell them apart
+        chance.choice([None, 0.0, 0.0 if "orc" in case.kind else -0.0, 1.5]),  # ORC stores both as the same value
     )
 
 
@@ -163,7 +163,9 @@ def random_rows(case: Case, chance: random.Random, most: int = 6) -> list[Row]:
 
 
 def give(spark: SparkSession, case: Case, rows: Sequence[Row]) -> None:
-    """As the temporary view `given`; timestamps are texts, so that no time zone of this process's plays a part."""
+    """Creates the temporary view `given` of the rows. Timestamps are texts, so that the time zone of this process has
+    no effect.
+    """
     texts = [tuple(None if value is None else str(value) for value in row) for row in rows]
     frame = spark.createDataFrame(texts, "a STRING, B STRING, t STRING, f STRING, p STRING, q STRING")
     types = SCHEMA.format(p=case.key_type).split(", ")
@@ -176,7 +178,7 @@ def give(spark: SparkSession, case: Case, rows: Sequence[Row]) -> None:
 def random_condition(
     case: Case, chance: random.Random, *, subqueries: bool = True
 ) -> tuple[str, Callable[[Row], bool]]:
-    """In SQL, and as a function that is true where the condition is."""
+    """Returns a condition in SQL, and as a function of a row."""
     number, text = chance.randrange(4), chance.choice(["u", "v", ""])
 
     def is_text(row: Row) -> bool:
@@ -204,12 +206,14 @@ def random_condition(
 
 
 def in_sql(spark: SparkSession, condition: str) -> str:
-    """Where case matters, names are as they were declared: those of Hive's layout in small letters."""
+    """Returns the condition with the declared case of names, if case matters."""
     return condition.replace("b ", "B ") if spark.conf.get("spark.sql.caseSensitive") == "true" else condition
 
 
 def read(spark: SparkSession, query: str) -> list[Row]:
-    """Timestamps as texts in the session's time zone; the empty text of a partition is null, as in Hive."""
+    """Returns rows with timestamps as texts in the session's time zone, and with null for the empty text of a
+    partition, as in Hive.
+    """
     frame = spark.sql(query)
     return [tuple(row) for row in frame.selectExpr(*(f"CAST(`{name}` AS STRING)" for name in frame.columns)).collect()]
 

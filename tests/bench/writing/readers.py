@@ -14,13 +14,13 @@ QUERY = "SELECT p, k, count(*) FROM {table} GROUP BY p, k"
 
 
 def read(spark: SparkSession, table: str) -> State | str:
-    """What is visible now."""
+    """Returns the state that is visible now."""
     return state_of([tuple(row) for row in spark.sql(QUERY.format(table=table)).collect()])
 
 
 @contextmanager
 def reading(spark: SparkSession, table: str, history: History, readers: int) -> Iterator[Tally]:
-    """So many readers, as long as the block lasts."""
+    """Runs readers until the end of the block."""
     tally, lock, stopped = Tally(), threading.Lock(), threading.Event()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Many overwrite the same partitions at once, others read: who loses is told so, and nothing is mixed or lost."""
+"""Concurrent overwrites of the same partitions, with readers: losers get a conflict, and no rows are mixed or lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.bench.writing.readers import read, reading
 
 @dataclass
 class Figures:
-    """What happened."""
+    """The results."""
 
     published: int = 0
     conflicts: int = 0
@@ -40,13 +40,13 @@ class Figures:
 
 
 class _Any:
-    """A history in which each write stands alone, whatever their order."""
+    """A history of writes in any order: each state consists of one write."""
 
     def __init__(self) -> None:
         self.tried: set[State] = {frozenset()}
 
     def mark(self) -> None:
-        """Nothing is to be remembered."""
+        """Does nothing: the states do not depend on the moment."""
 
     def allowed(self, _: None) -> set[State]:
         return set(self.tried)
@@ -55,7 +55,7 @@ class _Any:
 def rivals(
     spark: SparkSession, metastore: MetastoreClient, table: str, rounds: int, *, writers: int, readers: int
 ) -> Figures:
-    """In each round so many overwrite all of `table` at once: at least one of them must get through."""
+    """In each round, `writers` overwrite all of `table` at once. At least one of them must succeed."""
     figures, began, numbers = Figures(), time.monotonic(), itertools.count()
     context, history, barrier = Context(spark, metastore), _Any(), threading.Barrier(writers)
 

@@ -1,4 +1,4 @@
-"""Small INSERTs, ours beside Spark's own with Derby, in turns; and a repeated read without a filter.
+"""Small INSERTs, and a repeated read without a filter, by us and by Spark with Derby, in turns.
 
 The read is also compared with Spark's own on the same metastore and the same files.
 """
@@ -72,7 +72,7 @@ def _row(name: str, seconds: dict[str, list[float]], other: str = DERBY) -> str:
 
 
 def main(side: str, uri: str, folder: str) -> None:
-    """Until the input ends: runs the statements of each line and prints their seconds."""
+    """Runs the statements of each line of the input and prints their seconds, until the input ends."""
     home = Path(folder) / {OURS: "ours", DERBY: "derby", SAME: "same"}[side]
     home.mkdir(parents=True, exist_ok=True)
     settings = {

@@ -26,10 +26,9 @@ READS = 3  # of each table, after its first
 
 @dataclass(frozen=True)
 class Layout:
-    """`rows`: the part of those that are asked for; `x`: a column.
-
-    `ours`, `theirs`: what follows the columns of a CREATE TABLE. `p`: a column more by which both are partitioned, or
-    Spark's own alone, which has the directories of heavy values as partitions.
+    """`rows`: the share of the requested rows. `x`: a column. `ours`, `theirs`: the rest of CREATE TABLE after the
+    columns. `p`: another column, by which both tables are partitioned, or only Spark's, whose partitions then
+    correspond to our directories of heavy values.
     """
 
     rows: float
@@ -77,7 +76,7 @@ HEAD = (
 
 
 def throughput(uri: str, warehouse: str, rows: int, rounds: int, layouts: Sequence[str]) -> Iterator[Timing]:
-    """Each side in a process of its own; which one is first changes from round to round."""
+    """Measures each side in its own process. The order of the sides alternates from round to round."""
     with ExitStack() as stack:
         sides = {side: stack.enter_context(answering(_MODULE, side, uri, warehouse)) for side in (OURS, THEIRS)}
         for layout in layouts:
@@ -95,7 +94,7 @@ def throughput(uri: str, warehouse: str, rows: int, rounds: int, layouts: Sequen
 
 
 def main(side: str, uri: str, warehouse: str) -> None:
-    """Until the input ends: writes and reads a layout for each line."""
+    """Writes and reads a layout for each line of the input, until it ends."""
     spark = _session(side, uri, warehouse)
     spark.sparkContext.setLogLevel("ERROR")
     for line in sys.stdin:

@@ -1,7 +1,8 @@
-"""A process that forks a writer of INSERT for each line it is told, and kills it with SIGKILL where it is told to.
+"""A process that forks a writer for each line of its input, which names the INSERT and the step at which SIGKILL ends
+it.
 
-The writer is an ordinary driver program with the library in it; its JVM is the one of the session that runs already,
-so that a life costs a second instead of ten.
+The writer is an ordinary driver program with the library. It uses the JVM of the running session, so that a writer
+takes a second instead of ten.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ KILLED, DONE, FAILED = "killed", "done", "failed"
 
 
 def main(uri: str) -> None:
-    """Until the input ends: one write for each line, and a line that says what became of it."""
+    """Makes one write for each line of the input and prints a line with the outcome, until the input ends."""
     journal.CHUNK = 1  # a step for each rename
     for line in sys.stdin:
         print(json.dumps(_one(uri, json.loads(line))), flush=True)  # noqa: T201
@@ -71,7 +72,7 @@ def _write(uri: str, order: dict[str, Any], begun: int) -> None:
 
 
 def prepare(spark: SparkSession, order: dict[str, Any]) -> Callable[[str], None]:
-    """Sets what is ordered of writes; returns what kills this process at the step that is ordered."""
+    """Applies the settings of an order. Returns a function that kills this process at the step of the order."""
     spark.conf.set("write.mode", order["write_mode"])
     spark.conf.set("write.lease.seconds", str(order["lease"]))
     seen: list[str] = []
@@ -85,15 +86,15 @@ def prepare(spark: SparkSession, order: dict[str, Any]) -> Callable[[str], None]
 
 
 def rows(spark: SparkSession, number: int) -> DataFrame:
-    """Returns those of a write, in the order of the table's columns."""
+    """Returns the rows of a write, in the order of the table's columns."""
     return spark.range(len(PARTITIONS) * ROWS).selectExpr(
         f"id DIV {len(PARTITIONS)} AS id", f"{number} AS k", f"CAST(id % {len(PARTITIONS)} AS INT) AS p"
     )
 
 
 def _attached() -> SparkSession:
-    """The running session's, with settings of its own."""
-    gateway = launch_gateway()  # PYSPARK_GATEWAY_PORT says where
+    """Returns a session of the running JVM, with its own settings."""
+    gateway = launch_gateway()  # through PYSPARK_GATEWAY_PORT
     java = gateway.jvm.JavaSparkContext(gateway.jvm.org.apache.spark.SparkContext.getOrCreate())
     conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
     session = sql_class(gateway.jvm, "SparkSession").getDefaultSession().get().newSession()

@@ -1,7 +1,8 @@
-"""Random statements through four doors: two drivers, Spark Connect and JDBC; some at once, some cut by a kill.
+"""Random statements through four interfaces: two drivers, Spark Connect and JDBC; some at once, some interrupted by a
+kill.
 
-The rows of each table are also kept in memory. After each step, another door reads the table. A statement that was cut
-must have happened completely or not at all.
+The rows of each table are also kept in memory. After each step, another interface reads the table. An interrupted
+statement must have happened completely or not at all.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ TEXTS = ("x", "y/z", "", "ä ö", "%41", None, "o'clock")
 Row = tuple[int, str | None, str, str]
 
 
-class Door:
-    """One process, and the address in it. `ask` raises EOFError if the process has ended."""
+class Interface:
+    """A process that runs statements through one of its interfaces. `ask` raises EOFError if the process has ended."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str], name: str = "classic") -> None:
         self._command, self._environment, self._name = command, environment, name
@@ -54,7 +55,7 @@ class Door:
 
     def ask(self, sql: str, name: str | None = None) -> Any:
         assert self.process.stdin
-        print(json.dumps({"sql": sql, "door": name or self._name}), file=self.process.stdin, flush=True)
+        print(json.dumps({"sql": sql, "interface": name or self._name}), file=self.process.stdin, flush=True)
         return self._line()
 
     def kill(self) -> None:
@@ -84,11 +85,13 @@ class Figures:
 
 
 @dataclass
-class RandomDoors:
-    """Runs random steps. `ways` are the doors by name: functions of a statement; `kill`: ends a driver or a server."""
+class RandomInterfaces:
+    """Runs random steps. `interfaces`: functions that run a statement, by name. `kills`: functions that kill and
+    restart a process, each with the interface that it interrupts, by name.
+    """
 
-    ways: Mapping[str, Callable[[str], Any]]
-    kills: Mapping[str, tuple[str, Callable[[], None]]]  # name to the door that it cuts, and the kill with its restart
+    interfaces: Mapping[str, Callable[[str], Any]]
+    kills: Mapping[str, tuple[str, Callable[[], None]]]
     chance: random.Random
     tell: Callable[[str], None]
     figures: Figures = field(default_factory=Figures)
@@ -100,8 +103,8 @@ class RandomDoors:
         end = time.monotonic() + seconds
         for number in range(tables):
             layout = self.chance.choice(list(LAYOUTS))
-            self.table, self.rows = f"doors_{number}_{self.chance.randrange(10**6)}", []
-            self._must(self._door(), f"CREATE TABLE {self.table} {LAYOUTS[layout]}", layout)
+            self.table, self.rows = f"interfaces_{number}_{self.chance.randrange(10**6)}", []
+            self._must(self._interface(), f"CREATE TABLE {self.table} {LAYOUTS[layout]}", layout)
             for _ in range(steps):
                 if time.monotonic() > end:
                     return self.figures
@@ -110,10 +113,10 @@ class RandomDoors:
         return self.figures
 
     def small_inserts(self, count: int) -> None:
-        """Inserts single rows through all doors in turn into one table of twenty partitions."""
+        """Inserts single rows through all interfaces in turn into one table of twenty partitions."""
         self.table, self.rows = f"small_{self.chance.randrange(10**6)}", []
         self._must(CLASSIC, f"CREATE TABLE {self.table} {LAYOUTS['plain']}", "small")
-        names = list(self.ways)
+        names = list(self.interfaces)
         for number in range(count):
             row = self._row(str(number % 20))
             self._must(names[number % len(names)], f"INSERT INTO {self.table} VALUES {_values([row])}", "small")
@@ -128,25 +131,25 @@ class RandomDoors:
         self._must(CLASSIC, "SET hive.exec.max.dynamic.partitions = 100000", "many")
         self._must(OTHER, "SET hive.exec.max.dynamic.partitions = 100000", "many")
         for number in range(files):
-            door = (CLASSIC, OTHER)[number % 2]
+            interface = (CLASSIC, OTHER)[number % 2]
             sql = f"INSERT INTO {table} SELECT id + {number * partitions}, CAST(id AS INT) FROM range({partitions})"
-            self._must(door, sql, "many")
+            self._must(interface, sql, "many")
         self.figures.steps[f"{partitions} partitions × {files} files"] += 1
         total = partitions * files
-        for door in self.ways:
+        for interface in self.interfaces:
             for columns, condition, expected in (
                 ("count(*), sum(a), count(DISTINCT p)", "true", [total, total * (total - 1) // 2, partitions]),
                 ("count(*), min(a), max(p)", "p BETWEEN 7 AND 16", [10 * files, 7, 16]),
                 ("count(*), max(p), 0", f"p % 100 = 99 AND a < {partitions}", [partitions // 100, partitions - 1, 0]),
             ):
                 query = f"SELECT {columns} FROM {table} WHERE {condition}"
-                actual_ways = self.ways[door](query)
-                self.figures.reads[door] += 1
-                if [[int(value) for value in row] for row in actual_ways.get("rows", [])] != [expected]:
-                    self._wrong(f"{door}: {query} = {actual_ways}, expected {expected}")
+                answer = self.interfaces[interface](query)
+                self.figures.reads[interface] += 1
+                if [[int(value) for value in row] for row in answer.get("rows", [])] != [expected]:
+                    self._wrong(f"{interface}: {query} = {answer}, expected {expected}")
 
-    def _door(self) -> str:
-        return self.chance.choice(list(self.ways))
+    def _interface(self) -> str:
+        return self.chance.choice(list(self.interfaces))
 
     def _row(self, partition: str | None = None) -> Row:
         self.number += 1
@@ -197,18 +200,20 @@ class RandomDoors:
     def _one(self, layout: str) -> None:
         kind, sql, after = self._statement(layout, [str(number) for number in range(5)])
         self.figures.steps[kind] += 1
-        if self._must(self._door(), sql, layout):
+        if self._must(self._interface(), sql, layout):
             self.rows = after
 
     def _at_once(self, layout: str) -> None:
-        """Two statements on different partitions, or two appends, through two doors at the same time."""
+        """Two statements on different partitions, or two appends, through two interfaces at the same time."""
         self.figures.steps["two at once"] += 1
         before = list(self.rows)
         _, first, after_first = self._statement(layout, ["0", "1"])
         _, second, after_second = self._statement(layout, ["2", "3", "4"])
-        door = self._door()
-        rival = self.chance.choice([name for name in self.ways if {name, door} != {JDBC, OTHER} and name != door])
-        pairs = ((door, first), (rival, second))
+        interface = self._interface()
+        rival = self.chance.choice(
+            [name for name in self.interfaces if {name, interface} != {JDBC, OTHER} and name != interface]
+        )
+        pairs = ((interface, first), (rival, second))
         with ThreadPoolExecutor(2) as pool:
             done = list(pool.map(lambda pair: self._must(*pair, layout), pairs))
         low = [row for row in (after_first if done[0] else before) if row[3] in ("0", "1")]
@@ -217,13 +222,13 @@ class RandomDoors:
     def _cut(self, layout: str) -> None:
         """Kills a driver or the metastore while a statement runs."""
         name = self.chance.choice(list(self.kills))
-        door, kill = self.kills[name]
+        interface, kill = self.kills[name]
         self.figures.steps[f"{name} killed"] += 1
         _, sql, after = self._statement(layout, [str(number) for number in range(5)])
 
         def run() -> Any:
             try:
-                return self.ways[door](sql)
+                return self.interfaces[interface](sql)
             except (EOFError, BrokenPipeError):
                 return {"error": "killed"}
 
@@ -242,35 +247,35 @@ class RandomDoors:
             self._wrong(f"{name} killed during {sql}, which answered, and is lost")
 
     def _read(self, layout: str) -> None:
-        door = self._door()
-        self.figures.reads[door] += 1
-        rows_by = self._rows_by(door, layout)
+        interface = self._interface()
+        self.figures.reads[interface] += 1
+        rows_by = self._rows_by(interface, layout)
         if rows_by != sorted(self.rows, key=repr):
-            self._wrong(f"{layout} {self.table} read by {door}: {_difference(rows_by, self.rows)}")
+            self._wrong(f"{layout} {self.table} read by {interface}: {_difference(rows_by, self.rows)}")
             self.rows = list(rows_by) if isinstance(rows_by, list) else self.rows
         p, query = self.chance.randrange(5), f"SELECT count(*), coalesce(sum(a), 0), 0 FROM {self.table} WHERE p = "
         key, here = _literal(layout, str(p)), [row[0] for row in self.rows if row[3] == str(p)]
-        counted = self.ways[door](f"{query}{key}")
+        counted = self.interfaces[interface](f"{query}{key}")
         if [[int(value) for value in row] for row in counted.get("rows", [])] != [[len(here), sum(here), 0]]:
-            self._wrong(f"{layout} {query}{key} by {door}: {counted}, expected {len(here)}, {sum(here)}")
+            self._wrong(f"{layout} {query}{key} by {interface}: {counted}, expected {len(here)}, {sum(here)}")
         text = self.chance.choice([text for text in TEXTS if text is not None])
         query = f"SELECT count(*) FROM {self.table} WHERE s = {_text(text)}"
-        counted, expected = self.ways[door](query), sum(row[1] == text for row in self.rows)
+        counted, expected = self.interfaces[interface](query), sum(row[1] == text for row in self.rows)
         if [[int(value) for value in row] for row in counted.get("rows", [])] != [[expected]]:
-            self._wrong(f"{layout} {query} by {door}: {counted}, expected {expected}")
+            self._wrong(f"{layout} {query} by {interface}: {counted}, expected {expected}")
 
-    def _rows_by(self, door: str, layout: str) -> Any:
-        actual_ways = self.ways[door](f"SELECT a, s, CAST(d AS STRING), CAST(p AS STRING) FROM {self.table}")
-        if "error" in actual_ways:
-            self._wrong(f"{layout} {self.table} cannot be read by {door}: {actual_ways['error']}")
-            return actual_ways["error"]
-        return sorted(((int(a), s, d, p) for a, s, d, p in actual_ways["rows"]), key=repr)
+    def _rows_by(self, interface: str, layout: str) -> Any:
+        answer = self.interfaces[interface](f"SELECT a, s, CAST(d AS STRING), CAST(p AS STRING) FROM {self.table}")
+        if "error" in answer:
+            self._wrong(f"{layout} {self.table} cannot be read by {interface}: {answer['error']}")
+            return answer["error"]
+        return sorted(((int(a), s, d, p) for a, s, d, p in answer["rows"]), key=repr)
 
-    def _must(self, door: str, sql: str, layout: str) -> bool:
-        actual_ways = self.ways[door](sql)
-        if "error" in actual_ways:
-            self._wrong(f"{layout}: {door}: {sql}: {actual_ways['error']}")
-        return "error" not in actual_ways
+    def _must(self, interface: str, sql: str, layout: str) -> bool:
+        answer = self.interfaces[interface](sql)
+        if "error" in answer:
+            self._wrong(f"{layout}: {interface}: {sql}: {answer['error']}")
+        return "error" not in answer
 
     def _wrong(self, text: str) -> None:
         self.figures.wrong.append(text)

@@ -1,9 +1,9 @@
 """Processes through which statements reach tables: a driver that serves Connect and JDBC, another driver, a client.
 
-    python doors.py driver URI [CONNECT_PORT THRIFT_PORT] | python doors.py connect sc://host:port
+    python interfaces.py driver URI [CONNECT_PORT THRIFT_PORT] | python interfaces.py connect sc://host:port
 
-Each line of input is {"sql": …, "door": "classic" or a JDBC URL}; each line of output has `rows` or `error`. It imports
-no other module of the tests, so that a Python with only Spark Connect's client can run it.
+Each line of input is {"sql": …, "interface": "classic" or a JDBC URL}; each line of output has `rows` or `error`. It
+imports no other module of the tests, so that a Python with only Spark Connect's client can run it.
 """
 
 import json
@@ -19,7 +19,7 @@ SETTINGS = {
 
 
 def driver(uri, connect=None, thrift=None, *jars):
-    """Answers by a session of this library, or as a client of JDBC."""
+    """Returns a function that runs SQL in a session of this library, or through JDBC, and returns the rows."""
     import spark_client
 
     conf = {**SETTINGS, **({"spark.jars": jars[0]} if jars else {})}
@@ -31,15 +31,16 @@ def driver(uri, connect=None, thrift=None, *jars):
     spark.sparkContext.setLogLevel("OFF")
     connections = {}
 
-    def answer(sql, door):
-        if door == "classic":
+    def answer(sql, interface):
+        if interface == "classic":
             return [list(row) for row in spark.sql(sql).collect()]
-        if door not in connections:
+        if interface not in connections:
             driver_class = spark._jvm.org.apache.hive.jdbc.HiveDriver()
-            connections[door] = driver_class.connect(door, spark._jvm.java.util.Properties()).createStatement()
-        statement = connections.pop(door)  # it comes back if the server has answered
+            connection = driver_class.connect(interface, spark._jvm.java.util.Properties())
+            connections[interface] = connection.createStatement()
+        statement = connections.pop(interface)  # it comes back if the server has answered
         executed = statement.execute(sql)
-        connections[door] = statement
+        connections[interface] = statement
         if not executed:
             return []
         actual, rows = statement.getResultSet(), []
@@ -52,21 +53,21 @@ def driver(uri, connect=None, thrift=None, *jars):
 
 
 def connect(remote):
-    """Answers by a client of Spark Connect."""
+    """Returns a function that runs SQL through Spark Connect, and returns the rows."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.remote(remote).create()
-    return lambda sql, door: [list(row) for row in spark.sql(sql).collect()]
+    return lambda sql, interface: [list(row) for row in spark.sql(sql).collect()]
 
 
 def main(kind, *arguments):
-    """Until the input ends: answers each line."""
+    """Answers each line of the input, until it ends."""
     answer = {"driver": driver, "connect": connect}[kind](*arguments)
     print(json.dumps({"ready": True}), flush=True)  # noqa: T201
     for line in sys.stdin:
         try:
             actual = {"rows": answer(**json.loads(line))}
-        except Exception as error:  # noqa: BLE001 - who asks judges it
+        except Exception as error:  # noqa: BLE001 - the asking process judges it
             actual = {"error": f"{type(error).__name__}: {str(error)[:500]}"}
         print(json.dumps(actual, default=str), flush=True)  # noqa: T201
 

@@ -1,4 +1,4 @@
-"""Starts what `random_doors` needs: PostgreSQL, a metastore, two drivers, a client of Spark Connect."""
+"""Starts the processes of `random_interfaces`: PostgreSQL, a metastore, two drivers and a client of Spark Connect."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pyspark
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.bench.writing.outage import kill
-from tests.bench.writing.random_doors import CLASSIC, CONNECT, JDBC, OTHER, Door, Figures, RandomDoors
+from tests.bench.writing.random_interfaces import CLASSIC, CONNECT, JDBC, OTHER, Figures, Interface, RandomInterfaces
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import running
 from tests.fixtures.sparks import python_of_client
 
 _ROOT = Path(__file__).parents[3]
-_DOORS = str(Path(__file__).with_name("doors.py"))
+_PROGRAM = str(Path(__file__).with_name("interfaces.py"))
 _HAS_CONNECT = pyspark.__version__ >= "4"
 
 
@@ -54,20 +54,24 @@ class _Drivers:
     def __init__(self, uri: str) -> None:
         connect, thrift = free_port(), free_port()
         environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
-        program = [sys.executable, "-W", "ignore", _DOORS, "driver", uri]
-        self.first = Door([*program, str(connect) if _HAS_CONNECT else "-", str(thrift)], environment)
-        self.second = Door(program, environment)
+        program = [sys.executable, "-W", "ignore", _PROGRAM, "driver", uri]
+        self.first = Interface([*program, str(connect) if _HAS_CONNECT else "-", str(thrift)], environment)
+        self.second = Interface(program, environment)
         self.jdbc = f"jdbc:hive2://127.0.0.1:{thrift}/default"
-        client = [python_of_client(), "-W", "ignore", _DOORS, "connect", f"sc://127.0.0.1:{connect}"]
+        client = [python_of_client(), "-W", "ignore", _PROGRAM, "connect", f"sc://127.0.0.1:{connect}"]
         plain = {name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
-        self.clients = [Door(client, plain)] if _HAS_CONNECT else []
+        self.clients = [Interface(client, plain)] if _HAS_CONNECT else []
 
-    def ways(self) -> dict[str, Callable[[str], object]]:
-        """Returns a function of a statement for each door."""
-        ways = {CLASSIC: self.first.ask, OTHER: self.second.ask, JDBC: lambda sql: self.second.ask(sql, self.jdbc)}
+    def interfaces(self) -> dict[str, Callable[[str], object]]:
+        """Returns a function that runs a statement, for each interface."""
+        interfaces = {
+            CLASSIC: self.first.ask,
+            OTHER: self.second.ask,
+            JDBC: lambda sql: self.second.ask(sql, self.jdbc),
+        }
         if self.clients:
-            ways[CONNECT] = self.clients[0].ask
-        return ways
+            interfaces[CONNECT] = self.clients[0].ask
+        return interfaces
 
     def restart_first(self) -> None:
         self.first.kill()
@@ -82,11 +86,11 @@ class _Drivers:
         self.second.start()
 
     def stop(self) -> None:
-        for door in (*self.clients, self.second, self.first):
-            door.kill()
+        for interface in (*self.clients, self.second, self.first):
+            interface.kill()
 
 
-def random_doors(
+def random_interfaces(
     tables: int,
     steps: int,
     inserts: int,
@@ -96,7 +100,7 @@ def random_doors(
     seed: int,
     tell: Callable[[str], None],
 ) -> Figures:
-    """Runs the small INSERTs, the large table and the steps. Spark 3.5 takes no part through Spark Connect."""
+    """Runs the small INSERTs, the large table and the steps. With Spark 3.5, Spark Connect is left out."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)  # PostgreSQL may run as another user
@@ -108,7 +112,7 @@ def random_doors(
             CLASSIC: (CLASSIC, drivers.restart_first),
             "metastore": (CLASSIC, metastore.restart),
         }
-        run = RandomDoors(drivers.ways(), kills, random.Random(seed), tell)
+        run = RandomInterfaces(drivers.interfaces(), kills, random.Random(seed), tell)
         run.small_inserts(inserts)
         if partitions:
             run.many_partitions(partitions, 3)
