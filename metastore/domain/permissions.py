@@ -1,4 +1,4 @@
-"""Requirements: what a caller must have before a call runs. Operations declare them, `services.authorization` checks
+"""Requirements that a caller must meet before a call runs. Operations declare them, `services.authorization` checks
 them.
 """
 

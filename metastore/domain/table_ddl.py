@@ -37,7 +37,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class TableDefinition:
-    """What CREATE TABLE declares."""
+    """The clauses of CREATE TABLE."""
 
     database: str
     name: str

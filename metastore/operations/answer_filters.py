@@ -1,4 +1,4 @@
-"""Filters of answers: they leave out what the caller may not see, as if it did not exist."""
+"""Filters of answers: they leave out objects that the caller may not see, as if these did not exist."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def filtered_table_names(
     because the answer would tell its value.
     """
     expression = parse_filter(text, fold_names=False)
-    if expression is not None:  # the answer would tell what parameters say about hidden columns
+    if expression is not None:  # the answer would reveal what parameters contain about hidden columns
         scopes = authorizer.column_scopes(map(database.table, answer))
         answer = [name for name in answer if database.table(name) not in scopes]
     if expression is None or not any(map(is_secret, columns(expression))):

@@ -1,4 +1,4 @@
-"""The databases that a call changes, by what its operation declares."""
+"""The databases that a call changes, by the declaration of its operation."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Method:
         return lambda *values: function(*values[:-1])
 
     def requirements(self, arguments: Arguments) -> list[Requirement]:
-        """Returns what the caller must have for a call with these arguments."""
+        """Returns the requirements for a call with these arguments."""
         return [requirement for function in self._requirements for requirement in function(arguments)]
 
     def target(self, arguments: Arguments) -> Any:

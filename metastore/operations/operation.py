@@ -22,8 +22,8 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 class Authorizer(Protocol):
-    """Knows what the caller may do and see: `services.authorization`. Objects that the caller may not see are reported
-    as if they did not exist.
+    """Decides what the caller may do and see: `services.authorization`. Objects that the caller may not see are
+    reported as if they did not exist.
     """
 
     def grants(self) -> CallerGrants: ...

@@ -1,4 +1,4 @@
-"""Requirements for what clients hold and grant: locks, transactions, writes, privileges, roles."""
+"""Requirements for objects that clients hold and grant: locks, transactions, writes, privileges, roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that servers before Hive 4 give differently from what clients of Hive 4 expect of the same method.
+"""Answers of servers before Hive 4 that differ from those which clients of Hive 4 expect of the same method.
 
 Java clients of Hive 2 and 3 are recognized by methods that the clients of Hive 4 do not call any more. Other clients
 get the answers of Hive 4.
@@ -39,8 +39,8 @@ _CLOSING: Final[dict[type[Exception], dict[str, int]]] = {
     NullArgumentError: dict.fromkeys(_NULL_ARGUMENT.split(), 3),
     UndeclaredError: {"get_partitions_pspec": 3},
 }
-"""Errors for which a server closes the connection, because it throws what Thrift does not catch: by method, the last
-version of Hive that does so.
+"""Errors for which a server closes the connection, because it throws an exception that Thrift does not catch: by
+method, the last version of Hive that does so.
 """
 
 

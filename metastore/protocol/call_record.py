@@ -28,7 +28,7 @@ Label: TypeAlias = Callable[[], str]
 
 _SINGLE: Final = (EncodedStruct, str, bytes, int)
 _LISTED_AFTER: Final = 0.1  # seconds after which a call in flight is listed
-_EXPLAINED_AFTER: Final = 0.9  # seconds after which it is looked up what blocks a call
+_EXPLAINED_AFTER: Final = 0.9  # seconds after which the sessions that block a call are looked up
 
 
 class CallRecords:

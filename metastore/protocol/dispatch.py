@@ -52,7 +52,8 @@ class Call:
         """Returns the answer, and the error that it reports, if any."""
         if self._is_replaced:
             note_version(peer, getattr(arguments, self.method.fields[0]))
-        # A handler or filter may change the arguments; what depends on the version reads what the client sent.
+        # A handler or filter may change the arguments; code that depends on the version reads the argument as the
+        # client sent it.
         first = getattr(arguments, self.method.fields[0]) if peer.hive_version and self.method.fields else None
         try:
             self._check(arguments)
@@ -117,7 +118,7 @@ class Dispatcher:
         }
 
     def call(self, name: str, *values: Any) -> Any:
-        """Calls a method with these arguments, without the wire. Raises what its handler raises."""
+        """Calls a method with these arguments, without the wire. Raises the errors of its handler."""
         call = self._calls[name]
         return call.function(call.method.arguments(*values))
 
@@ -142,8 +143,8 @@ class Dispatcher:
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
         """Reads one message and writes its reply. With `refusal`, the call is not executed, and the reply is an error
-        with this text. The transports count their bytes (`transport.session.Session`). Raises what the protocol
-        raises for a malformed message: the connection must be closed.
+        with this text. The transports count their bytes (`transport.session.Session`). Raises the protocol's errors for
+        a malformed message: the connection must be closed.
         """
         started = time.perf_counter()
         name, kind, sequence = iprot.readMessageBegin()

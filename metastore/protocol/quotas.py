@@ -1,4 +1,4 @@
-"""Quotas: calls that exceed them are rejected with an error that says what would fit."""
+"""Quotas: calls that exceed them are rejected with an error that suggests a size that fits."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor
 def read_arguments(arguments: Any, protocol: TProtocolBase) -> None:
     """Reads the arguments of a call. A storage descriptor with the columns of the previous one shares its list.
 
-    Raises what the protocol raises.
+    Raises the errors of the protocol.
     """
     spec = _sharing(arguments.__class__)
     if spec is arguments.thrift_spec or not isinstance(protocol, TBinaryProtocol):

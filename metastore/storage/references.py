@@ -20,7 +20,7 @@ class Key(NamedTuple):
 
 
 class TableRef(NamedTuple):
-    """The identity of a table, and what reading its partitions needs.
+    """The identity of a table, with the fields that reading its partitions needs.
 
     `version` rises with each change of the table; `write_token` is the prefix of its query ids.
     """

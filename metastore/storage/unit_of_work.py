@@ -152,7 +152,7 @@ class UnitOfWork:
     shared_descriptors = _Repository(SharedDescriptors)
 
     def __init__(self, connection: Connection, caches: Caches, *, uncommitted: bool = False) -> None:
-        """`uncommitted`: what is read may be uncommitted, so it is not cached, except for immutable rows."""
+        """`uncommitted`: rows may be uncommitted, so they are not cached, except for immutable ones."""
         self._connection = connection
         self._descriptors = Descriptors(connection, caches.tails)
         self._names = None if uncommitted else caches.names
@@ -269,7 +269,7 @@ class UnitOfWork:
         return committed
 
     def rollback(self) -> None:
-        """Rolls back what is not committed."""
+        """Rolls back uncommitted changes."""
         if self._in_transaction and not self._connection.invalidated:
             self._connection.exec_driver_sql("ROLLBACK")
 
@@ -311,7 +311,7 @@ class Store:
     def transaction(self, *, audited: bool = True) -> Iterator[UnitOfWork]:
         """Yields a unit of work in a transaction that is committed at the end of the block, or rolled back on an error.
 
-        `audited`: the transaction is what the call is for, so that it writes the call's line of the audit trail.
+        `audited`: the transaction makes the change of the call, so that it writes the call's line of the audit trail.
         """
         with self._connection(writes=True) as connection:
             work = UnitOfWork(connection, self._caches, uncommitted=True)

@@ -32,7 +32,7 @@ class Admission:
         self.held = 0  # bytes in the buffers of all connections, as of the last `WorkerPool.check`
         self._reserved = 0
         self._reservations: dict[Connection, int] = {}
-        self._alone: Connection | None = None  # the large call beside which no other one may run
+        self._alone: Connection | None = None  # the large call that runs alone
         self._switch_interval = _SWITCH_INTERVAL
 
     def exceeded_limit(self, connections: int, address: Address) -> str:

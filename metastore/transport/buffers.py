@@ -21,7 +21,7 @@ _IOV_MAX: Final = os.sysconf("SC_IOV_MAX")
 FRAME_HEADER: Final = struct.Struct("!i")
 
 Head = Callable[[int], bytes]
-"""Returns what precedes a reply of so many bytes: the length of a frame, or the head of an HTTP response."""
+"""Returns the bytes in front of a reply of a given size: the length of a frame, or the head of an HTTP response."""
 
 
 class Source(Protocol):
@@ -108,7 +108,9 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
         return self.position - self.start
 
     def receive(self) -> int | None:
-        """Receives what has arrived. Returns the number of bytes; None if there are none, 0 if the peer has closed."""
+        """Receives the bytes that have arrived. Returns the number of bytes; None if there are none, 0 if the peer has
+        closed.
+        """
         try:
             data = self._source.recv(CHUNK if self.size < CHUNK else _LARGE_CHUNK)
         except BlockingIOError:
@@ -266,7 +268,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
 
 
 class ReplyWriter(TTransportBase):  # type: ignore[misc] # Thrift has no type hints
-    """The send buffer. Never blocks, and copies nothing: it keeps references to what is written.
+    """The send buffer. Never blocks, and copies nothing: it keeps references to the written bytes.
 
     A reply without a head is sent while it grows. A head holds the length, so that such a reply is sent at `flush`.
     Bytes that the socket does not take stay `pending` until `send` is called.
@@ -307,7 +309,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc] # Thrift has no type hi
             self.write(self._head(0))
 
     def flush(self) -> None:
-        """Ends the reply and sends what the socket takes. Raises TTransportException if the connection is lost."""
+        """Ends the reply. Sends as much as the socket takes. Raises TTransportException if the connection is lost."""
         self._unattempted = 0
         if self._head is not None and self.pending and not self._head_written:
             self._head_written = True
@@ -317,7 +319,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc] # Thrift has no type hi
         self.send()
 
     def send(self) -> None:
-        """Sends what the socket takes. Raises TTransportException if the connection is lost."""
+        """Sends as much as the socket takes. Raises TTransportException if the connection is lost."""
         done = 0  # chunks that are sent
         try:
             while done < len(self._chunks):

@@ -182,7 +182,7 @@ def _parse_head(data: bytes) -> Request | None:
             raise refusal(431, f"The request head is longer than {_MAX_HEAD} bytes")
         return None
     first, *lines = data[:end].decode("latin-1").split("\r\n")
-    parts = _FIRST_LINE.fullmatch(first)  # no line feed: proxies may take what follows it for headers
+    parts = _FIRST_LINE.fullmatch(first)  # no line feed: proxies may take the text after it for headers
     if not parts:
         raise refusal(400, "This is not an HTTP/1.1 request")
     if parts[1] != "POST":

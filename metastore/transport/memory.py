@@ -37,7 +37,7 @@ def decoding_memory(message: int) -> int:
 
 
 class OverBudgetError(Exception):
-    """There is not enough memory for a request. `may_fit_alone`: whether it may fit beside no other large call."""
+    """There is not enough memory for a request. `may_fit_alone`: whether it may fit if no other large call runs."""
 
     def __init__(self, text: str, *, may_fit_alone: bool) -> None:
         super().__init__(text)
@@ -91,7 +91,7 @@ class Memory:
         self._kept = max(0, self.resident() - self._at_start)
 
     def begin_alone(self) -> None:
-        """Notes that a large call runs and no other one beside it."""
+        """Notes that a large call runs alone."""
         self._alone_from = self.resident()
 
     def end_alone(self) -> None:

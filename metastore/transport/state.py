@@ -1,4 +1,4 @@
-"""The states of a connection: what it waits for, which timer runs and which memory it holds.
+"""The states of a connection: the event that ends each one, its timer and its memory.
 
     accept ─► HANDSHAKE ─► AUTHENTICATING ─► RECEIVING ─► QUEUED ─► EXECUTING ─► SENDING ─► RECEIVING …
                  │  ▲            ▲                │  ▲       ▲          │            │

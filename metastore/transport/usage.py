@@ -1,4 +1,4 @@
-"""What `Admission` counts: the usage of a worker by one client address, and the estimated memory of one call."""
+"""The counts of `Admission`: the usage of a worker by one client address, and the estimated memory of one call."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ class WorkerPool:
         return taken is not None
 
     def _dispatch(self, connection: Connection, state: State, finished: Address | None = None) -> None:
-        """Executes the connection's calls as long as they are admitted, then has it wait for what its state needs.
+        """Executes the connection's calls as long as they are admitted, then has it wait for the event of its state.
 
         `finished`: the address whose call has just ended, if any.
         """
@@ -280,7 +280,7 @@ class WorkerPool:
         self._wait(connection, state)
 
     def _wait(self, connection: Connection, state: State) -> None:
-        """Has a connection wait for what its state needs."""
+        """Has a connection wait for the event of its state."""
         if state is State.CLOSED:
             self._close(connection)
         elif state is State.VERIFYING and (login := connection.handshake.login):

@@ -1,6 +1,6 @@
 """Hive's functions that occur in filters on partitions.
 
-Arguments are callables, so that conditional functions evaluate only what they need. A function raises
+Arguments are callables, so that conditional functions evaluate only the arguments that they need. A function raises
 IndeterminateError if Hive's result is not known for certain.
 """
 

@@ -68,7 +68,7 @@ class Source(Protocol):
         """Opens a snapshot: until its end, all methods see the source as it is now, if the source supports that."""
 
     def survey(self) -> Survey:
-        """Counts the objects of the source, and looks for errors and for objects that an import changes or leaves out."""
+        """Counts the objects of the source, and finds errors and objects that an import changes or leaves out."""
 
     def log(self) -> LogState | None:
         """Returns the state of the notification log; None if the source has none."""

@@ -1,1 +1,1 @@
-"""Authorization and audit of each call, by what its operation declares."""
+"""Authorization and audit of each call, by the declaration of its operation."""

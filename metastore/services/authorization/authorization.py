@@ -52,7 +52,9 @@ class ReadWithRights(NamedTuple):
 
 
 def is_exact(grants: CallerGrants) -> bool:
-    """Tells whether conditions in SQL, which cannot ask a policy engine, show what the caller may see."""
+    """Tells whether conditions in SQL, which cannot ask a policy engine, select exactly the objects that the caller may
+    see.
+    """
     return grants.is_admin or not grants.by_policy
 
 

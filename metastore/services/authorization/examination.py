@@ -1,4 +1,4 @@
-"""Reading a table for a page about it: the table, and what the caller may do with it."""
+"""Reads a table for a page about it, with the caller's rights on it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class RestorationService(FileService):
     """Rules of `metastore db restored`. It may be repeated, and interrupted at any moment."""
 
     def reconcile(self, *, dry_run: bool, take_over: bool = False) -> Report:
-        """Puts back what the catalog misses and the trash has, and begins a new incarnation of the catalog.
+        """Moves directories that the catalog lacks back from the trash, and begins a new incarnation of the catalog.
 
         `take_over`: also if the warehouse belongs to another catalog. Raises InvalidOperationError in that case
         otherwise, UnavailableError if a directory cannot be moved.

@@ -19,7 +19,7 @@ _DAYS: Final = 400
 
 
 class SizeService:
-    """Measures tables in the background, and reads what was measured. `rights`: None if callers see everything."""
+    """Measures tables in the background, and reads the measurements. `rights`: None if callers see everything."""
 
     def __init__(self, store: Store, rights: Authorization | None = None) -> None:
         self._store = store

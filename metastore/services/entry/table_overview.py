@@ -59,7 +59,7 @@ class TableOverviewService:
 
 
 def definition(table: Table) -> TableDefinition:
-    """Returns what CREATE TABLE declares of a table."""
+    """Returns the definition of a table, as CREATE TABLE declares it."""
     sd, parameters = table.sd, table.parameters or {}
     skew = sd.skewedInfo
     return TableDefinition(

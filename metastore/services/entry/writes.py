@@ -52,7 +52,7 @@ class WriteService(Service):
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
             check_writable(stored.encoded.decode(), "Cannot begin a write")
-            # A writer who misses a column would replace files by files without it.
+            # A writer who does not see a column would replace files by files without it.
             if self._rights and self._rights.scanned_columns(work, table) is not None:
                 raise PermissionDeniedError(denied(user, Right.SELECT, table))
             work.give_number()

@@ -42,7 +42,7 @@ class DeadWriteCleaning(FileService):
     """Cleans one dead write at a time."""
 
     def preview(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
-        """Returns what `clean` would remove now."""
+        """Returns the locations that `clean` would remove now."""
         try:
             dead = self._read(query_id, grace)
             return _entries(dead, self._leftovers(dead)) if dead else []
@@ -50,7 +50,9 @@ class DeadWriteCleaning(FileService):
             return [_failure(query_id, error)]
 
     def clean(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
-        """Removes what a dead write left, and returns it. After an error, the write stays and is cleaned again."""
+        """Removes the files that a dead write left, and returns their locations. After an error, the write stays and is
+        cleaned again.
+        """
         try:
             with self._store.transaction(audited=False) as work:
                 work.dead_writes.abort(query_id)

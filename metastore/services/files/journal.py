@@ -169,7 +169,7 @@ class Journal:
         return [operation for operation in overdue if operation.kind == "remove"]
 
     def recover(self, *, failed: bool = False) -> None:
-        """Finishes what dead servers left: carries out committed operations, removes directories of uncommitted ones.
+        """Finishes the operations of dead servers: carries out committed ones, removes directories of uncommitted ones.
 
         `failed`: also operations that wait for their next try, or are parked.
         """
@@ -258,8 +258,8 @@ class Journal:
     def _run(self, claimed: Sequence[FileOperation], failed: dict[int, Failure]) -> list[int]:
         """Runs operations in two passes: first renames, which free the locations quickly, then deletions.
 
-        Adds failures to `failed`; returns the ids of finished operations. While the database does not continue what
-        the witness has seen, removed files stay in the trash.
+        Adds failures to `failed`; returns the ids of finished operations. While the database does not continue the
+        state in the witness, removed files stay in the trash.
         """
         deletes = any(operation.deletes for operation in claimed)
         kept = self.lineage.problem() if deletes else None

@@ -47,7 +47,7 @@ def delete_manifest(warehouse: Warehouse, location: str) -> None:
 
 
 def read_manifest(warehouse: Warehouse, location: str) -> Trashed | None:
-    """Returns what the manifest says; None if there is none, or it is incomplete."""
+    """Returns the content of the manifest; None if there is none, or it is incomplete."""
     try:
         content = warehouse.read_file(location + _SUFFIX)
         fields = json.loads(content) if content else {}

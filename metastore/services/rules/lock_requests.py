@@ -24,7 +24,7 @@ def requested(request: LockRequest) -> list[Component]:
 
 
 def written(request: LockRequest) -> list[TransactionComponent]:
-    """Returns what the transaction of the request writes (Hive's InsertTxnComponentsCommand)."""
+    """Returns the objects that the transaction of the request writes (Hive's InsertTxnComponentsCommand)."""
     writes: list[TransactionComponent] = []
     dynamic: dict[TableName, Operation] = {}
     for component in request.component or []:

@@ -1,4 +1,6 @@
-"""Storage descriptors: separates what tables and partitions share (columns, format, skew) from their own fields."""
+"""Storage descriptors: separates the parts that tables and partitions share (columns, format, skew) from their own
+fields.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""PostgreSQL itself: the server, connections, how statements and rows travel, what its errors mean."""
+"""PostgreSQL itself: the server, connections, the transfer of statements and rows, the meaning of errors."""

@@ -1,4 +1,4 @@
-"""Chooses among the installed PostgreSQL client programs one that can do what a database URL requires.
+"""Chooses an installed PostgreSQL client program that meets the requirements of a database URL.
 
 Several versions may be installed: on PATH, in the directories of Debian's and Red Hat's packages, and in the wheel of
 the embedded PostgreSQL. The programs of the wheel are often the newest ones, but they are built without TLS.
@@ -41,7 +41,7 @@ class Need:
 
 
 def need_of(parameters: Mapping[str, Any]) -> Need:
-    """Connects once with parameters of libpq, and returns what the connection requires. Raises UnavailableError."""
+    """Connects once with parameters of libpq, and returns the requirements. Raises UnavailableError."""
     try:
         connection = connect({"connect_timeout": _TIMEOUT, **parameters})
     except psycopg2.Error as error:

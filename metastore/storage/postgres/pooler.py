@@ -18,7 +18,8 @@ _UNSUPPORTED: Final = "08P01"  # protocol_violation: PgBouncer's answer to a sta
 
 
 def check_pooler(settings: Settings, url: str) -> None:
-    """Raises ConfigurationError, with the fix, if a pooler on the way to PostgreSQL changes what a session is.
+    """Raises ConfigurationError, with the fix, if a pooler between the server and PostgreSQL shares or changes
+    sessions.
 
     Other errors of the database are left to the check of the schema.
     """

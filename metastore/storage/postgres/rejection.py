@@ -1,4 +1,4 @@
-"""Finds out why PostgreSQL rejects connections: the SQLSTATEs, in whatever language the server writes its messages.
+"""Finds out why PostgreSQL rejects connections: the SQLSTATEs, whatever the language of the server's messages.
 
 libpq reports a failed connection as text only, in the server's `lc_messages`. It includes the SQLSTATE when its error
 verbosity is raised, but that needs the connection object before the handshake begins. psycopg2 has it then only for

@@ -1,7 +1,7 @@
 """Rules about names and privileges on columns, as SQL conditions.
 
-For a table `t` of a database `d`, the conditions are what `domain.privileges.sees` and `column_scope` return: a test
-compares both.
+For a table `t` of a database `d`, the conditions select the same objects as `domain.privileges.sees` and
+`column_scope`. A test compares both.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class TableColumns(NamedTuple):
 
 
 class ReadTable(NamedTuple):
-    """A table and what authorization needs of it, from one snapshot. `version`: of the privileges.
+    """A table with the fields that authorization needs, from one snapshot. `version`: of the privileges.
 
     The table is completed by `Access.encoded`, after the decision: that may take a statement more.
     """

@@ -147,7 +147,7 @@ _SERVERS: Final = text(f"""
 
 
 class Activity:
-    """Reads what happens in the metastore."""
+    """Reads recent and running activity of the metastore."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Compares stored objects with another metastore's, and deletes objects before they are stored anew."""
+"""Compares stored objects with another metastore's, and deletes objects before they are stored again."""
 
 from __future__ import annotations
 

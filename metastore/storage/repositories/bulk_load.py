@@ -212,7 +212,7 @@ class BulkLoad:
         self._listed.difference_update(ids)
 
     def delete_partitions(self, table_ids: Sequence[int], names: Sequence[str] | None = None) -> None:
-        """Deletes the partitions of tables (with `names`: of one table, these only) and what belongs to them."""
+        """Deletes the partitions of tables (with `names`: of one table, these only) with their dependent rows."""
         chosen = select(partitions.c.id).where(is_among(partitions.c.table_id, table_ids))
         if names is not None:
             chosen = chosen.where(is_text_among(partitions.c.name, names))

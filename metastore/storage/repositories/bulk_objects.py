@@ -1,4 +1,4 @@
-"""Bulk loading of what belongs to databases and tables, and of roles, tokens, transactions and events.
+"""Bulk loading of objects that belong to databases and tables, and of roles, tokens, transactions and events.
 
 As in `bulk_load`, everything is stored as it is. Rows that exist already stay.
 """
@@ -161,7 +161,7 @@ class BulkObjects:
             self._connection.execute(statement.on_conflict_do_update(index_elements=key, set_={"last": highest}))
 
     def insert_transactions(self, new: Sequence[NewTransaction]) -> None:
-        """Adds unfinished transactions with their write ids, so that readers skip what they wrote."""
+        """Adds unfinished transactions with their write ids, so that readers skip their files."""
         self._insert(
             transactions,
             [

@@ -55,7 +55,8 @@ class Commits(Repository):
             sleep(_PAUSE)
 
     def outcome(self, number: str, events: Sequence[Event] = ()) -> str:
-        """Returns the outcome of a transaction: committed, aborted or in progress. `events`: what it recorded.
+        """Returns the outcome of a transaction: committed, aborted or in progress. `events`: the events that it
+        recorded.
 
         A number that had not reached the disk or the standby is given to another transaction after a crash or a
         fail-over. The transaction is aborted then: PostgreSQL does not know the number, or it does not belong to these

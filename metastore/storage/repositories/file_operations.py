@@ -72,7 +72,7 @@ class Failure(NamedTuple):
 
 
 class NewOperation(NamedTuple):
-    """An operation to schedule. `paths`: what a removal deletes, if that is not the whole location."""
+    """An operation to schedule. `paths`: the paths that a removal deletes, if that is not the whole location."""
 
     kind: Literal["move", "remove"]
     location: str

@@ -181,7 +181,9 @@ class Locks(Repository):
         return self._renew(lock, timeout, {})
 
     def set_blocker(self, lock: int, blocker: Blocker | None, timeout: timedelta) -> bool:
-        """Grants a waiting lock, or records what blocks it. Counts as a heartbeat, with the same result as `renew`."""
+        """Grants a waiting lock, or records the lock that blocks it. Counts as a heartbeat, with the same result as
+        `renew`.
+        """
         return self._renew(
             lock,
             timeout,

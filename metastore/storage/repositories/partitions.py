@@ -80,7 +80,7 @@ class Partitions:
         ]
 
     def select_scan(self, table: TableRef, condition: Condition | None) -> tuple[list[ScanRow], VisibleWrites]:
-        """Reads what a scan needs of the partitions: only their own fields, and the visible writes at the same
+        """Reads the fields of partitions that a scan needs: only their own fields, and the visible writes at the same
         moment.
         """
         query = _query(_SCAN, _chosen(table, condition), values=(table.id, table.id))

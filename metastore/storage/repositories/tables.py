@@ -122,7 +122,7 @@ _IS_UNCHANGED = """
           AND tables.partition_keys = cast(%s AS jsonb)
     )
 """
-_REFERENCE_BYTES = 1_000  # estimated size of a cached identity besides its partition columns
+_REFERENCE_BYTES = 1_000  # estimated size of a cached identity without its partition columns
 _NAMES = "SELECT tables.name FROM tables JOIN databases ON databases.id = tables.database_id"
 _UPDATE_VIEWS = text("""
     UPDATE tables AS old
@@ -160,7 +160,7 @@ class Tables:
         return reference
 
     def known(self, table: TableName) -> tuple[TableRef, Condition] | None:
-        """Returns what the last `reference` on this server read, without a query, or None.
+        """Returns the result of the last `reference` on this server, without a query, or None.
 
         The table may have changed since. The condition is true while name, id and partition columns are the same.
         """

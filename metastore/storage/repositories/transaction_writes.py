@@ -118,8 +118,8 @@ class TransactionWrites(Repository):
         return Conflict(*row) if row else None
 
     def latest_conflict(self, transaction: int) -> int | None:
-        """Returns the last committed concurrent transaction that updated what this one may update; None if there is
-        none.
+        """Returns the last committed concurrent transaction that updated an object which this one may update; None if
+        there is none.
         """
         within = or_(_own.c.partition_name == _WHOLE, _own.c.partition_name == _other.c.partition_name)
         query = _overlapping(transaction, within, func.max(_other.c.transaction_id))

@@ -1,1 +1,1 @@
-"""Checks a database: whether the bytes that clients are sent say what the columns say that queries find."""
+"""Checks a database: whether the bytes that clients receive agree with the columns that queries use."""

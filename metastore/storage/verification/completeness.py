@@ -27,7 +27,7 @@ def missing_objects(connection: Connection) -> list[str]:
 
 
 def incompleteness(connection: Connection) -> str:
-    """Returns one line about what the database lacks, with the fix; "" if it is complete. Raises DBAPIError."""
+    """Returns one line about missing parts of the database, with the fix; "" if it is complete. Raises DBAPIError."""
     missing = missing_objects(connection)
     if not missing:
         return ""
