@@ -1,4 +1,5 @@
-"""The differences between versions of Spark. Only this module and SparkVersions.java depend on a version.
+"""The differences between versions of Spark. Java code that depends on a version is in SparkVersions.java, or in blocks
+`// since 4.1 { … // }`, which `java_source` removes for older versions.
 
 The newest patch releases of five minor versions are tested.
 """

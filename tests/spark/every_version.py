@@ -1,8 +1,8 @@
-"""Runs tests/spark on each Spark that is supported, one after the other, and prints a table of tests and versions.
+"""Runs tests/spark on each supported Spark version, one after the other, and prints a table of tests and versions.
 
     python -m tests.spark.every_version [--spark 3.5 --spark 4.1 …] [arguments of pytest]
 
-Environments are made by scripts/set-up-spark, and kept, as are the last reports, in .venv/spark-versions.
+scripts/set-up-spark creates the environments. The last reports are in .venv/spark-versions.
 """
 
 from __future__ import annotations
