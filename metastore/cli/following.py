@@ -82,7 +82,7 @@ def run_follower(settings: Settings, url: str, lifeline: int) -> int:
     def run() -> None:
         try:
             follow(store, settings.follow, stopped, report)
-        except Exception:
+        except Exception:  # the supervisor restarts the process
             log.exception("Following %s failed", address)
             os._exit(1)
 

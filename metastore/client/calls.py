@@ -96,8 +96,8 @@ class Calls:
                 self._idle.append(connection)  # The connection is intact: the server answered.
                 # `from None`: contextlib sets the traceback of a cause, which generated exceptions do not allow.
                 raise _translate(method, error, faults) from None
-            except BaseException:
-                connection.close()  # The connection may hold half a message.
+            except BaseException:  # also Ctrl-C: the connection may hold half a message
+                connection.close()
                 raise
             else:
                 self._idle.append(connection)

@@ -62,8 +62,8 @@ class Forwarder:
         except (TExceptionBase, TApplicationException):
             self._put(user, connection)  # the server answered
             raise
-        except BaseException:
-            connection.close()  # it may hold half a message
+        except BaseException:  # also Ctrl-C: the connection may hold half a message
+            connection.close()
             raise
         self._wait(source, self._last_event(user, connection))
         return reply

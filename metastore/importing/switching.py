@@ -107,7 +107,7 @@ def _fenced(
         doubts = _checked(address, state, force=force)
         takes_over = True
         _take_over(store, state, names)
-    except BaseException:
+    except BaseException:  # also Ctrl-C: the source must not stay closed to its writers
         if not (takes_over and _may_be_switched(store, state, names)):
             fence.open()
         raise

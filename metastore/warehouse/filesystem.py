@@ -307,7 +307,7 @@ def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator
         except MetastoreError:
             failed.set()
             raise
-        except Exception as error:
+        except Exception as error:  # drivers of remote file systems raise exceptions of any class
             failed.set()
             raise translate(error, location) from error
 

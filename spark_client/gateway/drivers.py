@@ -218,7 +218,7 @@ class Drivers:
         ports["thrift"] = driver_process.free_port() if self._options.thrift else 0
         try:
             process = await self._execute(folder, ports, driver_process.environment(user, token, folder), log)
-        except BaseException:
+        except BaseException:  # also cancellation: no token, log or folder of the driver must stay
             self._relay.remove(token)
             await log.end()
             shutil.rmtree(folder, ignore_errors=True)
@@ -226,7 +226,7 @@ class Drivers:
         driver = Driver(user, secret, token, folder, process, log, **ports)
         try:
             await self._wait_until_ready(driver)
-        except BaseException:
+        except BaseException:  # also cancellation: the process must not stay
             await self._stop(driver)
             raise
         class_cache.copy_from(driver_process.cache(folder))  # the user has not used the driver yet

@@ -97,7 +97,7 @@ class Relay:
                 continue
             try:
                 await sasl.log_in(reader, writer, mechanism_of(credentials, address.host))
-            except BaseException:
+            except BaseException:  # also cancellation: the connection must not stay open
                 await close(writer)
                 raise
             return reader, writer

@@ -116,8 +116,7 @@ class Journal:
                 directories.created += self._warehouse.make_directories(canonical)
                 self._step("made")
                 yield directories
-        except Exception:
-            # Broad on purpose: whatever failed, the directories must not stay. The error is raised again.
+        except Exception:  # whatever failed, the directories must not stay
             if not self._undo(note_id, directories.created):
                 self._undone.append((note_id, directories.created))
             raise
