@@ -280,7 +280,7 @@ class Application:
 
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
-        base = FacebookHandlers(_version(), self._store.is_reachable)
+        base = FacebookHandlers(_version(), self._store.is_reachable, lambda: self.dispatcher.call_counts())
         followed = FollowedDatabases(self._store)
         forwarder = Forwarder(settings.forward_writes, self._store) if settings.forward_writes else None
         guard = Guard(
@@ -292,7 +292,7 @@ class Application:
         )
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
         handlers = self._make_handlers() | {"fb303": base}
-        return Dispatcher(served(), handlers, self._records, guard, quotas, count=base.count)
+        return Dispatcher(served(), handlers, self._records, guard, quotas)
 
     def _make_timers(self) -> tuple[Timer, ...]:
         settings = self._settings

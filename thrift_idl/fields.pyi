@@ -1,6 +1,6 @@
 """Types of the fields of generated structs, for type checkers only: the module does not exist at run time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -9,7 +9,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Encoded(Protocol[T_co]):
     """An already encoded value, accepted instead of the value in replies (`metastore.encoding.binary`)."""
 
-    def chunks(self) -> Iterator[bytes]: ...
+    def chunks(self, before: bytes = ..., after: bytes = ...) -> Iterable[bytes]: ...
     def decode(self) -> T_co: ...
 
 class Field(Generic[T]):

@@ -24,7 +24,6 @@ from metastore.storage.figures import read_dependents, read_figures, read_replac
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.pooler import check_pooler
-from metastore.storage.postgres.sessions import reading
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.blocking import Blocking
 from metastore.storage.repositories.databases import Databases
@@ -80,7 +79,7 @@ def run_http_port(
         return {**slow.gauges, "metastore_certificate_expiry_seconds": {"": seconds}}
 
     def blocking(pids: Sequence[int]) -> Blockers:
-        with _one_line_errors(), pool.connection() as connection, reading(connection):
+        with _one_line_errors(), pool.autocommit() as connection:
             return Blocking(connection).sessions(pids)
 
     probe, blocked = DatabaseProbe(database_gauges), BlockedCalls(blocking)
@@ -124,7 +123,7 @@ class Readiness:
         return self._read()  # the idle connection was lost, which says nothing about a new one
 
     def _read(self) -> Gauges:
-        with self._pool.connection() as connection, reading(connection):
+        with self._pool.autocommit() as connection:
             gauges = read_figures(connection)
             runner.check_schema(connection, self._url, read_only=self._settings.read_only)
         return gauges
@@ -157,12 +156,12 @@ class _SlowGauges:
             time.sleep(max(_SLOW_INTERVAL, _SLOW_SHARE * (time.monotonic() - started)))
 
     def _read_dependents(self) -> Gauges:
-        with self._pool.connection() as connection, reading(connection):
+        with self._pool.autocommit() as connection:
             return read_dependents(connection)
 
     def _read_bytes(self) -> Gauges:
         """Returns the total size of all replaced locations. Each location is measured once: its files do not change."""
-        with self._pool.connection() as connection, reading(connection):
+        with self._pool.autocommit() as connection:
             waiting = self._replaced_locations(connection)
         new = [number for number in waiting if number not in self._bytes][:_MEASURED]
         statistics = self._warehouse.statistics([waiting[number] for number in new])

@@ -131,8 +131,9 @@ class EncodedStruct(Generic[T]):
 
     wire_type = TType.STRUCT
 
-    def chunks(self) -> Iterable[bytes]:
-        return (self.data,)
+    def chunks(self, before: bytes = b"", after: bytes = b"") -> Iterable[bytes]:
+        """Returns the struct in the binary protocol, between the other bytes."""
+        return (before + self.data + after,)
 
     def decode(self) -> T:
         return decode(self.struct, self.data)
@@ -151,13 +152,14 @@ class EncodedList(Generic[T]):
     def __len__(self) -> int:
         return len(self.heads)
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yields the list in the binary protocol, many structs in each chunk."""
-        yield _list_header(len(self.heads))
+    def chunks(self, before: bytes = b"", after: bytes = b"") -> Iterator[bytes]:
+        """Yields the list in the binary protocol, many structs in each chunk, between the other bytes."""
+        yield before + _list_header(len(self.heads))
         for start in range(0, len(self.heads), _CHUNK):
             end = start + _CHUNK
             pairs = zip(self.heads[start:end], self.tails[start:end], strict=True)
             yield b"".join([piece for pair in pairs for piece in pair])
+        yield after
 
     def decode(self) -> list[T]:
         return self._decoded(0, len(self.heads))
@@ -181,10 +183,11 @@ class EncodedTexts:
 
     wire_type = TType.LIST
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yields the list in the binary protocol."""
-        yield bytes((TType.STRING,)) + self.count.to_bytes(4, "big")
+    def chunks(self, before: bytes = b"", after: bytes = b"") -> Iterator[bytes]:
+        """Yields the list in the binary protocol, between the other bytes."""
+        yield before + bytes((TType.STRING,)) + self.count.to_bytes(4, "big")
         yield self.data
+        yield after
 
     def decode(self) -> list[str]:
         texts, end = [], 0
@@ -203,13 +206,13 @@ class EncodedMap(Generic[T]):
 
     wire_type = TType.MAP
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yields the map in the binary protocol."""
-        yield bytes((TType.STRING, TType.LIST)) + len(self.lists).to_bytes(4, "big")
+    def chunks(self, before: bytes = b"", after: bytes = b"") -> Iterator[bytes]:
+        """Yields the map in the binary protocol, between the other bytes."""
+        yield before + bytes((TType.STRING, TType.LIST)) + len(self.lists).to_bytes(4, "big")
         for name, structs in self.lists.items():
             key = name.encode()
-            yield len(key).to_bytes(4, "big") + key
-            yield from structs.chunks()
+            yield from structs.chunks(len(key).to_bytes(4, "big") + key)
+        yield after
 
     def decode(self) -> dict[str, list[T]]:
         return {name: structs.decode() for name, structs in self.lists.items()}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 
 from metastore.operations.operation import administrator, operation
@@ -12,19 +10,15 @@ from thrift_idl.gen.fb303.ttypes import fb_status
 
 
 class FacebookHandlers:
-    """Answers for this process. Counters count its calls by method since it started."""
+    """Answers for this process. The counters are its calls by method since it started."""
 
-    def __init__(self, version: str, database_answers: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self, version: str, database_answers: Callable[[], bool], call_counts: Callable[[], dict[str, int]]
+    ) -> None:
         self._version = version
         self._database_answers = database_answers
+        self._call_counts = call_counts
         self._since = int(time.time())
-        self._counters: Counter[str] = Counter()
-        self._lock = threading.Lock()
-
-    def count(self, method: str) -> None:
-        """Counts a call of the method."""
-        with self._lock:
-            self._counters[method] += 1
 
     @operation(None, quota_exempt=True)
     def getName(self) -> str:  # noqa: N802 - the wire's names, here and below
@@ -45,13 +39,11 @@ class FacebookHandlers:
 
     @operation(None, administrator, quota_exempt=True)
     def getCounters(self) -> dict[str, int]:  # noqa: N802
-        with self._lock:
-            return dict(self._counters)
+        return self._call_counts()
 
     @operation(None, administrator, quota_exempt=True)
     def getCounter(self, key: str) -> int:  # noqa: N802
-        with self._lock:
-            return self._counters[key]
+        return self._call_counts().get(key, 0)
 
     @operation(None, administrator, quota_exempt=True)
     def setOption(self, _key: str, _value: str) -> None:  # noqa: N802

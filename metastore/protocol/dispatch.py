@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -45,6 +46,7 @@ class Call:
     def __init__(self, method: Method, function: Callable[[Arguments], Any]) -> None:
         self.method = method
         self.function = function
+        self.count = 0
         self._declared = Declared(method.result)
         self._is_replaced = method.name in REPLACED_METHODS
 
@@ -104,13 +106,12 @@ class Dispatcher:
         records: CallRecords,
         guard: Guard | None = None,
         quotas: QuotaGuard | None = None,
-        count: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`handlers`: by the domain of their methods. `count`: counts a call by its method's name."""
+        """`handlers`: by the domain of their methods."""
         guard = guard or Guard()
         self._quotas = quotas
         self._records = records
-        self._count = count
+        self._counting = threading.Lock()
         self._connections = itertools.count(1)
         self._calls = {
             name: Call(method, guard.guarded(method, getattr(handlers[method.domain], name)))
@@ -121,6 +122,10 @@ class Dispatcher:
         """Calls a method with these arguments, without the wire. Raises the errors of its handler."""
         call = self._calls[name]
         return call.function(call.method.arguments(*values))
+
+    def call_counts(self) -> dict[str, int]:
+        """Returns the number of calls by method, of methods that were called."""
+        return {name: call.count for name, call in self._calls.items() if call.count}
 
     def open_session(
         self,
@@ -164,7 +169,8 @@ class Dispatcher:
                 rejection = InvalidInputError(f"{name} was called with other types than the IDL's: {mismatch}")
         iprot.readMessageEnd()
         size = iprot.trans.consumed
-        self._count(name)
+        with self._counting:
+            call.count += 1
         number = self._records.begin(peer, name, sequence, partial(call.method.label, arguments), started)
         try:
             answer, error = self._answer(call, arguments, peer, size, rejection)

@@ -23,6 +23,7 @@ from metastore.encoding.binary import (
 
 _ENCODED: Final = (EncodedStruct, EncodedList, EncodedMap, EncodedTexts)
 _SUCCESS: Final = {kind.wire_type: field_header(kind.wire_type, 0) for kind in _ENCODED}
+"""The header of the field `success` of a result, by its type."""
 
 
 def write_result(protocol: TProtocolBase, result: Any) -> None:
@@ -30,7 +31,7 @@ def write_result(protocol: TProtocolBase, result: Any) -> None:
     success: Any = getattr(result, "success", None)
     if isinstance(success, _ENCODED):
         if isinstance(protocol, TBinaryProtocol):
-            _write_field(protocol, success.wire_type, success.chunks())
+            _write(protocol, success.chunks(_SUCCESS[success.wire_type], STOP))
         elif isinstance(success, EncodedList):
             _write_list(protocol, success)
         else:
@@ -38,7 +39,7 @@ def write_result(protocol: TProtocolBase, result: Any) -> None:
             result.write(protocol)
     elif encoded := _encoded_fields(success):
         if isinstance(protocol, TBinaryProtocol):
-            _write_field(protocol, TType.STRUCT, _struct_chunks(success, encoded))
+            _write(protocol, chain((_SUCCESS[TType.STRUCT],), _struct_chunks(success, encoded), (STOP,)))
         else:
             result.success = _decoded(success, encoded)
             result.write(protocol)
@@ -46,13 +47,9 @@ def write_result(protocol: TProtocolBase, result: Any) -> None:
         result.write(protocol)
 
 
-def _write_field(protocol: TBinaryProtocol, kind: int, chunks: Iterable[bytes]) -> None:
-    """Writes a result whose only field is `success`."""
-    write = protocol.trans.write
-    write(_SUCCESS[kind])
+def _write(protocol: TBinaryProtocol, chunks: Iterable[bytes]) -> None:
     for chunk in chunks:
-        write(chunk)
-    write(STOP)
+        protocol.trans.write(chunk)
 
 
 def _write_list(protocol: TProtocolBase, structs: EncodedList[Any]) -> None:
@@ -79,7 +76,7 @@ def _struct_chunks(struct: Any, encoded: list[tuple[int, str]]) -> Iterator[byte
     for number, name in encoded:
         value = getattr(struct, name)
         setattr(rest, name, None)
-        yield from chain((field_header(value.wire_type, number),), value.chunks())
+        yield from value.chunks(field_header(value.wire_type, number))
     yield encode_fields(rest) + STOP
 
 

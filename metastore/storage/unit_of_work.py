@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -21,7 +21,7 @@ from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.exceptions import DATABASE_ERRORS, is_read_only, raise_translated, translate
 from metastore.storage.postgres.history import CommitHistory
 from metastore.storage.postgres.pool import ConnectionPool
-from metastore.storage.postgres.sessions import begin, reading
+from metastore.storage.postgres.sessions import begin
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.repositories.access import VERSION, Access
 from metastore.storage.repositories.activity import Activity
@@ -304,7 +304,7 @@ class Store:
 
         That also holds behind a pooler that shares sessions, where the block is one transaction (READ COMMITTED).
         """
-        with self._connection() as connection, reading(connection):
+        with self._translating(self._pool.autocommit()) as connection:
             yield UnitOfWork(connection, self._caches)
 
     @contextmanager
@@ -313,7 +313,7 @@ class Store:
 
         `audited`: the transaction makes the change of the call, so that it writes the call's line of the audit trail.
         """
-        with self._connection(writes=True) as connection:
+        with self._translating(self._pool.connection(writes=True)) as connection:
             work = UnitOfWork(connection, self._caches, uncommitted=True)
             try:
                 self._begin(work)
@@ -352,13 +352,14 @@ class Store:
 
         If PostgreSQL crashes within the next second, these commits may be lost, unless a later commit was synchronous.
         """
-        with self._connection(writes=True) as connection, reading(connection):
+        with self._translating(self._pool.autocommit(writes=True)) as connection:
             yield UnitOfWork(connection, self._caches)
 
     @contextmanager
-    def _connection(self, *, writes: bool = False) -> Iterator[Connection]:
+    def _translating(self, taken: AbstractContextManager[Connection]) -> Iterator[Connection]:
+        """Yields a connection of the pool. Errors of the database are raised as the project's own."""
         try:
-            with self._pool.connection(writes=writes) as connection:
+            with taken as connection:
                 if self._seen != self.disruptions():
                     self._caches, self._seen = Caches(), self.disruptions()
                 yield connection

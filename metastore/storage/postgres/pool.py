@@ -102,6 +102,12 @@ class ConnectionPool:
             if writes:
                 self._writer_tokens.put(None)
 
+    @contextmanager
+    def autocommit(self, *, writes: bool = False) -> Iterator[Connection]:
+        """Yields a connection, as `connection` does, with the settings of the session applied (`sessions.reading`)."""
+        with self.connection(writes=writes) as connection, reading(connection):
+            yield connection
+
     def is_reachable(self) -> bool:
         """Tells whether PostgreSQL answers. At most one thread sends a query, at most once a second."""
         if time.monotonic() - self._probed_at > _FRESH and self._probing.acquire(blocking=False):
@@ -123,7 +129,7 @@ class ConnectionPool:
         """
         while True:
             self.renew()
-            with suppress(DBAPIError, UnavailableError), self.connection() as connection, reading(connection):
+            with suppress(DBAPIError, UnavailableError), self.autocommit() as connection:
                 ((read_only,),) = run(connection, "SELECT current_setting('transaction_read_only')::bool")
                 if not read_only:
                     return True
