@@ -15,7 +15,7 @@ _POD_VOLUME: Final = "/kubernetes.io~empty-dir/"
 
 
 def fate_of(directory: Path, root: Path = _ROOT) -> str:
-    """Returns what deletes a directory of this container, or "" if it outlives the container.
+    """Returns the event that deletes a directory of this container, or "" if the directory outlives the container.
 
     Docker and Podman name volumes without a name by 64 hexadecimal digits. `root` is the directory that has `proc`.
     """

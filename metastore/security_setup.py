@@ -76,7 +76,7 @@ def _audit(settings: Settings, store: Store) -> AuditService | None:
 
 
 def make_authorization(settings: Settings, store: Store, roots: Roots) -> Authorization | None:
-    """Returns what decides about rights; None if everything is allowed."""
+    """Returns the authorization of calls; None if everything is allowed."""
     admins = Administrators(
         Admins.parsed(settings.admins), Admins.parsed(settings.security_admins), Admins.parsed(settings.data_admins)
     )

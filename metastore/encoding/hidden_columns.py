@@ -149,7 +149,7 @@ def _is_hidden(item: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> bool:
 
 
 def _remove_from_fields(struct: Any, scope: ColumnScope) -> None:
-    """Removes what tells of hidden columns from the fields of one struct."""
+    """Removes values that reveal hidden columns from the fields of one struct."""
     match struct:
         case StorageDescriptor():
             # Without one of the columns, engines would compute other bucket numbers, or expect another order.

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Prints one line when the servers listen, and serves until its standard input ends. Returns the exit status."""
     options = _parser().parse_args(arguments)
     ready = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what Java and libraries print goes to the log: nobody reads the pipe after the first line
+    os.dup2(2, 1)  # output of Java and libraries goes to the log: the pipe has no reader after the first line
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:

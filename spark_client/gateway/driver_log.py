@@ -1,4 +1,4 @@
-"""The log of a driver: what its Java, Python and functions print, in two files of limited size.
+"""The log of a driver: the output of its Java, Python and functions, in two files of limited size.
 
 The gateway writes the files, in a directory that the driver cannot write. So users can neither fill the disk with
 output nor make the gateway write to other files.

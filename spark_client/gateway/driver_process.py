@@ -24,7 +24,7 @@ _NOT_INHERITED: Final = (
 
 
 def directory(folder: Path) -> Path:
-    """Returns the directory that the driver may write. The gateway's own files are beside it."""
+    """Returns the directory that the driver may write. The gateway's own files are next to it."""
     return folder / "files"
 
 
@@ -37,7 +37,7 @@ async def execute(
     folder: Path, arguments: Sequence[str], paths: Sequence[str], environment: Mapping[str, str], output: int
 ) -> asyncio.subprocess.Process:
     """Starts a driver. `arguments` of `spark_client.commands.driver`. `paths`: other directories that it may use.
-    `output`: descriptor of a file for what it prints.
+    `output`: descriptor of a file for its output.
     """
     sandbox = [f"--sandbox={path}" for path in (str(directory(folder)), *paths)]
     return await asyncio.create_subprocess_exec(

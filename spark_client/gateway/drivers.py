@@ -39,7 +39,7 @@ class DriverOptions:
 
     Attributes:
         arguments: arguments of `spark_client.commands.driver`.
-        paths: directories that drivers may use besides the warehouse.
+        paths: directories that drivers may use in addition to the warehouse.
         connect, thrift: whether a driver has these servers.
         limit: maximum number of drivers.
         idle_timeout: seconds without a call after which a driver stops.

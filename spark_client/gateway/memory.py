@@ -21,7 +21,7 @@ _UNITS: Final = {"k": 2**10, "": _MIB, "m": _MIB, "g": 2**30, "t": 2**40}  # Spa
 
 
 def driver_limit(wanted: int | None, conf: Mapping[str, str]) -> int:
-    """Returns the maximum number of drivers. `wanted`: --max-drivers, or None for what fits, at most 8.
+    """Returns the maximum number of drivers. `wanted`: --max-drivers, or None for as many as fit, at most 8.
 
     Raises SessionError if `wanted` drivers, or a single one, do not fit: the kernel would kill one of them later.
     """

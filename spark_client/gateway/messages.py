@@ -1,4 +1,4 @@
-"""Checks of Spark Connect's messages: what would go around the rules of a driver's analyzer is rejected here.
+"""Rejects messages of Spark Connect that would bypass the rules of a driver's analyzer.
 
 Only the fields that decide are read, so that the gateway does not depend on the version of Spark's messages.
 """
@@ -20,7 +20,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 
 
 def rejection(method: str, message: bytes) -> str | None:
-    """Returns what is rejected in a message to a method of SparkConnectService, or None.
+    """Returns the part of a message to a method of SparkConnectService that is rejected, or None.
 
     Raises ValueError if the message is malformed.
     """

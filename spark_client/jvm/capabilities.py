@@ -131,7 +131,7 @@ class Capabilities:
         return loader
 
     def _build(self) -> list[str]:
-        """Returns what identifies this Spark build and Java. Classes compiled with another one may not fit."""
+        """Returns a text that identifies this Spark build and Java. Classes compiled with another one may not fit."""
         spark = getattr(java_class(self._jvm, "org.apache.spark.package$"), "MODULE$")
         java = java_class(self._jvm, "java.lang.System").getProperty("java.version")
         return [str(part) for part in (spark.SPARK_VERSION(), spark.SPARK_REVISION(), spark.SPARK_BUILD_DATE(), java)]

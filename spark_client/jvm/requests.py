@@ -184,7 +184,9 @@ class RunStatement(Message):
 
 @dataclass(frozen=True, slots=True)
 class ExplainPlan(Message):
-    """Asks what EXPLAIN adds to Spark's output. Objects: the session, the logical plan, Spark's ExplainMode."""
+    """Asks for the text that EXPLAIN adds to Spark's output. Objects: the session, the logical plan, Spark's
+    ExplainMode.
+    """
 
 
 @dataclass(frozen=True, slots=True)

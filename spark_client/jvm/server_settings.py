@@ -1,4 +1,4 @@
-"""The network settings of a Spark driver that serves other clients: where it listens, and whom it accepts."""
+"""The network settings of a Spark driver that serves other clients: its addresses, and the clients that it accepts."""
 
 from __future__ import annotations
 

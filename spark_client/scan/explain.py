@@ -1,4 +1,6 @@
-"""Adds to the output of EXPLAIN: the queries of this library's commands, and what the scans of its tables read."""
+"""Adds to the output of EXPLAIN: the queries of this library's commands, and the partitions, files and bytes that scans
+of its tables read.
+"""
 
 from __future__ import annotations
 

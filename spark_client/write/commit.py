@@ -212,7 +212,7 @@ class Commit:
         return set(self._files.free([*claimed, *planner.requested_skew_directories(staged)], self.query_id))
 
     def _contents(self, locations: Sequence[str]) -> dict[str, list[str]]:
-        """Returns what to rename away: the directory of a partition if it exists, each visible child of a table's."""
+        """Returns paths to rename away: the directory of a partition if it exists, each visible child of a table's."""
         if self.write.table.partition_columns:
             return {location: [location] for location in self._files.existing(locations)}
         return {location: self._files.visible(location) for location in locations}
@@ -227,7 +227,7 @@ class Commit:
         return parameters.get(QUERY_ID) == self.query_id
 
     def _delete_leftovers(self, placement: Placement) -> None:
-        """Deletes what a published write left in its directory: all of it, unless a partition is stored there."""
+        """Deletes the leftovers of a published write: its whole directory, unless a partition is stored there."""
         locations = (
             location
             for publication in placement.publications

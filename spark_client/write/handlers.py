@@ -89,7 +89,7 @@ class WriteHandlers:
         truncate(context, request.database, request.table, request.partition)
 
     def _change(self, request: ChangeRows, objects: Any) -> None:
-        """Runs DELETE, UPDATE or MERGE. The objects are the session and what `ChangeRows` describes."""
+        """Runs DELETE, UPDATE or MERGE. The objects are the session and those that `ChangeRows` describes."""
         session, subject = unpacked(objects, 2)
         context = self._context(session)
         target, source, on, expressions = to_python(subject)

@@ -132,7 +132,7 @@ class _PendingInsert:
             if snapshot is None
             else snapshot
         )
-        # 4. Skip what exists (IF NOT EXISTS), or what an earlier run of the streaming batch has written.
+        # 4. Skip existing partitions (IF NOT EXISTS), and writes of an earlier run of the streaming batch.
         self.is_skipped = insert.if_not_exists and self._write.static_partition in self._snapshot
         if batch and (done := batch.completed_partitions(context.metastore, table, self._spec.static)):
             self.is_skipped = insert.overwrite or not self._spec.dynamic
@@ -153,7 +153,7 @@ class _PendingInsert:
         self.commit.__exit__()
 
     def stage(self, chosen: dict[Values, Skew]) -> None:
-        """Writes the rows to the write's directory and checks what only the rows can tell.
+        """Writes the rows to the write's directory and checks the limits that depend on the rows.
 
         `chosen`: the skew of new partitions that earlier INSERTs of the statement have chosen. Choices are added to it.
         """
@@ -258,7 +258,7 @@ class _PendingInsert:
 
 
 def _publish(context: Context, pending: Sequence[_PendingInsert]) -> list[WriteResult]:
-    """Publishes all INSERTs of a statement and deletes what is left in their directories."""
+    """Publishes all INSERTs of a statement and deletes the leftovers in their directories."""
     publishing = [part for part in pending if not part.is_skipped]
     with failures_as_one_line(f"INSERT into {', '.join(dict.fromkeys(part.table for part in publishing))}"):
         placements = iter(publish(context, [part.commit for part in publishing]))

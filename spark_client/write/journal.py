@@ -1,6 +1,7 @@
 """The file operations of a commit, recorded in memory so that they can be undone.
 
-After a crash of this process the metastore's cleaning undoes them instead, from what the lease registered.
+After a crash of this process the metastore's cleaning undoes them instead, from the files and renames that the lease
+registered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An upgrade beside servers of the previous version: its checks, and the objects that finishing drops."""
+"""An upgrade while servers of the previous version run: its checks, and the objects that finishing drops."""
 
 from __future__ import annotations
 

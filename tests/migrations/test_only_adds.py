@@ -1,4 +1,6 @@
-"""From the revision on beside which servers of before go on, upgrades only add."""
+"""Upgrades only add to the schema, since the first revision with which servers of the previous version continue to
+work.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ REPLACED = {"privileges_grant_idx"}
 
 
 def operations(path: Path) -> list[ast.Call]:
-    """Calls of `op.…` in `upgrade`, and in what it calls of its module."""
+    """Yields the calls of `op.…` in `upgrade`, and in the functions of its module that it calls."""
     return [
         each
         for each in ast.walk(ast.parse(path.read_text()))

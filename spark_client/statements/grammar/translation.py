@@ -1,4 +1,6 @@
-"""Translations of other engines' statements to Spark's syntax, and what their CREATE TABLE statements share. Pure."""
+"""Translations of other engines' statements to Spark's syntax, and the common parts of their CREATE TABLE statements.
+Pure.
+"""
 
 from __future__ import annotations
 

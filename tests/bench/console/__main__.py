@@ -1,4 +1,6 @@
-"""`python -m tests.bench.console`: the time of every page on a big catalog, and what open pages cost busy clients."""
+"""`python -m tests.bench.console`: the time of every page on a big catalog, and the cost of open pages for busy
+clients.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What docs/explanation/security.md and authorization.md promise, checked by attacks on a server."""
+"""Attacks on a server that check the promises of docs/explanation/security.md and authorization.md."""
