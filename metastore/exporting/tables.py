@@ -1,7 +1,8 @@
 """The tables of Hive's schema, in an order that its foreign keys allow, and the queries of their rows.
 
 Most rows come from the views of the schema `hive`. Rows that several of our objects share are repeated: Hive deletes
-the column list, the format and the skewed values of a descriptor together with it. So the export numbers these anew:
+the column list, the format and the skewed values of a descriptor together with it. So the export gives these new
+numbers:
 
     | of                 | SD_ID, SERDE_ID | CD_ID                                                         |
     | ------------------ | --------------- | ------------------------------------------------------------- |

@@ -80,7 +80,7 @@ class Round:
     victims: dict[str, Callable[[], object]]
 
     def run(self, chosen: random.Random, partitions: int) -> Iterator[str]:
-        """Imports until the end. Yields what was killed."""
+        """Imports until the end. Yields the kinds of processes that were killed."""
         while True:
             process = command("import", "run", self.source.url, "--database-url", self.target)
             victim = chosen.choice(list(self.victims))

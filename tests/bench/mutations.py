@@ -1,4 +1,4 @@
-"""Damaged handshakes by the million: through the code of one connection, and through the sockets of a running server.
+"""Millions of damaged handshakes: through the code of one connection, and through the sockets of a running server.
 
 All authentication methods are on, and each kind of client first logs in undamaged. Counted are forbidden outcomes:
 errors that are not sent to the client, clients that are accepted although damaged, and leaked files, threads and

@@ -1,4 +1,5 @@
-"""Counts what a call passes through in the server: python -m tests.bench.walk [CALL …] [--partitions 3] [--show 40].
+"""Counts the files, function calls and SQL statements of a call in the server: python -m tests.bench.walk [CALL …]
+[--partitions 3] [--show 40].
 
 For each call it prints the number of the project's files that ran, how often a function of one file called a function
 of another (`crossings`), the same between components (`tests/architecture/layers.py`), and the SQL statements. The
@@ -74,7 +75,7 @@ class Tracer:
         threading.setprofile(self._on_event)
 
     def record(self, call: Callable[[], Any]) -> None:
-        """Makes the call, and counts anew what the serving threads do meanwhile."""
+        """Makes the call. Resets the counts, and counts the function calls of the serving threads meanwhile."""
         self.crossings.clear()
         self.files.clear()
         self.statements = 0

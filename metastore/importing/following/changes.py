@@ -32,8 +32,8 @@ class Changes:
     """Objects to read again. They are coalesced: the order of the events does not matter.
 
     Attributes:
-        databases: to read anew; `cleared`: those that were dropped, so that all of their tables are compared.
-        tables: whose own fields are read anew.
+        databases: to read again; `cleared`: those that were dropped, so that all of their tables are compared.
+        tables: whose own fields are read again.
         partitions: of tables; None for all.
         statistics: of tables whose column statistics are read anew, with the partitions, and OWN for the table's own;
             None for all.

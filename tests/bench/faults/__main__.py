@@ -68,7 +68,7 @@ CASES = {
     "0": [Case(name, lambda _: None, call, LEFT.get(name, ALL)) for name, call in CALLS.items()],
     "3600": [Case(f"undrop {name}", drop, undropping(wanted), ALL) for name, (drop, wanted) in (DROPS | MORE).items()],
 }
-"""By the seconds for which what is dropped can be taken back."""
+"""Cases by METASTORE_DROP_RETENTION, in seconds."""
 
 
 def chosen(only: Sequence[str]) -> dict[str, list[Case]]:

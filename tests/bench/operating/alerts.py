@@ -115,7 +115,7 @@ def rehearsal(*options: str) -> Iterator[Rehearsal]:
 
 @contextmanager
 def _busy(here: Rehearsal, clients: int, deed: Callable[[Any, int], object]) -> Iterator[None]:
-    """Runs clients that repeat a call, whatever it answers."""
+    """Runs clients that repeat a call, whatever its reply."""
     ended = threading.Event()
 
     def run(number: int) -> None:

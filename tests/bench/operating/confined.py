@@ -1,4 +1,4 @@
-"""A server with its default settings in a memory cgroup, under mixed load: what the kernel kills.
+"""A server with its default settings in a memory cgroup, under mixed load: the processes that the kernel kills.
 
 Needs root and a writable cgroup file system, of version 1 or 2.
 """
@@ -149,7 +149,7 @@ def confined(minutes: float, megabytes: int, *, embedded: bool) -> int:
 
 
 def _load(server: Server, cgroup: Cgroup, minutes: float) -> tuple[list[float], list[str], int]:
-    """Returns the milliseconds of each small call, what went wrong, and the most resident bytes."""
+    """Returns the milliseconds of each small call, the errors, and the most resident bytes."""
     address, warehouse = (server.host, server.port), Path(server.warehouse.removeprefix("file:"))
     ended, results = multiprocessing.Event(), multiprocessing.Queue()
     arguments = [(address, which, warehouse, ended, results) for which in (READERS, -WRITERS)]

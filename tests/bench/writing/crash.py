@@ -104,13 +104,12 @@ def crash(
     seconds: float = math.inf,
     tell: Callable[[str], object] = lambda _: None,
 ) -> Figures:
-    """Kills writers of `table`, which is in the database `default`, has the columns id, k and the partition column p,
-    and is empty.
+    """Kills writers of `default.table`, which is empty and has the columns id, k and the partition column p.
 
     Between the two renames of an overwrite in place, readers do not see the partition. With `in_place`, a clean-up
     therefore follows each kill before the visible rows are compared. `changes`: also kills DELETE, UPDATE, MERGE and
-    batches of a stream, which is then started again. `first`: the number of the first write, which determines the
-    statement and the step of the kill. No write begins after `seconds`. `tell` receives a line for each write.
+    batches of a stream, which is then started again. `first`: number of the first write, which determines statement
+    and step. No write begins after `seconds`. `tell` receives a line for each write.
     """
     figures, began, history = Figures(), time.monotonic(), History()
     with (
