@@ -221,6 +221,8 @@ def _upgrade(connection: Connection, database_url: str) -> bool:
     if revision == head():
         return False
     _check_encoding(connection, database_url)
+    if revision is None:
+        _check_search_path(connection, database_url)
     if revision and revision < _LAST_EXCLUSIVE:
         _refuse_older(connection, _LAST_EXCLUSIVE, "They cannot run during this upgrade")
     from alembic import command

@@ -323,6 +323,7 @@ class Store:
                 work.commit()
                 if work.recorded or work.gives_number:
                     self._history.committed(int(work.number))
+                    self._pool.wrote()  # other transactions may have changed nothing
                 if self._on_events and work.recorded:
                     self._on_events([event.type for event in work.recorded])
             except BaseException:  # also Ctrl-C: the connection goes back to the pool without a transaction

@@ -156,5 +156,6 @@ def test_a_server_and_an_upgrade_use_the_search_path_of_the_url(empty_database_u
         assert connection.scalar(text("SELECT 'tables'::regclass = 'apart.tables'::regclass"))
         assert connection.scalar(text("SHOW lock_timeout")) == f"{Settings().lock_timeout:g}s"
     engine.dispose()
-    with pytest.raises(ConfigurationError, match="schema apart, which is not in the search_path"):
-        runner.check(empty_database_url)
+    for command in (runner.check, runner.upgrade):
+        with pytest.raises(ConfigurationError, match="schema apart, which is not in the search_path"):
+            command(empty_database_url)

@@ -203,6 +203,18 @@ def test_a_call_waits_for_a_database_that_accepts_writes(database_url: str) -> N
         store.close()
 
 
+def test_a_transaction_that_changes_nothing_does_not_prolong_the_wait_for_writes(database_url: str) -> None:
+    settings = Settings(database_url=database_url, pool_size=1)
+    store = Store(make_engine(settings, database_url), settings)
+    store._pool._read_only._began = 1.0
+    with store.transaction() as work:  # as timers do, also while the database is read-only
+        work.try_lock_job("a job")
+    assert store._pool._read_only._began == 1.0
+    assert store._pool.accepts_writes()
+    assert store._pool._read_only._began is None
+    store.close()
+
+
 def test_while_nobody_answers_one_tries_and_the_others_are_told(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = make_url(database_url).set(host="127.0.0.1", port=silent.getsockname()[1], query={})

@@ -88,8 +88,6 @@ class ConnectionPool:
                 pooled = self._connect()
                 try:
                     yield pooled.connection
-                    if writes:
-                        self._read_only.ended()
                 finally:
                     self._give_back(pooled)
             finally:
@@ -122,6 +120,10 @@ class ConnectionPool:
         """Makes later requests get new connections."""
         self._engine.dispose()
 
+    def wrote(self) -> None:
+        """Records that the database accepts writes: the next time that it does not, calls wait again."""
+        self._read_only.ended()
+
     def accepts_writes(self) -> bool:
         """Tells whether new connections lead to a server that accepts writes. A call waits for one in a short outage.
 
@@ -132,6 +134,7 @@ class ConnectionPool:
             with suppress(DBAPIError, UnavailableError), self.autocommit() as connection:
                 ((read_only,),) = run(connection, "SELECT current_setting('transaction_read_only')::bool")
                 if not read_only:
+                    self.wrote()
                     return True
             if not caller.get() or not self._read_only.waited():
                 return False
