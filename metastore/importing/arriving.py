@@ -9,6 +9,9 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.importing.copying import find_import
+from metastore.importing.following.changes import changes_of
+from metastore.importing.following.reading import LogReader
+from metastore.importing.following.replaying import Replay
 from metastore.importing.following.unlogged import read_unlogged, store_unlogged
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.opening import open_source
@@ -33,8 +36,8 @@ def is_followed(store: Store, state: ImportState) -> bool:
 def arrive(store: Store, address: str, names: Collection[DatabaseName], *, sweeps: bool = True) -> float:
     """Waits until the follower has applied the last event of the source. Does nothing if none runs.
 
-    `sweeps`: also stores objects that have no events. Returns the seconds that this took. Raises UnavailableError if
-    the source does not answer.
+    Late events of a source that repeats IDs are applied here. `sweeps`: also stores objects that have no events. Returns
+    the seconds that this took. Raises UnavailableError if the source does not answer.
     """
     with store.read() as work:
         state = find_import(work, safe_url(address))
@@ -43,11 +46,15 @@ def arrive(store: Store, address: str, names: Collection[DatabaseName], *, sweep
     with closing(open_source(address)) as source:
         _await(store, state, last.last if (last := source.log()) else None)
         begun = time.monotonic()
-        if sweeps:
-            sweep = read_unlogged(source, names)
-            target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=False)
-            with store.transaction(audited=False) as work:
-                work.imports.set_state(state.id, state.state)  # keeps the follower waiting until the commit
+        sweep = read_unlogged(source, names) if sweeps else None
+        latest = changes_of(LogReader(source).latest())
+        if sweep is None and not latest.names and not latest.databases:
+            return 0.0
+        target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=False)
+        with store.transaction(audited=False) as work:
+            work.imports.set_state(state.id, state.state)  # keeps the follower waiting until the commit
+            Replay(source, work, target, takes_new=False).run(latest)
+            if sweep is not None:
                 store_unlogged(work, target, names, sweep, {})
         return time.monotonic() - begun
 

@@ -16,6 +16,7 @@ from metastore.importing.applying_objects import events as store_events
 from metastore.importing.copying import find_import
 from metastore.importing.following.changes import Changes, changes_of, digest_of
 from metastore.importing.following.comparing import everything
+from metastore.importing.following.reading import EVENTS, LogReader, before_gap
 from metastore.importing.following.replaying import Replay
 from metastore.importing.following.sweeping import SweepReading, Sweeps
 from metastore.importing.following.unlogged import store_unlogged
@@ -29,10 +30,10 @@ from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 log = logging.getLogger("metastore.import")
 
-_EVENTS: Final = 1_000
-"""Events of one batch."""
 _PATIENCE: Final = 5
 """Readings in which a missing event may still appear: servers before Hive 2.3.3 commit events out of order."""
+_REPEATED: Final = 100
+"""Events with the same ID that are looked at."""
 REFUSED: Final = "object that this database cannot store"
 _PAUSE: Final = 0.2  # seconds between two readings
 _SHARE: Final = 10  # a round takes at most one part of so many of the time
@@ -69,6 +70,7 @@ class Follower:
             another: opens another connection to the source, for sweeps beside the batches.
         """
         self._source = source
+        self._log = LogReader(source)
         self._store = store
         self._on_event = on_event
         self._lasting = lasting
@@ -134,7 +136,7 @@ class Follower:
                 if whole or state.position is None:
                     step, whole = self._compare(state), False
                 else:
-                    step = self._next(state)
+                    step = self._next(state, whole=True)
             total, compared = total + step.events, compared or step.compared
             if self._missing:
                 time.sleep(_PAUSE)
@@ -198,10 +200,11 @@ class Follower:
         except InvalidObjectError:
             self._apply_one_by_one(state, changes)
 
-    def _next(self, state: ImportState) -> Step:
+    def _next(self, state: ImportState, *, whole: bool = False) -> Step:
+        """Applies the next events. `whole`: also those that have appeared before the position just now."""
         if state.position is None:
             return Step(0, None)  # without a log, everything is compared in rounds
-        events = self._source.events(state.position, _EVENTS)
+        events = self._log.read(state.position, whole=whole)
         if events or not self._known_log:
             if not self._continues(state, state.position):
                 reason = f"event {state.position} is not the one that was applied, so the source was restored"
@@ -217,27 +220,23 @@ class Follower:
             if end_of_log.last < state.position:
                 return self._compare(state, f"the log begins anew: it is at {end_of_log.last}, before {state.position}")
             return self._wait(state, end_of_log.last)
-        numbers = [event.eventId for event in events]
-        if any(after > before + 1 for before, after in zip([state.position, *numbers], numbers, strict=False)):
-            whole = next(
-                place for place, number in enumerate(numbers) if number > [state.position, *numbers][place] + 1
-            )
-            if not whole:
-                return self._wait(state, numbers[0])
-            events = events[:whole]
+        complete = before_gap(state.position, events)
+        if not complete:
+            return self._wait(state, events[0].eventId)
         self._missing = 0
-        self._apply(state, events)
-        return Step(len(events), events[-1].eventId)
+        self._apply(state, complete)
+        return Step(len(complete), max(state.position, complete[-1].eventId))
 
     def _continues(self, state: ImportState, position: int) -> bool:
         """Tells whether the log still has the event that was applied last, or has cleaned it away."""
-        found = self._digest_at(position) if state.event_digest else None
-        return found is None or found == state.event_digest
+        found = self._digests_at(position) if state.event_digest else []
+        return not found or state.event_digest in found
 
-    def _digest_at(self, position: int) -> str | None:
-        """Returns the digest of an event of the source; None if the log does not have it."""
-        events = self._source.events(position - 1, 1)
-        return digest_of(events[0]) if events and events[0].eventId == position else None
+    def _digests_at(self, position: int) -> list[str]:
+        """Returns the digests of the events with an ID; none if the log does not have it, several if it repeats IDs."""
+        limit = _REPEATED if self._source.repeats_event_ids else 1
+        events = self._source.events(position - 1, limit)
+        return [digest_of(event) for event in events if event.eventId == position]
 
     def _note_delay(self, state: ImportState) -> None:
         """Records from time to time, for monitoring, that this server has all changes. Without a log, rounds do so."""
@@ -260,6 +259,7 @@ class Follower:
         except InvalidObjectError:
             self._apply_one_by_one(state, changes)
             self._apply_batch(state, events, Changes(has_others=changes.has_others))
+        self._log.applied(events)
         self._sweeps.wanted |= changes.has_others
 
     def _apply_one_by_one(self, state: ImportState, changes: Changes) -> None:
@@ -278,9 +278,11 @@ class Follower:
                         work.imports.report(state.id, [finding])
 
     def _apply_batch(self, state: ImportState, events: list[NotificationEvent], changes: Changes) -> None:
-        position = events[-1].eventId
-        progress = Progress(position, digest_of(events[-1]), position, 0.0)
-        if len(events) == _EVENTS and (end_of_log := self._source.log()) and end_of_log.last > position:
+        position, digest = events[-1].eventId, digest_of(events[-1])
+        if state.position is not None and position < state.position:  # the source repeats IDs
+            position, digest = state.position, state.event_digest or digest
+        progress = Progress(position, digest, position, 0.0)
+        if len(events) == EVENTS and (end_of_log := self._source.log()) and end_of_log.last > position:
             progress = progress._replace(source_event=end_of_log.last, age=None)
         with self._applying(state, progress) as (work, target):
             self._replay(work, target, state, changes)
@@ -299,7 +301,7 @@ class Follower:
         for changes in everything(self._source, self._store, self._followed(state)):
             self._compare_some(state, changes)
         position = end_of_log.last if end_of_log else None
-        digest = self._digest_at(position) if position else None
+        digest = next(iter(self._digests_at(position)), None) if position else None
         progress = Progress(position, digest, position, time.monotonic() - begun)
         with self._applying(state, progress) as (work, _):
             if state.options["events"] and work.bulk_objects.last_event() == state.position and position:

@@ -263,13 +263,16 @@ class TransactionReader:
         if not self._connection.schema.has("NOTIFICATION_SEQUENCE"):
             return None
         rows = self._connection.rows('SELECT "NEXT_EVENT_ID" FROM "NOTIFICATION_SEQUENCE" ORDER BY "NNI_ID" LIMIT 1')
-        last = int(rows[0][0]) - 1 if rows else 0
-        oldest = self._connection.rows(
-            'SELECT "EVENT_ID", "EVENT_TIME" FROM "NOTIFICATION_LOG" ORDER BY "EVENT_ID" LIMIT 1'
+        sequence = int(rows[0][0]) - 1 if rows else 0
+        oldest, newest = (
+            self._connection.rows(f'SELECT "EVENT_ID", "EVENT_TIME" FROM "NOTIFICATION_LOG" ORDER BY {order} LIMIT 1')  # noqa: S608 - constants
+            for order in ('"EVENT_ID"', '"EVENT_ID" DESC')
         )
-        if not last and not oldest:
+        if not sequence and not oldest:
             return None
-        return LogState(last, *oldest[0]) if oldest else LogState(last, None)
+        first, first_time = oldest[0] if oldest else (None, None)
+        last = max([sequence, *(number for number, _ in newest)])
+        return LogState(last, first, first_time, sequence)
 
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         """Returns the next events."""

@@ -13,14 +13,14 @@ from metastore.importing.sources.database_objects import ObjectReader
 from metastore.importing.sources.database_statistics import StatisticsReader
 from metastore.importing.sources.database_survey import survey
 from metastore.importing.sources.database_tables import PartitionReader, TableReader
-from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage, Trouble
+from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey
+from metastore.importing.sources.texts import nul_troubles
 from metastore.storage.repositories.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 Reader = Callable[[str, Selection], Iterator[Batch]]
-NUL: Final = "NUL character"
 _DONE: Final = "all"
 """The cursor of a stage that is one batch."""
 
@@ -89,6 +89,10 @@ class DatabaseSource:
     def log(self) -> LogState | None:
         return self._transactions.log()
 
+    @property
+    def repeats_event_ids(self) -> bool:
+        return not self.connection.schema.has("DBS", "CTLG_NAME")  # since 3.0, the sequence is locked
+
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         return self._transactions.events(after, limit)
 
@@ -97,9 +101,7 @@ class DatabaseSource:
 
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         for batch in self._readers[stage](after, selection):
-            detail = "a NUL character is replaced by U+2400: PostgreSQL cannot store it"
-            batch.troubles += [Trouble(NUL, text[:200], detail) for text in self.connection.replaced]
-            self.connection.replaced.clear()
+            batch.troubles += nul_troubles(self.connection.replaced)
             yield batch
 
     def database(self, name: DatabaseName) -> Database | None:

@@ -17,11 +17,15 @@ from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Ta
 
 @dataclass(frozen=True)
 class LogState:
-    """The notification log of a source. `last`: the last event id. `first`: the oldest event that is kept, if any."""
+    """The notification log of a source. `last`: the last event id. `first`: the oldest event that is kept, if any.
+
+    `sequence`: the id before the next one that the source gives out. Hive before 3.0 can set it back before `last`.
+    """
 
     last: int
     first: int | None
-    first_time: int | None = None  # seconds since 1970
+    first_time: int | None  # seconds since 1970
+    sequence: int
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,10 @@ class Source(Protocol):
 
     def log(self) -> LogState | None:
         """Returns the state of the notification log; None if the source has none."""
+
+    @property
+    def repeats_event_ids(self) -> bool:
+        """Tells whether transactions at the same time can write events with the same id."""
 
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         """Returns the next events after one, ascending."""

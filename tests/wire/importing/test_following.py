@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -18,7 +19,7 @@ from metastore.domain.names import TableName
 from metastore.errors import ConflictError
 from metastore.importing.following.follower import Follower, Step
 from metastore.importing.sources.opening import open_source
-from metastore.importing.sources.source import Source
+from metastore.importing.sources.source import LogState, Source
 from metastore.storage.figures import read_figures
 from metastore.storage.repositories.imports import COPIED
 from metastore.storage.unit_of_work import UnitOfWork
@@ -212,6 +213,50 @@ def test_a_gap_in_the_log_makes_it_compare_everything(kept: int, source: Server,
     assert step.position == before + 3
     assert [line for line in lines if "are missing in the log" in line]
     assert compare(source.uri, target.uri) == []
+
+
+class Repeating(Without):
+    """A source that gave the ID `number` to two events, as Hive 2.3 does. It commits the second one late."""
+
+    repeats_event_ids = True
+
+    def __init__(self, source: Source, number: int) -> None:
+        super().__init__(source, lambda _: False)
+        self._number = number
+        self.is_late = True
+
+    def log(self) -> LogState:
+        state = self._source.log()
+        assert state
+        repeated = int(state.last > self._number)
+        return replace(state, last=state.last - repeated, sequence=state.sequence - repeated)
+
+    def events(self, after: int, limit: int) -> list[Any]:
+        found = self._source.events(max(0, after - 1), limit)
+        found = [one for one in found if one.eventId != self._number + 1 or not self.is_late]
+        for one in found:
+            one.eventId -= one.eventId > self._number
+        return [one for one in found if one.eventId > after]
+
+
+def test_an_event_that_appears_late_with_a_repeated_id_is_applied(source: Server, target: Server) -> None:
+    before = caught_up(source, target).position or 0
+    lines: list[str] = []
+    with closing(open_source(source.uri)) as real, opened(target.database_url) as store:
+        repeating = Repeating(real, before)
+        one = Follower(repeating, store, lines.append)  # type: ignore[arg-type] # it passes everything else on
+        with one.lock():
+            one.catch_up()  # reads the latest events again
+            with connected(source) as client:
+                altered(client, "plain", lambda one: one.parameters.update(late="1"))
+                client.add_partition(partition("sales", "logs", ["late"]))
+            assert one.catch_up() == Step(1, before + 1)
+            assert [each.field for each in compare(source.uri, target.uri)] == ["parameters.late"]
+            repeating.is_late = False
+            assert one.catch_up() == Step(1, before + 1)
+    assert lines == []
+    assert compare(source.uri, target.uri) == []
+    assert caught_up(source, target).position == before + 2
 
 
 class Restored(Without):
