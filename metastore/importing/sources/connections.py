@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.importing.sources.hive_schema import HiveSchema, hive_schema
+from metastore.importing.sources.texts import without_nul
 from metastore.settings import safe_url
 
 Row = tuple[Any, ...]
@@ -21,7 +22,6 @@ _ESCAPED_NUL: Final = "\\u0000"
 _CONNECT_TIMEOUT: Final = 10  # seconds
 _FIRST_OF_SERVER: Final = 1000
 _OF_CONNECTION: Final = range(2000, 3000)  # error numbers of MySQL's client library
-_NUL: Final = "\u2400"  # SYMBOL FOR NULL
 _SILENCE: Final = 600  # seconds without a reply before the source counts as lost
 
 
@@ -67,11 +67,7 @@ class SourceConnection(ABC):
         return {key: text and self._without_nul(text) for key, text in one.items()}
 
     def _without_nul(self, text: str) -> str:
-        if "\0" not in text:
-            return text
-        new = text.replace("\0", _NUL)
-        self.replaced.append(new)
-        return new
+        return without_nul(text, self.replaced)
 
     def maps(self, statement: str, *values: Any) -> dict[Any, Any]:
         """Runs a query of a key and a JSON text (`map_of` or `list_of`), and returns the objects by key."""
@@ -115,6 +111,10 @@ class SourceConnection(ABC):
     @abstractmethod
     def prefix_of(self, location: str) -> str:
         """Returns the SQL of a location's scheme and authority, for `file:` with the first directory."""
+
+    def has_nul(self, column: str) -> str | None:  # noqa: ARG002 - for MySQL
+        """Returns the SQL of whether a text contains NUL; None if texts of the database cannot."""
+        return None
 
     def texts(self, table: str, column: str) -> Callable[[str], str]:
         """Returns the function that decodes texts of a column, which may contain another encoding than it declares."""
@@ -223,6 +223,9 @@ class MySqlConnection(SourceConnection):
 
     def prefix_of(self, location: str) -> str:
         return f"COALESCE(REGEXP_SUBSTR({location}, '^(file:(//)?/[^/]+|[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?)'), '')"
+
+    def has_nul(self, column: str) -> str:
+        return f"LOCATE(CHAR(0), {column}) > 0"
 
     def _opened(self) -> Any:
         try:

@@ -9,6 +9,7 @@ from metastore.domain.names import is_object_name
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.objects import Trouble
 from metastore.importing.sources.source import Root, Survey
+from metastore.importing.sources.texts import NUL
 
 _COUNTED: Final = {
     "databases": "DBS",
@@ -58,6 +59,14 @@ _QUESTIONS: Final = (
     ("orphan", "privileges on databases that do not exist", "DB_PRIVS", '"DBS"', '"DB_ID"'),
     ("orphan", "functions without a database", "FUNCS", '"DBS"', '"DB_ID"'),
 )
+_FREE_TEXTS: Final = (
+    ("TABLE_PARAMS", "PARAM_VALUE"),
+    ("PARTITION_PARAMS", "PARAM_VALUE"),
+    ("SERDE_PARAMS", "PARAM_VALUE"),
+    ("COLUMNS_V2", "COMMENT"),
+    ("PARTITION_KEY_VALS", "PART_KEY_VAL"),
+)
+"""Columns that can contain any text of a client."""
 _KNOWN_VERSIONS: Final = ("2.3.0", "3.0.0", "3.1.0", "4.0.0", "4.1.0", "4.2.0")
 
 
@@ -72,6 +81,7 @@ def survey(connection: SourceConnection) -> Survey:
             *_broken(connection),
             *_misnamed(connection),
             *_odd(connection),
+            *_with_nul(connection),
             *_transactions(connection),
         ],
     )
@@ -166,6 +176,18 @@ def _odd(connection: SourceConnection) -> list[Trouble]:
         if skewed:
             detail = "Hive 2.3 on PostgreSQL cannot read them through Thrift; the database can"
             troubles.append(Trouble("skew", f"{skewed} storage descriptors", detail))
+    return troubles
+
+
+def _with_nul(connection: SourceConnection) -> list[Trouble]:
+    """Returns the columns of MySQL with NUL characters. PostgreSQL has none."""
+    troubles = []
+    for table, column in _FREE_TEXTS:
+        if (condition := connection.has_nul(f'"{column}"')) is None:
+            return []
+        query = f'SELECT COUNT(*) FROM "{table}" WHERE {condition}'  # noqa: S608 - constants
+        if number := int(connection.rows(query)[0][0]):
+            troubles.append(Trouble(NUL, f"{number} rows of {table}", "it is replaced by U+2400"))
     return troubles
 
 

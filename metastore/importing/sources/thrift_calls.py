@@ -31,6 +31,8 @@ class ThriftCalls:
     def __init__(self, address: str) -> None:
         """Connects. Raises InvalidInputError, UnavailableError, ConfigurationError (credentials are missing)."""
         self.address = address
+        self.replaced: list[str] = []
+        """Texts in which a NUL character was replaced, since the list was last emptied."""
         try:
             with self._translated():
                 self._client: MetastoreClient = connect(address, timeout=_TIMEOUT)

@@ -8,11 +8,15 @@ from typing import Final
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName
 from metastore.errors import NotFoundError, UnavailableError
 from metastore.importing.sources.objects import Selection, Trouble
+from metastore.importing.sources.texts import storable
 from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
 from metastore.storage.mapping.descriptors import complete
-from thrift_idl.gen.hive_metastore.ttypes import Table
+from thrift_idl.gen.hive_metastore.ttypes import ClientCapabilities, ClientCapability, GetTablesRequest, Table
 
 TABLES: Final = 100
+_CAPABILITIES: Final = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
+_RAW: Final = ["MANAGERAWMETADATA"]
+"""With this capability, a server of Hive 4 returns tables as they are stored (MetastoreDefaultTransformer)."""
 UNREADABLE: Final = "object that the source cannot read"
 
 
@@ -74,8 +78,7 @@ class ThriftListing:
         returned.
         """
         try:
-            name = in_catalog(database.catalog, database.name)
-            tables = self.calls.call("get_table_objects_by_name", name, list(names))
+            tables = self._by_names(database, list(names))
         except NotFoundError:
             return []
         except UnsupportedCallError as error:
@@ -83,7 +86,22 @@ class ThriftListing:
                 return [table for one in names for table in self.read(database, [one], troubles)]
             troubles.append(Trouble(UNREADABLE, f"{database}.{names[0]}", str(error)))
             return []
-        return sorted((_completed(table, database) for table in tables), key=lambda table: str(table.tableName))
+        completed = [_completed(storable(table, self.calls.replaced), database) for table in tables]
+        return sorted(completed, key=lambda table: str(table.tableName))
+
+    def _by_names(self, database: DatabaseName, names: list[str]) -> list[Table]:
+        """Calls the method of Hive 2.3 and later. Hive 4.0.1 does not have the older one any more."""
+        request = GetTablesRequest(
+            database.name, names, _CAPABILITIES, catName=database.catalog, processorCapabilities=_RAW
+        )
+        try:
+            return list(self.calls.call("get_table_objects_by_name_req", request).tables)
+        except UnsupportedCallError as error:
+            name = in_catalog(database.catalog, database.name)
+            try:
+                return list(self.calls.call("get_table_objects_by_name", name, names))
+            except UnsupportedCallError:
+                raise error from None
 
 
 def cursor(database: DatabaseName, table: str) -> str:

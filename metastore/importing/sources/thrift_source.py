@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
@@ -21,6 +22,7 @@ from metastore.importing.sources.objects import (
     Trouble,
 )
 from metastore.importing.sources.source import LogState, Survey
+from metastore.importing.sources.texts import nul_troubles, storable
 from metastore.importing.sources.thrift_access import AccessReader
 from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
 from metastore.importing.sources.thrift_listing import UNREADABLE, ThriftListing, cursor_of
@@ -43,7 +45,10 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 _PARTITIONS: Final = 1_000
 _SHAPES: Final = 2_000
+_EVENTS: Final = 500
 _DONE: Final = "all"
+_CLEANED: Final = (Stage.TABLES, Stage.PARTITIONS)
+"""Stages whose readers already return texts that PostgreSQL can store."""
 _COLUMNS: Final = fields_of(StorageDescriptor, "cols")
 
 Reader = Callable[[str, Selection], Iterator[Batch]]
@@ -88,7 +93,7 @@ class ThriftSource:
     @property
     def version(self) -> str:
         """The oldest version that has all methods of the server."""
-        return "3.0 or later" if self._calls.optional("get_catalogs") else "2"
+        return "2" if self.repeats_event_ids else "3.0 or later"
 
     @property
     def stages(self) -> Sequence[Stage]:
@@ -106,6 +111,7 @@ class ThriftSource:
         """Forgets what was read before. Thrift knows no snapshots."""
         self._listing.forget()
         self._read = {}
+        self._calls.replaced.clear()
         yield
 
     def survey(self) -> Survey:
@@ -116,7 +122,14 @@ class ThriftSource:
         if current is None or not current.eventId:
             return None
         first = next(iter(self.events(0, 1)), None)
-        return LogState(current.eventId, first.eventId if first else None, first.eventTime if first else None)
+        last = sequence = int(current.eventId)
+        while self.repeats_event_ids and (later := self.events(last, _EVENTS)):
+            last = later[-1].eventId
+        return LogState(last, first.eventId if first else None, first.eventTime if first else None, sequence)
+
+    @cached_property
+    def repeats_event_ids(self) -> bool:
+        return self._calls.optional("get_catalogs") is None  # since 3.0, the sequence is locked
 
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         reply = self._calls.optional("get_next_notification", NotificationEventRequest(after, limit))
@@ -127,11 +140,16 @@ class ThriftSource:
         return sorted(one.id for one in reply.open_txns if one.state == TxnState.OPEN) if reply else None
 
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
-        return iter(()) if after == _DONE else self._readers[stage](after, selection)
+        for batch in self._readers[stage](after, selection) if after != _DONE else ():
+            if stage not in _CLEANED:
+                batch.objects = storable(list(batch.objects), self._calls.replaced)
+            batch.troubles += nul_troubles(self._calls.replaced)
+            yield batch
 
     def database(self, name: DatabaseName) -> Database | None:
         try:
-            return _completed(name, self._calls.call("get_database", in_catalog(name.catalog, name.name)))
+            database = self._calls.call("get_database", in_catalog(name.catalog, name.name))
+            return _completed(name, storable(database, self._calls.replaced))
         except NotFoundError:
             return None
         except UnsupportedCallError as error:
@@ -266,6 +284,8 @@ class ThriftSource:
         skewed = SkewedInfo(skewedColValueLocationMaps=locations)
         partition.sd = StorageDescriptor(location=sd.location, skewedInfo=skewed)
         partition.parameters = partition.parameters or {}
+        if _has_nul(partition):
+            partition = storable(partition, self._calls.replaced)
         partition.createTime, partition.lastAccessTime = partition.createTime or 0, partition.lastAccessTime or 0
         partition.writeId = partition.writeId if partition.writeId and partition.writeId > 0 else None
         return SourcePartition(table, value_path(keys, partition.values), partition, shape)
@@ -275,14 +295,20 @@ class ThriftSource:
         if key not in self._shapes:
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
-            self._shapes[key] = Shape(complete(without_locations(sd)))
+            self._shapes[key] = Shape(storable(complete(without_locations(sd)), self._calls.replaced))
         return self._shapes[key]
 
     def _events(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - of all databases
         last = int(after or 0)
-        while events := self.events(last, 500):
+        while events := self.events(last, _EVENTS):
             last = events[-1].eventId
             yield Batch(list(events), str(last))
+
+
+def _has_nul(partition: Partition) -> bool:
+    """Tells whether a text of a partition contains NUL. Its shape is not looked at: partitions share it."""
+    parameters, location = partition.parameters, partition.sd.location or ""
+    return "\0" in "".join((*partition.values, location, *parameters, *parameters.values()))
 
 
 def _completed(name: DatabaseName, database: Database) -> Database:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from metastore.domain.names import TableName, is_object_name
 from metastore.importing.sources.objects import Selection, Trouble
 from metastore.importing.sources.source import Root, Survey
+from metastore.importing.sources.texts import nul_troubles
 from metastore.importing.sources.thrift_calls import in_catalog
 from metastore.importing.sources.thrift_listing import ThriftListing
 from metastore.warehouse import paths
@@ -42,6 +43,7 @@ def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
             troubles += _odd(str(name), table)
     if counts["partitions"]:
         troubles.append(Trouble("locations of partitions", f"{counts['partitions']} partitions", _NO_ROOTS))
+    troubles += nul_troubles(calls.replaced)
     left_out = {_HIDDEN.format(field=field, setting=setting): 1 for field, setting in hidden.items()}
     if calls.optional("get_all_token_identifiers") or calls.optional("get_master_keys"):
         left_out[_LEFT_OUT] = 1

@@ -15,6 +15,7 @@ from metastore.domain.names import DatabaseName
 from metastore.importing.planning import access, make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
+from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.warehouse.roots import Roots
 from tests.fixtures.hive_schema import HiveDatabase
 from tests.fixtures.server import Server, connected, running
@@ -150,6 +151,35 @@ def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, 
     assert through_thrift.survey.counts == {"databases": 2, "tables": 8, "partitions": 35}
     assert "locations of partitions" in {trouble.kind for trouble in through_thrift.survey.troubles}
     assert through_thrift.survey.left_out == {"master keys and delegation tokens (use the source's database)": 1}
+
+
+def test_nul_characters_are_replaced_and_reported(
+    first: Server, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers on MySQL and Derby can return them. PostgreSQL cannot store them, so the first server has none."""
+    call = ThriftCalls.call
+
+    def with_nul(calls: ThriftCalls, method: str, *arguments: Any) -> Any:
+        reply = call(calls, method, *arguments)
+        objects = {"get_table_objects_by_name_req": lambda: reply.tables, "get_partitions_by_names": lambda: reply}
+        if calls.address == first.uri and method in objects:
+            for one in objects[method]():
+                one.parameters["nul\0"] = "a\0b"
+        return reply
+
+    monkeypatch.setattr(ThriftCalls, "call", with_nul)
+    with closing(open_source(first.uri)) as source:
+        plan = make_plan(source, None, Roots("file:/nowhere"), Selection())
+    assert "NUL character" in {trouble.kind for trouble in plan.survey.troubles}
+    state = copy(first.uri, database_url)
+    with opened(database_url) as store, store.read() as work:
+        found = [finding.object for finding in work.imports.findings(state.id) if finding.kind == "NUL character"]
+    assert set(found) == {"a\u2400b", "nul\u2400"}
+    with running(database_url, tmp_path) as server:
+        assert compare(first.uri, server.uri) == []
+        with connected(server) as client:
+            assert client.get_table("sales", "plain").parameters["nul\u2400"] == "a\u2400b"
+            assert client.get_partition("sales", "logs", ["1", "0"]).parameters["nul\u2400"] == "a\u2400b"
 
 
 def test_a_plan_needs_no_database_of_this_server(
