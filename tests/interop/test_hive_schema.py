@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,14 +23,15 @@ from tests.fixtures.database import execute, reachable_folder
 from tests.fixtures.installed_postgres import installed_postgres
 from tests.interop.hive_schema import public_queries
 from tests.interop.hive_schema.catalog import KINDS, fill
-from tests.interop.hive_schema.reads import differences, everything
+from tests.interop.hive_schema.comparison import unexplained
+from tests.interop.hive_schema.reads import everything
 from tests.interop.hive_schema.servers import SCRIPTS, Jdbc, mariadb, mysql, psql, running, scripts
 from tests.interop.hive_schema.spark_statements import LEXER_ERROR, WITH_A_BLANK, WRITES, answers, reads
 from tests.interop.maven import UnavailableError
 from tests.interop.report import Report
 from tests.wire.importing import moving
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
-from thrift_idl.gen.hive_metastore.ttypes import DatabaseType, GetTableRequest, Table
+from thrift_idl.gen.hive_metastore.ttypes import GetTableRequest, Table
 
 pytestmark = pytest.mark.timeout(3600)  # the catalog is filled during the first test
 TABLES = int(os.environ.get("METASTORE_INTEROP_TABLES", "100"))
@@ -41,34 +41,13 @@ UNTYPED = "stringtype=unspecified"
 """Hive 3.1 compares dates with texts, which PostgreSQL rejects for texts that the driver declares as such."""
 LATIN1 = " CHARACTER SET latin1 COLLATE latin1_bin"
 
-# Fields that a version's own answers do not have, by method and path: Hive leaves them out, we send them.
-ABSENT = {
-    "2.3": r"catName|catalogName|authorizer|id|get_table_meta/#/(ownerType|ownerName)|get_database/createTime",
-    "3.1": r"(get_table|get_table_req/table)/id|get_table_meta/#/(catName|ownerType|ownerName)|get_database/createTime",
-    "4.0": r"nothing",
-}
 # Fields and objects for which a version's schema has no place.
 WITHOUT_PLACE = {
     "2.3": {("database", "createTime"), ("privileges", "authorizer")},
     "3.1": {("database", "createTime"), ("indexes", "not in the source")},
     "4.0": {("indexes", "not in the source")},
 }
-# Answers that Hive computes with classes that are not in the database.
-INDEXES = r"get_indexes"  # Hive 3 has none
 ON_VIEWS = r"get_indexes/#/sd/"  # the views show the descriptor of the table that holds the index
-COMPUTED = {
-    "2.3": r"get_(fields|schema)/#/(comment|type)|get_aggr_stats_for",
-    "3.1": rf"get_(fields|schema)\(db2, external|get_aggr_stats_for|{INDEXES}",
-    "4.0": rf"get_(fields|schema)\(db2, external|get_aggr_stats_for|get_table\(|{INDEXES}",
-}
-# Defaults of a version's own server, by field, with our value and its value: the write id of a table without
-# transactions (Hive uses it for transactional tables and replication), and the type of a database that is not remote
-# (Hive tests whether it is REMOTE).
-DEFAULTS: dict[str, tuple[tuple[str, int | None, int], ...]] = {
-    "2.3": (),
-    "3.1": (),
-    "4.0": (("writeId", -1, 0), ("type", None, DatabaseType.NATIVE)),
-}
 
 
 class Catalog:
@@ -110,22 +89,10 @@ def catalog() -> Iterator[Catalog]:
 
 
 def compare(report: Report, version: str, ours: dict[str, Any], theirs: dict[str, Any], known: str = "(?!)") -> None:
-    """Reports each kind of difference that is not explained by `ABSENT`, `COMPUTED`, `DEFAULTS` or `known`."""
-    actual: Counter[str] = Counter()
-    examples: dict[str, str] = {}
-    for path, one, other in differences(ours, theirs):
-        kind = re.sub(r"/\d+(?=/|$)", "/#", path)
-        if other is None and re.search(rf"(?:^|/)(?:{ABSENT[version]})$", re.sub(r"\([^)]*\)", "", kind)):
-            continue
-        if re.search(COMPUTED[version], re.sub(r"\([^)]*\)", "", kind)) or re.search(COMPUTED[version], path):
-            continue
-        shown = re.sub(r"\([^)]*\)", "", kind)
-        if re.search(known, shown) or (path.rpartition("/")[2], one, other) in DEFAULTS[version]:
-            continue
-        actual[shown] += 1
-        examples.setdefault(shown, f"{path}: ours {str(one)[:100]!r}, theirs {str(other)[:100]!r}")
-    for kind, number in actual.items():
-        report.add("replies", f"{number} × {kind}", examples[kind])
+    """Reports each kind of difference that is not explained by the version or `known`."""
+    actual = unexplained(version, ours, theirs, known)
+    for kind, (number, example) in actual.items():
+        report.add("replies", f"{number} × {kind}", example)
     if not actual:
         report.add("replies", f"{len(theirs)} calls, 0 differences")
 

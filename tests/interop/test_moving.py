@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from hashlib import sha256
@@ -13,19 +14,22 @@ from sqlalchemy.engine import URL, make_url
 
 from metastore import errors
 from metastore.cli.commands import run
-from metastore.importing.sources.database_source import NUL
 from metastore.importing.sources.opening import open_source
+from metastore.importing.sources.texts import NUL
 from tests.fixtures.database import reachable_folder
 from tests.fixtures.server import connected, running
+from tests.interop import locations, odd_rows, transactions
 from tests.interop import mariadb as maria
-from tests.interop import odd_rows
 from tests.interop.hive_schema import servers
 from tests.interop.hive_schema.catalog import fill as fill_catalog
+from tests.interop.hive_schema.comparison import unexplained
+from tests.interop.hive_schema.reads import everything
 from tests.interop.maven import UnavailableError
 from tests.interop.sources import (
     VERSIONS,
     RealSource,
     empty_on_mariadb,
+    empty_on_postgresql,
     on_mariadb,
     on_postgresql,
     postgresql,
@@ -36,7 +40,8 @@ from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
 pytestmark = pytest.mark.timeout(1800)
-TABLES, PARTITIONS = 40, 5_000
+TABLES, PARTITIONS = 40, int(os.environ.get("METASTORE_INTEROP_PARTITIONS", "5000"))
+ACID = {"2.3": transactions.of_hive_2, "3.1": transactions.of_hive_3, "4.0": transactions.of_hive_4}
 
 
 @pytest.fixture(scope="module")
@@ -114,19 +119,31 @@ def test_a_real_server_on_mariadb_moves(
 
 
 def moves(source: RealSource, target: str, folder: Path) -> None:
-    """Fills Hive's server through Thrift, moves its database and compares: both databases, and both servers."""
+    """Fills Hive's server through Thrift and its database, moves it, and compares: the databases, the servers by the
+    importer's forms, and the raw replies of both servers.
+    """
+    on_mariadb = source.database.startswith("mysql")
     with connected(source.hive, ThriftHiveMetastore) as client:
         fill_catalog(client, TABLES, PARTITIONS, indexes=source.version == "2.3")
+        locations.create(client)
+        source.execute("\n".join(locations.statements(ascii_only=on_mariadb)))
+        theirs = everything(client)
+        marks_of = ACID[source.version](client)  # clients without capabilities cannot read these tables
     files = content_of(source.files)
     assert run(["import", "plan", source.database, "--database-url", target, "--warehouse", str(folder / "ours")]) == 0
     assert run(["import", "run", source.database, "--database-url", target]) == 0
-    with running(target, folder) as server:
+    with running(target, folder) as server, connected(server, ThriftHiveMetastore) as client:
         assert compare(source.database, server.uri) == []
         differences = compare(source.hive.uri, server.uri)
         # Hive 2.3 on PostgreSQL fails to read skewed tables.
-        fails = source.version == "2.3" and source.database.startswith("postgresql")
-        unreadable = "skewed" if fails else "\0"
+        unreadable = "skewed" if source.version == "2.3" and not on_mariadb else "\0"
         assert [one for one in differences if unreadable not in one.object] == []
+        readable = {label: reply for label, reply in theirs.items() if unreadable not in label}
+        ours = {label: reply for label, reply in everything(client).items() if label in readable}
+        assert ours.pop("get_all_databases()") == sorted([*readable.pop("get_all_databases()"), transactions.DATABASE])
+        assert unexplained(source.version, ours, readable) == {}
+        with connected(source.hive, ThriftHiveMetastore) as hive:
+            assert marks_of(client) == marks_of(hive)
     assert content_of(source.files) == files
 
 
@@ -139,20 +156,37 @@ def filled(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFa
     return url
 
 
+@pytest.mark.parametrize("dialect", ["postgresql", "mysql"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_odd_rows_on_mariadb_come_along_or_are_reported(
-    version: str, filled: str, real_mariadb: tuple[servers.Jdbc, Path], database_url: str, tmp_path: Path
+def test_odd_rows_come_along_or_are_reported(
+    version: str,
+    dialect: str,
+    filled: str,
+    request: pytest.FixtureRequest,
+    database_url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The rows of an export of ours, in Hive's own schema, and rows as old sites have them."""
-    jdbc, socket = real_mariadb
     file = tmp_path / "rows.sql"
-    options = ["--schema", version, "--dialect", "mysql", "--database-url", filled]
+    options = ["--schema", version, "--dialect", dialect, "--database-url", filled]
     assert run(["export", "--hive-sql", str(file), *options]) == 0
-    name = empty_on_mariadb(version, socket, "odd")
-    servers.mysql(socket, database=name, file=file)
-    for statement in odd_rows.ODD_ROWS:
-        servers.mysql(socket, statement, name)
-    source = reached_on_mariadb(jdbc, name)
+    if dialect == "mysql":
+        jdbc, socket = request.getfixturevalue("real_mariadb")
+        name = empty_on_mariadb(version, socket, "odd")
+        servers.mysql(socket, database=name, file=file)
+        servers.mysql(socket, odd_rows.statements(dialect), name)
+        source = reached_on_mariadb(jdbc, name)
+    else:
+        url = empty_on_postgresql(version, request.getfixturevalue("postgres"), "odd")
+        servers.psql(url, "-f", str(file))
+        source = url.render_as_string(hide_password=False)
+        servers.psql(url, "-v", "ON_ERROR_STOP=1", "-c", odd_rows.statements(dialect))
+    capsys.readouterr()
+    assert run(["import", "plan", source, "--database-url", database_url, "--warehouse", str(tmp_path)]) == 0
+    plan = capsys.readouterr().out
+    expected = odd_rows.PLANNED | (odd_rows.PLANNED_ON_MARIADB if dialect == "mysql" else set())
+    assert [kind for kind in expected if kind not in plan] == []
     assert run(["import", "run", source, "--database-url", database_url]) == 0
     assert odd_rows.missing_findings(database_url) == {}
     with running(database_url, tmp_path) as server:

@@ -11,6 +11,7 @@ from tests.wire.builders import columns, descriptor, partition, skewed, table
 from tests.wire.statistics import of_partition, of_table
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddPrimaryKeyRequest,
+    ColumnStatisticsObj,
     Database,
     FieldSchema,
     Function,
@@ -139,16 +140,22 @@ def _dated(client: Any) -> None:
     client.add_partitions([partition(DATABASE, "dated", each) for each in values])
 
 
+def _of_every_kind(low: int, high: int) -> list[ColumnStatisticsObj]:
+    """Returns statistics of one column of each type: Hive 4.0 stores a column twice that a request names twice."""
+    others = [each for each in every_kind() if each.colName != "l"]
+    return [numbers(low, high), *others]
+
+
 def _around(client: Any) -> None:
     """Statistics, functions, constraints, roles and privileges."""
     client.create_table(table(DATABASE, "stats", [("ds", "string")], sd=descriptor(cols=COLUMNS)))
     client.add_partitions([partition(DATABASE, "stats", [value], sd=descriptor(cols=COLUMNS)) for value in "123"])
     for value in "12":
         client.update_partition_column_statistics(
-            of_partition(DATABASE, "stats", f"ds={value}", numbers(-1, 7), *every_kind())
+            of_partition(DATABASE, "stats", f"ds={value}", *_of_every_kind(-1, 7))
         )
     client.create_table(table(DATABASE, "whole_stats", sd=descriptor(cols=COLUMNS)))
-    client.update_table_column_statistics(of_table(DATABASE, "whole_stats", numbers(1, 2**40), *every_kind()))
+    client.update_table_column_statistics(of_table(DATABASE, "whole_stats", *_of_every_kind(1, 2**40)))
     jars = [ResourceUri(ResourceType.JAR, "hdfs:/x.jar"), ResourceUri(ResourceType.FILE, "hdfs:/y z")]
     client.create_function(Function("f", DATABASE, "org.F", "ann", PrincipalType.USER, 5, FunctionType.JAVA, jars))
     client.create_function(Function("g", "db2", "org.G", "r", PrincipalType.ROLE, 6, FunctionType.JAVA, []))

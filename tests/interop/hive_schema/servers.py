@@ -26,16 +26,14 @@ HDFS = "org.apache.hadoop:hadoop-hdfs:3.3.6"
 TRANSACTIONAL_LISTENERS = "hive.metastore.transactional.event.listeners"
 _EXTENSIONS = "org.apache.hive.hcatalog:hive-hcatalog-server-extensions"
 LISTENERS = {
+    "2.3": [f"{_EXTENSIONS}:2.3.10"],
     "3.1": [
         f"{_EXTENSIONS}:3.1.3",
         "org.codehaus.jackson:jackson-mapper-asl:1.9.13",
         "org.codehaus.jackson:jackson-core-asl:1.9.13",
     ],
 }
-"""The notification listeners. The one of Hive 4.0.1 is not on Maven Central, and others do not fit to it.
-
-Hive 2.3 gives the same ID to several events of concurrent writers, so that followers compare everything.
-"""
+"""The notification listeners. The one of Hive 4.0.1 is not on Maven Central, and others do not fit to it."""
 STANDALONE = {
     "3.1": "org.apache.hive:hive-standalone-metastore:3.1.3",
     "4.0": "org.apache.hive:hive-standalone-metastore-server:4.0.1",
@@ -108,10 +106,12 @@ def standalone(version: str) -> Path:
 
 
 @contextmanager
-def running(version: str, folder: Path, jdbc: Jdbc, *, notifies: bool = False, **settings: str) -> Iterator[RealHive]:
+def running(
+    version: str, folder: Path, jdbc: Jdbc, *, notifies: bool = False, port: int | None = None, **settings: str
+) -> Iterator[RealHive]:
     """Starts a metastore of Hive that creates no tables. Its warnings are in hive.log.
 
-    `notifies`: it writes a notification log.
+    `notifies`: it writes a notification log. `port`: default is a free one.
     """
     folder.mkdir()
     jars = _jars(version)
@@ -132,7 +132,7 @@ def running(version: str, folder: Path, jdbc: Jdbc, *, notifies: bool = False, *
         **SETTINGS[version],
         **settings,
     }
-    with running_real_hive(folder, settings=options, jars=jars, options=("-Xmx1g",)) as hive:
+    with running_real_hive(folder, settings=options, jars=jars, options=("-Xmx1g",), port=port) as hive:
         yield hive
 
 
@@ -153,6 +153,26 @@ def scripts(version: str, kind: str) -> list[Path]:
     return [folder / f"{name}.{kind}.sql" for name in SCRIPTS[version]]
 
 
+UPGRADES = {
+    "3.0": ["2.3.0-to-3.0.0"],
+    "3.1": ["3.0.0-to-3.1.0"],
+    "4.0": [
+        "3.1.0-to-3.2.0",
+        "3.2.0-to-4.0.0-alpha-1",
+        "4.0.0-alpha-1-to-4.0.0-alpha-2",
+        "4.0.0-alpha-2-to-4.0.0-beta-1",
+        "4.0.0-beta-1-to-4.0.0",
+    ],
+}
+"""The scripts that upgrade a schema to a version from the one before it."""
+
+
+def upgrade(version: str, kind: str) -> list[Path]:
+    """The scripts that upgrade a schema to a version; none if Maven Central has none. `kind`: postgres or mysql."""
+    folder = standalone("4.0") / "scripts" / "metastore" / "upgrade" / kind
+    return [folder / f"upgrade-{name}.{kind}.sql" for name in UPGRADES.get(version, ())]
+
+
 def psql(url: URL, *arguments: str, folder: Path | None = None) -> None:
     """Runs psql; an error of a file that sets ON_ERROR_STOP fails."""
     command = ["psql", "-q", "--no-psqlrc", "-d", url.set(drivername="postgresql").render_as_string(False), *arguments]
@@ -160,28 +180,56 @@ def psql(url: URL, *arguments: str, folder: Path | None = None) -> None:
     assert done.returncode == 0, done.stderr[-1000:]
 
 
+class MariaDb:
+    """A server of MariaDB with an empty root password on loopback, which can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        """Installs it in a new folder. Raises UnavailableError."""
+        if shutil.which("mariadbd") is None:
+            raise UnavailableError("MariaDB is not installed (Debian: apt-get install mariadb-server)")
+        folder.mkdir()
+        shutil.chown(folder, "mysql")
+        self._folder, port, self.socket = folder, free_port(), folder / "socket"
+        common = ["--no-defaults", "--user=mysql", f"--datadir={folder / 'data'}"]
+        install = ["mariadb-install-db", *common, "--auth-root-authentication-method=normal", "--skip-test-db"]
+        subprocess.run(install, check=True, capture_output=True)
+        self._command = ["mariadbd", *common, f"--socket={self.socket}", f"--port={port}", "--bind-address=127.0.0.1"]
+        self.jdbc = Jdbc(f"jdbc:mysql://127.0.0.1:{port}/", "hive", "pw")
+
+    def start(self) -> None:
+        """Starts it, and waits until it answers."""
+        with (self._folder / "log").open("a") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        _ping(self.socket)
+
+    def kill(self) -> None:
+        """Kills it with SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=60)
+
+
+@contextmanager
+def mariadb_server(folder: Path) -> Iterator[MariaDb]:
+    """Starts MariaDB with a user for Hive. Raises UnavailableError."""
+    server = MariaDb(folder)
+    server.start()
+    try:
+        grant = "CREATE USER hive@'%' IDENTIFIED BY 'pw'; GRANT ALL ON *.* TO hive@'%'; "
+        mysql(server.socket, grant + "DROP USER IF EXISTS ''@localhost")
+        yield server
+    finally:
+        server.stop()
+
+
 @contextmanager
 def mariadb(folder: Path) -> Iterator[tuple[Jdbc, Path]]:
-    """Starts MariaDB with an empty root password on loopback; yields how to reach it, and its socket."""
-    if shutil.which("mariadbd") is None:
-        raise UnavailableError("MariaDB is not installed (Debian: apt-get install mariadb-server)")
-    folder.mkdir()
-    shutil.chown(folder, "mysql")
-    data, port, socket = folder / "data", free_port(), folder / "socket"
-    common = ["--no-defaults", "--user=mysql", f"--datadir={data}"]
-    install = ["mariadb-install-db", *common, "--auth-root-authentication-method=normal", "--skip-test-db"]
-    subprocess.run(install, check=True, capture_output=True)
-    command = ["mariadbd", *common, f"--socket={socket}", f"--port={port}", "--bind-address=127.0.0.1"]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        _ping(socket)
-        grant = "CREATE USER hive@'%' IDENTIFIED BY 'pw'; GRANT ALL ON *.* TO hive@'%'; "
-        mysql(socket, grant + "DROP USER IF EXISTS ''@localhost")
-        yield Jdbc(f"jdbc:mysql://127.0.0.1:{port}/", "hive", "pw"), socket
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
+    """Starts MariaDB with a user for Hive; yields how to reach it, and its socket. Raises UnavailableError."""
+    with mariadb_server(folder) as server:
+        yield server.jdbc, server.socket
 
 
 def _ping(socket: Path) -> None:
