@@ -36,8 +36,8 @@ def is_followed(store: Store, state: ImportState) -> bool:
 def arrive(store: Store, address: str, names: Collection[DatabaseName], *, sweeps: bool = True) -> float:
     """Waits until the follower has applied the last event of the source. Does nothing if none runs.
 
-    Late events of a source that repeats IDs are applied here. `sweeps`: also stores objects that have no events. Returns
-    the seconds that this took. Raises UnavailableError if the source does not answer.
+    Late events of a source that repeats IDs are applied here. `sweeps`: also stores objects that have no events.
+    Returns the seconds that this took. Raises UnavailableError if the source does not answer.
     """
     with store.read() as work:
         state = find_import(work, safe_url(address))
