@@ -118,6 +118,11 @@ class Prepared:
         values = f" ({', '.join(['%s'] * len(self.order))})" if self.order else ""
         self.execute = f"{before + '; ' if before else ''}EXECUTE {name}{values}"
 
+    @property
+    def recorded(self) -> str:
+        """Returns what logs and pages about slow calls show: PostgreSQL's statement, and the query that it runs."""
+        return f"{self.execute}: {self.unprepared}"
+
     def after(self, first: Prepared) -> Prepared:
         """Returns one that runs `first` and then this, in one message. They share parameters by name."""
         both = copy(self)
@@ -136,7 +141,7 @@ class Prepared:
         link: Any = connection.connection.dbapi_connection
         if link.shares_session:
             return run(connection, self.unprepared, **parameters)
-        with driver_cursor(connection, self.execute) as cursor:
+        with driver_cursor(connection, self.recorded) as cursor:
             if self.name not in link.prepared:
                 for name in self.parts.keys() - link.prepared:
                     cursor.execute(self.parts[name])
