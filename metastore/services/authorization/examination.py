@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from metastore.domain.names import TableName
-from metastore.domain.privileges import CallerGrants, Right
+from metastore.domain.privileges import OWNER_RIGHTS, CallerGrants, Right
 from metastore.encoding.redaction import redact
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.rules.lookup import get_table
@@ -42,7 +42,7 @@ def examine(store: Store, rights: Authorization | None, name: TableName) -> Exam
     if rights is None:
         with store.read() as work:
             stored = get_table(work, name)
-        table_id, encoded, grants, held = stored.ref.id, stored.encoded, None, frozenset(map(str, Right))
+        table_id, encoded, grants, held = stored.ref.id, stored.encoded, None, frozenset(OWNER_RIGHTS)
     else:
         table_id, encoded, grants, held, hides = rights.read_table_with_rights(name)
     table = encoded.decode()
