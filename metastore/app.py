@@ -126,7 +126,7 @@ from metastore.warehouse.kinds import set_s3_timeout
 
 log = logging.getLogger("metastore.app")
 
-_WATCH_INTERVAL: Final = 1.0  # seconds between checks for statements that PostgreSQL does not answer
+_WATCH_INTERVAL: Final = 1.0  # seconds between checks for statements without an answer from PostgreSQL
 _RESOLVE_INTERVAL: Final = 1.0  # seconds between attempts to find the outcome of interrupted commits
 _RETRY_INTERVAL: Final = 0.5  # seconds between attempts to create the default database
 
@@ -226,7 +226,7 @@ class Application:
                 self._server.renew()
             self.databases.bootstrap()
         except UnavailableError as error:
-            log.warning("The default database is not created yet: %s", error)
+            log.warning("The default database could not be created yet; retrying: %s", error)
             self._bootstrap.start()
         for timer in self._timers:
             timer.start()

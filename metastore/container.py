@@ -1,4 +1,4 @@
-"""Where a container keeps its files: directories that are deleted with the container."""
+"""Directories that are deleted together with the container."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POD_VOLUME: Final = "/kubernetes.io~empty-dir/"
 def fate_of(directory: Path, root: Path = _ROOT) -> str:
     """Returns the event that deletes a directory of this container, or "" if the directory outlives the container.
 
-    Docker and Podman name volumes without a name by 64 hexadecimal digits. `root` is the directory that has `proc`.
+    Docker and Podman name anonymous volumes by 64 hexadecimal digits. `root` is the directory that has `proc`.
     """
     if not any((root / mark).exists() for mark in _MARKS):
         return ""

@@ -60,13 +60,14 @@ reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memor
 
 
 class CallDeferredError(BaseException):
-    """The call has to wait for memory and is executed again later. No Exception: no layer answers it as an error."""
+    """The call has to wait for memory and is executed again later. It is not a subclass of Exception, so that no layer
+    reports it as an error."""
 
 
 def claim_reply_memory(size: int) -> None:
     """Claims memory for the reply of the current call. `size`: the bytes that are known so far.
 
-    To be called before the reply is complete. Raises CallDeferredError if too many large replies are being made.
+    Call it before the reply is complete. Raises CallDeferredError if too many large replies are being made.
     """
     claim = reply_memory.get()
     if claim is not None:

@@ -17,12 +17,12 @@ class HasDescriptor(Protocol):
 
 
 def readable(sources: Iterable[int | HasDescriptor], seconds: float) -> set[int]:
-    """Waits until one can be read or has ended. Returns the descriptors of those, after `seconds` none."""
+    """Waits until one is readable or closed. Returns these descriptors, or none after `seconds`."""
     return _ready(sources, select.POLLIN, seconds)
 
 
 def writable(sources: Iterable[int | HasDescriptor], seconds: float) -> set[int]:
-    """Waits until one can be written or has ended. Returns the descriptors of those, after `seconds` none."""
+    """Waits until one is writable or closed. Returns these descriptors, or none after `seconds`."""
     return _ready(sources, select.POLLOUT, seconds)
 
 

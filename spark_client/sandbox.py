@@ -64,8 +64,8 @@ def check() -> None:
     """Raises SandboxError if this machine has no Landlock, or an older version of it."""
     if sys.platform != "linux" or _libc().syscall(_CREATE, None, 0, _VERSION_FLAG) < _MIN_ABI:
         raise SandboxError(
-            "drivers of several users need Linux 6.12 or newer with Landlock, which keeps them apart: boot with "
-            "lsm=landlock,…, or serve one user with --share-level server"
+            "drivers of several users need Linux 6.12 or newer with Landlock, which isolates them: boot with "
+            "lsm=landlock,…, or use one driver for all clients with --share-level server"
         )
 
 

@@ -134,7 +134,7 @@ def attach(spark: SparkSession) -> Session:
     missing = [] if spark.conf.get(_CATALOG) == "hive" else [f"{_CATALOG}=hive (enableHiveSupport())"]
     missing += [] if uris else [f"spark.hadoop.{_URIS}=thrift://host:9083"]
     if missing:
-        raise SessionError(f"attach needs settings that must be made before Spark starts: {', '.join(missing)}")
+        raise SessionError(f"attach needs settings that must be set before Spark starts: {', '.join(missing)}")
     context, metastore = spark.sparkContext, MetastoreClient(str(uris))
     java_session = sessions.clone_with_rules(spark, _handlers(context, metastore), FIRST_WORDS)
     attached = Session(context, java_session, metastore=metastore)

@@ -24,8 +24,9 @@ def lease_renewal(journal: Journal) -> Timer:
 
 
 def witness_writing(journal: Journal) -> Timer:
-    """Returns the timer that notes the state of the catalog in the warehouse, and compares it with the last note."""
-    return Timer("witness of the catalog", journal.lineage.note, _INTERVAL)
+    """Returns the timer that writes the state of the catalog to the warehouse, and compares it with the last written
+    one."""
+    return Timer("catalog witness", journal.lineage.note, _INTERVAL)
 
 
 def first_comparison(journal: Journal) -> Timer:

@@ -54,7 +54,7 @@ class Timer:
                 log.exception("Background job failed and will be retried: %s", self._name)
 
     def _report(self, failure: str) -> None:
-        """Logs a failure, but not the same one for each run, as while the database is a standby."""
+        """Logs a failure. A repeated failure, such as that of a standby database, is logged only from time to time."""
         now = time.monotonic()
         if self._logged is None or self._logged[0] != failure or now - self._logged[1] > _REPEAT_INTERVAL:
             self._logged = failure, now

@@ -136,7 +136,7 @@ def revoke_right(right: str, on: str, principal: str, uri: str) -> None:
 def deny_right(right: str, on: str, principal: str, uri: str) -> None:
     """Deny a privilege, even if it is also granted.
 
-    RIGHT is SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or ALL. OBJECT is no location.
+    RIGHT is SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or ALL. OBJECT cannot be a location.
     """
     from metastore.cli.rights import deny
 

@@ -1,4 +1,4 @@
-"""`metastore clean`: removes or lists files that no table refers to any more."""
+"""`metastore clean`: removes or lists files that no table uses."""
 
 from __future__ import annotations
 

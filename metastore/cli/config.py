@@ -20,7 +20,8 @@ from metastore.settings.sources import FILE, Sourced, misspelt_variables, read, 
 
 
 def check(options: Mapping[str, Any]) -> str:
-    """Checks the settings as `metastore serve` does, without database and warehouse. Returns a confirmation.
+    """Checks the settings as `metastore serve` does, without opening the database or the warehouse. Returns a
+    confirmation.
 
     Prints a warning for each setting that has no effect or is insecure. Raises ConfigurationError.
     """

@@ -21,7 +21,9 @@ from metastore.storage.verification.completeness import incompleteness
 from metastore.storage.verification.verify import verify
 from migrations import runner
 
-_UNFINISHED = "Servers of the previous version can continue. When none runs any more: metastore db upgrade --finish"
+_UNFINISHED = (
+    "Servers of the previous version can continue. When the last one has stopped, run: metastore db upgrade --finish"
+)
 
 
 @contextmanager
@@ -104,7 +106,7 @@ def restore(settings: Settings, file: Path) -> str:
 
 
 def check_complete(settings: Settings, url: str) -> None:
-    """Raises ConfigurationError, with the fix, if an interrupted restore has left something out.
+    """Raises ConfigurationError, with the fix, if an interrupted restore left the schema incomplete.
 
     Raises UnavailableError if the database does not answer.
     """
@@ -136,7 +138,7 @@ def _direct_url(settings: Settings, url: str) -> str:
         return settings.database_direct_url
     if settings.database_pooler == TRANSACTION:
         raise ConfigurationError(
-            "pg_dump and psql need a session of their own, which a pooler in transaction mode does not give them: set "
+            "pg_dump and psql need a dedicated session, which a pooler in transaction mode does not provide: set "
             "METASTORE_DATABASE_DIRECT_URL to the address of PostgreSQL"
         )
     return url
@@ -178,6 +180,6 @@ def show_verified(settings: Settings, most: int) -> int:
     wrong = sum(result.wrong for result in results)
     if wrong:
         rows = "1 row does" if wrong == 1 else f"{wrong} rows do"
-        hint = "Alter these objects through a client, which writes both, or restore a backup."
+        hint = "Alter these objects through a client, which updates both forms, or restore a backup."
         click.echo(f"metastore: {rows} not match the encoded object that clients receive. {hint}", err=True)
     return 1 if wrong else 0

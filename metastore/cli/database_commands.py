@@ -21,7 +21,9 @@ def db(context: click.Context) -> None:
 
 
 @db.command()
-@click.option("--finish", is_flag=True, help="Finish an upgrade, when no server of the previous version runs any more.")
+@click.option(
+    "--finish", is_flag=True, help="Finish an upgrade after the last server of the previous version has stopped."
+)
 @settings_options(*DATABASE)
 def upgrade(finish: bool, **options: Any) -> None:
     """Create the schema, or upgrade it to this version.
@@ -84,7 +86,7 @@ def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
 
     The database was restored to an older moment.
 
-    Puts dropped files back that the catalog needs again, reports what is missing, continues the notification log after
+    Moves dropped files back that the catalog needs again, reports missing files, continues the notification log after
     a gap, and lets servers clean files again. The command is safe to run several times, and while servers run.
     """
     from metastore.cli.restored import reconcile
@@ -151,7 +153,8 @@ def add_reader(name: str, password_file: Path | None, **options: Any) -> None:
 @click.argument("name")
 @settings_options(*DATABASE)
 def remove_reader(name: str, **options: Any) -> None:
-    """Take the views from the reader NAME, and drop the role. Its open connections stay open, but read nothing."""
+    """Take the views from the reader NAME, and drop the role. Its open connections stay open, but can no longer read
+    the views."""
     from metastore.cli.readers import remove
 
     click.echo(remove(Settings.load(options), name))

@@ -100,7 +100,7 @@ def _certificate(settings: Settings) -> Iterator[Finding]:
         yield Finding(ERROR, str(error))
         return
     if left is None or left <= 0:
-        yield Finding(ERROR, f"{settings.tls_certificate} has expired: replace the file, a server reloads it")
+        yield Finding(ERROR, f"{settings.tls_certificate} has expired: replace the file; the server reloads it")
     elif left < 14 * _DAY:
         yield Finding(WARNING, f"{settings.tls_certificate} expires in {left / _DAY:.0f} days: replace the file")
     else:

@@ -96,7 +96,7 @@ def _settings_of_postgres(settings: Settings, state: Any, skew: float) -> Iterat
     if state.network and not state.encrypted:
         yield Finding(WARNING, "the connection is not encrypted: add sslmode=verify-full to the database URL")
     if state.superuser and not settings.embedded:
-        yield Finding(WARNING, "the role is a superuser: use one that only owns the database")
+        yield Finding(WARNING, "the role is a superuser: use a role that owns the database and has no other rights")
 
 
 def _client_programs(settings: Settings, url: str) -> Iterator[Finding]:

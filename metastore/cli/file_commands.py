@@ -81,7 +81,7 @@ def history(name: str, at: str | None, uri: str) -> None:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Repair problems whose repair can neither lose data nor hide that data were lost: missing directories of "
+    help="Repair problems whose repair cannot lose data or hide a loss of data: missing directories of "
     "databases, empty directories without an owner, unfinished file operations.",
 )
 @click.option(
@@ -112,8 +112,8 @@ def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
 @click.option(
     "--unregistered",
     is_flag=True,
-    help="Also remove files without a registered write. Older clients leave such files, and so does the loss of a "
-    "database.",
+    help="Also remove files without a registered write. They remain after writes of older clients and after the loss "
+    "of a database.",
 )
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @uri_option

@@ -24,7 +24,7 @@ from metastore.storage.unit_of_work import Store
 log = logging.getLogger("metastore.import")
 
 _STATEMENT_TIMEOUT: Final = 3600.0  # seconds
-_STOP_TIMEOUT: Final = 5.0  # seconds in which a batch may end. Else it is rolled back, and applied again later
+_STOP_TIMEOUT: Final = 5.0  # seconds for a running batch to end. Otherwise it is rolled back, and applied again later
 
 
 def run_follow(settings: Settings, address: str, *, once: bool) -> None:
@@ -39,7 +39,7 @@ def run_follow(settings: Settings, address: str, *, once: bool) -> None:
             click.echo(catch_up(store, address), err=True)
             return
         with opened_source(address):
-            pass  # a wrong address or password is an error, and not a failure that passes
+            pass  # a wrong address or password is an error, not a temporary failure
         stopped = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())

@@ -22,9 +22,8 @@ _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - addresses of
 def check(settings: Settings) -> str:
     """Returns a confirmation if the server can serve. Raises UnavailableError, ConfigurationError.
 
-    Asks the HTTP listener if there is one: it knows whether the database accepts writes. Otherwise a Thrift listener is
-    asked for its status, or, if clients must authenticate, for any answer.
-    """
+    Queries the HTTP listener if there is one: it knows whether the database accepts writes. Otherwise it calls
+    getStatus of a Thrift listener. If clients must authenticate, any answer of the listener is enough."""
     if settings.http_port:
         return _ask_http(settings.http_host, settings.http_port, encrypted=http_tls(settings))
     listener = next((each for each in listeners(settings) if each.port), None)

@@ -43,7 +43,7 @@ _CONNECTION_TIMEOUT: Final = 1.0  # seconds for a connection; shorter, so that t
 _FRESH: Final = 10.0  # seconds between two checks with new connections
 _SLOW_TIMEOUT: Final = 30.0  # seconds for a statement in the background
 _SLOW_INTERVAL: Final = 60.0  # seconds between two runs in the background, at least
-_SLOW_SHARE: Final = 100  # a pause is at least so many times as long as the run before it
+_SLOW_SHARE: Final = 100  # factor: a pause is at least this many times as long as the run before it
 _MEASURED: Final = 1000  # locations whose sizes are read in one run
 
 
@@ -130,7 +130,7 @@ class Readiness:
 
 
 class _SlowGauges:
-    """Gauges that take long to read: a thread refreshes them so rarely that they cost at most one percent of a core."""
+    """Gauges that take long to read. A thread refreshes them, at a rate that costs at most one percent of a core."""
 
     def __init__(self, settings: Settings, url: str) -> None:
         self.gauges: Gauges = {}

@@ -39,9 +39,9 @@ def import_() -> None:
 @_databases
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
 def plan(source: str, databases: str | None, **options: Any) -> None:
-    """Show what an import would copy and leave behind.
+    """Show the objects that an import would copy or skip.
 
-    Also shows what is wrong in the source. Reads the source and changes nothing.
+    Also shows broken rows of the source. Reads the source and changes nothing.
     """
     from metastore.cli.importing import show_plan
 
@@ -53,7 +53,9 @@ def plan(source: str, databases: str | None, **options: Any) -> None:
 @_databases
 @_rewrites
 @click.option("--report", type=click.Path(path_type=Path), help="File that receives the report (JSON).")
-@click.option("--follow", is_flag=True, help="Then apply the changes of SOURCE until the command is stopped.")
+@click.option(
+    "--follow", is_flag=True, help="After the copy, apply the changes of SOURCE until the command is stopped."
+)
 @settings_options(*DATABASE)
 def run(
     source: str,
@@ -63,11 +65,11 @@ def run(
     follow: bool,
     **options: Any,
 ) -> None:
-    """Copy databases from SOURCE, as they are. A run that was interrupted continues.
+    """Copy databases from SOURCE unchanged. A run that was interrupted continues.
 
     If the databases are copied already, only the changes of SOURCE since then are applied.
 
-    Makes no directory, opens no file system and records no event. The files belong to the source until the databases
+    Creates no directory, opens no file system and records no event. The files belong to the source until the databases
     are switched.
     """
     from metastore.cli.importing import run_import
@@ -82,12 +84,12 @@ def run(
 
 @import_.command("follow")
 @_source
-@click.option("--once", is_flag=True, help="End when this server has all changes.")
+@click.option("--once", is_flag=True, help="Exit when this server has all changes.")
 @settings_options(*DATABASE)
 def follow_(source: str, once: bool, **options: Any) -> None:
     """Apply the changes of SOURCE to the imported databases.
 
-    Runs until it is stopped. Reads the notification log of SOURCE. Without a log, everything is compared in rounds.
+    Runs until it is stopped. Reads the notification log of SOURCE. Without a log, it compares everything in rounds.
     """
     from metastore.cli.following import run_follow
 
@@ -123,7 +125,7 @@ def verify(
 ) -> int:
     """Compare the objects of SOURCE with this server's, field by field.
 
-    This server is asked through Thrift. The exit status is 1 if something differs.
+    Reads this server through Thrift. The exit status is 1 if something differs.
     """
     from metastore.cli.verifying import show_verified
 
@@ -135,7 +137,7 @@ def verify(
 @click.option("--database", "names", multiple=True, metavar="NAME", help="Database to switch. Default: all.")
 @click.option("--force", is_flag=True, help="Switch even if a check of the source fails or cannot be made.")
 @click.option("--fence", metavar="COMMAND", help="Shell command that keeps writers away from SOURCE. Reads must work.")
-@click.option("--unfence", metavar="COMMAND", help="Shell command that lets them in again, if the switch fails.")
+@click.option("--unfence", metavar="COMMAND", help="Shell command that ends the fence if the switch fails.")
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
 def switch(
     source: str,
@@ -160,8 +162,8 @@ def switch(
 @import_.command()
 @_source
 @click.option("--to", "address", metavar="URI", help="Thrift address of SOURCE. Default: SOURCE itself.")
-@click.option("--once", is_flag=True, help="End when SOURCE has all changes.")
-@click.option("--give-back", is_flag=True, help="Then make SOURCE the owner of the databases again.")
+@click.option("--once", is_flag=True, help="Exit when SOURCE has all changes.")
+@click.option("--give-back", is_flag=True, help="After the last change, make SOURCE the owner of the databases again.")
 @uri_option
 @settings_options(*DATABASE)
 def back(source: str, address: str | None, once: bool, give_back: bool, uri: str, **options: Any) -> None:
@@ -189,8 +191,8 @@ def back(source: str, address: str | None, once: bool, give_back: bool, uri: str
 def forget(source: str, take_files: bool, drop: bool, **options: Any) -> None:
     """Forget the import from SOURCE.
 
-    It can be repeated from the beginning then. Rejected while databases of the import exist that are not switched,
-    without one of the options.
+    The import can then be repeated from the beginning. Rejected while databases of the import exist that are not
+    switched, without one of the options.
     """
     from metastore.cli.importing import forget_import
 

@@ -199,9 +199,8 @@ def _delay(state: ImportState) -> str:
 def forget_import(settings: Settings, address: str, *, take_files: bool, drop: bool) -> str:
     """Deletes an import. Returns a confirmation. Raises NotFoundError, InvalidOperationError if databases are left.
 
-    `take_files`: databases that are not switched stay, and their files are this server's. `drop`: they are dropped
-    here, and their files stay at the source.
-    """
+    `take_files`: keep databases that are not switched, and take over their files. `drop`: drop these databases here,
+    and leave their files to the source."""
     source = safe_url(address)
     with opened_store(settings) as store, store.transaction(audited=False) as work:
         state = find_import(work, source)
@@ -210,7 +209,7 @@ def forget_import(settings: Settings, address: str, *, take_files: bool, drop: b
         text = ", ".join(map(str, left))
         if left and not take_files and not drop:
             raise InvalidOperationError(
-                f"The databases {text} of this import exist, and their files belong to {source}. Drop them with "
+                f"The databases {text} of this import still exist, and their files belong to {source}. Drop them with "
                 f"--drop-databases, which leaves their files, or take the files over: metastore import switch {source}"
             )
         for name in left if drop else ():
@@ -218,7 +217,7 @@ def forget_import(settings: Settings, address: str, *, take_files: bool, drop: b
         work.imports.forget(state.id)
     done = "were dropped here" if drop else "stay: their files belong to this server now"
     rest = f" The databases {text} {done}." if left else ""
-    return f"The import from {source} is forgotten. This server protects no files of the source any more.{rest}"
+    return f"The import from {source} is forgotten. This server no longer protects files of the source.{rest}"
 
 
 def write_report(file: Path, content: dict[str, Any]) -> None:
@@ -232,7 +231,7 @@ def write_report(file: Path, content: dict[str, Any]) -> None:
 def check_report(file: Path | None) -> None:
     """Raises ConfigurationError if a report cannot be written to `file`. Called before the work, which may be long."""
     if file and (file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK)):
-        raise ConfigurationError(f"The report {file} cannot be written: name a file in a folder that you can write to")
+        raise ConfigurationError(f"The report {file} cannot be written: choose a file in a writable folder")
 
 
 def as_json(state: ImportState) -> dict[str, Any]:

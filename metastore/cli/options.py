@@ -99,7 +99,7 @@ class _Duration(click.ParamType[float]):
         except ValueError:
             self.fail(f"{value!r} is not a valid time; write 30s, 5min or 1d", param, ctx)
         if seconds > CENTURY:
-            self.fail(f"{value!r} is longer than a hundred years", param, ctx)
+            self.fail(f"{value!r} is more than a hundred years", param, ctx)
         return seconds
 
 

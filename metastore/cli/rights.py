@@ -41,7 +41,8 @@ def change(uri: str, right: str, on: str, principal: str, *, option: bool = Fals
 
 
 def deny(uri: str, right: str, on: str, principal: str, *, revoked: bool = False) -> str:
-    """Denies a privilege, or ends that if `revoked`. Returns a confirmation. Arguments and errors as for `change`."""
+    """Denies a privilege, or ends the deny if `revoked`. Returns a confirmation. Arguments and errors as for
+    `change`."""
     if right.upper() not in DENIABLE:
         raise InvalidInputError(f"{right!r} cannot be denied. Use one of {', '.join(sorted(DENIABLE))}.")
     pattern = HiveObjectRef(HiveObjectType.GLOBAL, objectName=_pattern(on))
@@ -95,7 +96,7 @@ def _object(text: str) -> HiveObjectRef:
 
 
 def _pattern(text: str) -> str:
-    """Returns the pattern of a rule. DATABASE is the database with everything in it, `*` everything."""
+    """Returns the pattern of a rule. DATABASE means the database with everything in it, `*` means everything."""
     if text.startswith(_CATALOG):
         return f"@{text.removeprefix(_CATALOG)}#*.*"
     name = {"*": "@*#*.*"}.get(text, text if "." in text else f"{text}.*")

@@ -25,7 +25,7 @@ _SHOWN: Final = 50
 
 
 class CommandFence(Fence):
-    """Runs shell commands: one that keeps writers away from the source, and one that lets them in again."""
+    """Runs shell commands: one stops writers at the source, the other one admits them again."""
 
     def __init__(self, close: str | None, reopen: str | None) -> None:
         self._close = close
@@ -37,7 +37,7 @@ class CommandFence(Fence):
             raise InvalidOperationError(f"--fence ended with status {status}. Nothing was switched: {self._close}")
 
     def open(self) -> None:
-        """Reports a command that fails."""
+        """Runs the command, and reports its failure."""
         if self._reopen and (status := _run(self._reopen)):
             click.echo(f"metastore: --unfence ended with status {status}: {self._reopen}", err=True)
 
@@ -49,7 +49,7 @@ def _run(command: str) -> int:
 def show_switch(settings: Settings, address: str, names: Sequence[str], *, force: bool, fence: Fence) -> None:
     """Switches databases. Prints them, and the remaining steps.
 
-    Raises InvalidInputError for a name that is none, and the errors of `switch`.
+    Raises InvalidInputError for an invalid name, and the errors of `switch`.
     """
     wanted = [name_of(name) for name in names]
     with _interruptible(), opened_store(settings) as store:
@@ -86,7 +86,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def outermost(locations: set[str]) -> list[str]:
-    """Returns the locations that are below no other one, ascending."""
+    """Returns the locations that are not below another one, in ascending order."""
     present = {paths.canonical(text) for text in locations}
     return sorted(text for text in locations if present.isdisjoint(paths.ancestors(text)))
 
@@ -96,12 +96,12 @@ def _conclusions(switched: Switched, outside: Sequence[str], kept: Sequence[str]
     lines = [f"overridden by --force: {text}" for text in switched.doubts]
     if outside:
         lines.append(
-            f"this server does not touch files outside of the roots ({len(outside)} locations of managed tables): "
+            f"this server does not access files outside its roots ({len(outside)} locations of managed tables): "
             f"add the locations, or directories above them, to {SETTING}"
         )
     if kept:
         lines.append(
-            f"databases that are not switched have the same locations ({len(kept)} of managed tables), which belong "
+            f"databases that are not switched use the same locations ({len(kept)} of managed tables), which belong "
             f"to the source: switch those databases, too"
         )
     if switched.databases:

@@ -136,7 +136,7 @@ class ScanStorage:
     """Storage descriptor of partitions in a plan. Many partitions share one.
 
     `pruned_files` are prefixes of names of files in a partition's location that hold no matching row. `skewed` tells
-    whether it has skewed columns, or is None if the server does not tell.
+    whether it has skewed columns, or is None if the server does not send it.
     """
 
     columns: tuple[Column, ...]

@@ -31,7 +31,7 @@ class ColumnScope(NamedTuple):
     provider: str | None = None
 
     def of(self, keys: Iterable[str], columns: Iterable[str], *, by_position: bool = False) -> ColumnScope:
-        """Returns the scope with these columns of the table in addition.
+        """Returns the scope extended by these columns of the table.
 
         `by_position`: engines find the columns in the files by their position. Then all columns after the first hidden
         one are hidden, too: engines that do not know a column show its values under the name of the next one.

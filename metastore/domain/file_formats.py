@@ -24,7 +24,8 @@ _HIVE: Final = "hive"
 
 
 def finds_by_position(serde: str | None, provider: str | None) -> bool:
-    """Tells whether files name no columns, as text and CSV: engines then take the schema's n-th column for the n-th.
+    """Returns whether files do not name their columns, as text and CSV: engines then map the n-th column of a file to
+    the n-th of the schema.
 
     `provider`: of a table that Spark has created with USING. It decides: Spark does not read with the serde. A table
     without a serde has no files.

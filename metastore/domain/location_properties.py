@@ -42,7 +42,7 @@ _NOT_FILES: Final = frozenset(
 )
 """Schemes of services. Any other scheme can be that of a file system."""
 _URI: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):/")
-# Properties in which clients keep texts that are no locations.
+# Properties in which clients store texts that are not locations.
 _TEXTS: Final = frozenset(("comment", "transient_lastddltime"))
 
 

@@ -17,7 +17,7 @@ _DATE_NAMES: Final = re.compile(r"(dt|ds|date|day_?date|p_?date|p_?dt|.*_(dt|ds|
 _DATE_TYPES: Final = re.compile(r"(date|timestamp).*")
 _PARTS: Final = {"year": slice(0, 4), "month": slice(0, 7), "day": slice(0, 10)}
 _WHOLE_RANGES: Final = {"month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59)}
-_MAX_FILLED: Final = 400  # values of an axis that is completed with missing ones
+_MAX_FILLED: Final = 400  # maximum number of values of an axis to which missing ones are added
 _DAY: Final = 86_400
 FIGURES: Final = ("partitions", "rows", "bytes", "files", "age")
 """The figures by which cells are coloured. Age: seconds since the newest partition of the cell was created."""
@@ -136,7 +136,7 @@ def default_axes(keys: Sequence[Key], chosen: Mapping[str, str]) -> tuple[Axis |
 
 
 def make_grid(groups: Iterable[Group], row: Axis | None, column: Axis, *, finds_gaps: bool = True) -> Grid:
-    """Returns the grid of these groups. Dates that cannot be read are kept as they are."""
+    """Returns the grid of these groups. Invalid dates stay unchanged."""
     cells: dict[tuple[str, str], Cell] = {}
     dates: set[str] = set()
     for group in groups:
@@ -270,7 +270,7 @@ def _missing(
         return []
     (top, left), (bottom, right) = present[0], present[-1]
     if len(present) * 3 < (bottom - top) * len(columns) + right - left + 1:
-        return []  # so many cells are empty that an empty cell is no news
+        return []  # with so many empty cells, an empty cell is not a gap
     known = set(present)
     is_day = (column.part or column.key) == "day"
     return [
@@ -300,7 +300,7 @@ def _days_of(label: str, axis: Axis | None) -> int:
 
 
 def _mark_late(cells: Iterable[Cell], row: Axis | None, column: Axis) -> None:
-    """Marks cells of days that came much later than others: by more than a day beyond twice the usual lag."""
+    """Marks cells of late days: their lag exceeds twice the usual lag plus one day."""
     timed: list[tuple[Cell, float]] = []
     for cell in cells:
         ended = _end_of(cell, row, column)

@@ -99,7 +99,7 @@ class GrantOption:
 
 @dataclass(frozen=True, slots=True)
 class RoleAdministration:
-    """The right to grant a role to others, and to revoke it. `principal`: the kind and the name of who gets it."""
+    """The right to grant a role to others, and to revoke it. `principal`: kind and name of the grantee."""
 
     role: str
     principal: tuple[int | None, str | None] = (None, None)
@@ -107,9 +107,8 @@ class RoleAdministration:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """A table may get this name: no rule that denies something ends to apply, and for a name to which other rules
-    apply, the caller owns the table.
-    """
+    """A table may get this name. No deny may cease to apply, and if other rules apply to the new name, the caller must
+    own the table."""
 
     table: TableName
     new: TableName

@@ -132,8 +132,8 @@ class CallerGrants:
         user: name of the user, or None for an anonymous client.
         groups: groups of the user.
         roles: roles of the user and its groups.
-        is_admin: whether the caller is an administrator of everything: no rule and no missing privilege counts.
-        duties: what the caller administers.
+        is_admin: whether the caller is an administrator of everything, who needs no privileges and to whom no rule
+        applies. duties: the administrative duties of the caller.
         everywhere: privileges on the whole metastore.
         catalogs: privileges by catalog name.
         databases: privileges by database id.
@@ -326,7 +326,7 @@ def _column_scope(grants: CallerGrants, table: Securable, held: frozenset[str]) 
 
 
 def _without_columns(grants: CallerGrants, table: Securable, held: frozenset[str]) -> frozenset[str]:
-    """Returns the rights of a caller who sees some of the columns: whoever alters a table must see all of them."""
+    """Returns the rights of a caller who sees only some columns. ALTER is not among them: it requires all columns."""
     scope = _column_scope(grants, table, held)
     whole = frozenset(right for right in held if not right.startswith(OF_COLUMN))
     if scope is None:

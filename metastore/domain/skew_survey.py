@@ -1,6 +1,6 @@
 """The table parameter `skew.survey`: the heavy values that `metastore skew suggest --record` has counted.
 
-The server counts no values itself. Any client may set the parameter, so readers accept rubbish.
+The server counts no values itself. Any client may set the parameter, so readers must tolerate invalid values.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def remove_columns(value: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> 
         scope = scope_of(name)
     if isinstance(value, Table) and scope is not None:
         scope = table_scope(scope, value)
-        if _has_hidden_skew(value.sd, scope):  # parameters such as skewed.directories tell that it is skewed
+        if _has_hidden_skew(value.sd, scope):  # parameters such as skewed.directories reveal that the table is skewed
             value.parameters = {
                 name: text for name, text in (value.parameters or {}).items() if not name.startswith(_SKEW)
             }

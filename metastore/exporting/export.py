@@ -117,7 +117,7 @@ class Export:
                 rows = cursor.fetchmany(_BATCH)
 
     def _kept(self, table: str, names: Sequence[str]) -> list[int]:
-        """Returns the positions of the columns. Of two with one name, the first replaces the other."""
+        """Returns the positions of the columns. Of two columns with one name, the first one replaces the other."""
         missing = MISSING[self._version].get(table, frozenset())
         return [
             position for position, name in enumerate(names) if name not in missing and names.index(name) == position

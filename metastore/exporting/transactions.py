@@ -1,8 +1,7 @@
 """The tables of transactions and compactions.
 
-An open transaction is exported as aborted: its client cannot continue it elsewhere. So a running compaction is one that
-waits for a worker.
-"""
+An open transaction is exported as aborted: its client cannot continue it elsewhere. A running compaction is exported as
+waiting for a worker, for the same reason."""
 
 from __future__ import annotations
 

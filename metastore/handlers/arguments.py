@@ -54,7 +54,7 @@ def required_pattern(pattern: str | None) -> str:
 
 
 def limit(maximum: int | None) -> int | None:
-    """Returns the limit that a call's maximum means: None (no limit) if it is negative or unset. 0 means no results."""
+    """Converts the maximum of a call to a limit: None (no limit) if it is negative or unset. 0 means no results."""
     return None if maximum is None or maximum < 0 else maximum
 
 

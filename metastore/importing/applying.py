@@ -1,4 +1,4 @@
-"""Stores batches of a source's objects, as they are, within transactions of the caller."""
+"""Stores batches of a source's objects unchanged, within transactions of the caller."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Partitions(NamedTuple):
     """Partitions that are ready to be stored: the texts of each table, and the locations to borrow."""
 
     tables: Sequence[tuple[PartitionTexts, Locations]]
-    number: int  # of all partitions, also those without a table here
+    number: int  # of all partitions, including those without a table here
     troubles: Sequence[Trouble]
 
 
@@ -65,7 +65,7 @@ def _catalogs(work: UnitOfWork, target: Target, catalogs: Sequence[Catalog]) -> 
 def _databases(work: UnitOfWork, target: Target, databases: Sequence[Database]) -> int:
     databases = [target.rewriting.rewrite(database) for database in databases]
     names = [DatabaseName(database.catalogName, database.name) for database in databases]
-    for database in databases:  # sources before Hive 3 have no catalogs, and a new server has none before its start
+    for database in databases:  # sources before Hive 3 and a new server have no catalogs
         home = Catalog(database.catalogName, "Default catalog for Hive", database.locationUri, 0, {})
         work.catalogs.insert(home, if_not_exists=True)
     work.bulk_load.insert_databases(databases)
@@ -80,10 +80,16 @@ def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
     for table in map(target.rewriting.rewrite, tables):
         name = DatabaseName(table.catName, table.dbName)
         if name not in target.databases:
-            target.report(objects.SKIPPED, f"{table.dbName}.{table.tableName}", "its database does not exist here")
+            target.report(
+                objects.SKIPPED, f"{table.dbName}.{table.tableName}", "its database does not exist on this server"
+            )
             continue
         if not is_object_name(table.tableName):
-            target.report(ODD, f"{table.dbName}.{table.tableName}", "the name cannot be created here; it is kept")
+            target.report(
+                ODD,
+                f"{table.dbName}.{table.tableName}",
+                "clients cannot create this name on this server; it is imported",
+            )
         new.append((target.databases[name].id, table))
         texts = [table.sd.location, *table.sd.skewedInfo.skewedColValueLocationMaps.values()]
         locations += [(name, text) for text in texts if text]
@@ -115,7 +121,7 @@ def _partitions(work: UnitOfWork, target: Target, ready: Partitions) -> int:
     stored = sum(len(texts.texts) for texts, _ in tables)
     target.troubles += ready.troubles
     if skipped := ready.number - stored:
-        target.report(objects.SKIPPED, f"{skipped} partitions", "their table does not exist here any more")
+        target.report(objects.SKIPPED, f"{skipped} partitions", "their table no longer exists on this server")
     work.bulk_load.insert_partitions([texts for texts, _ in tables])
     target.borrow(work, [one for _, locations in tables for one in locations])
     return stored

@@ -164,7 +164,7 @@ def transactions(work: UnitOfWork, target: Target, batch: Sequence[TransactionSt
 
 
 def events(work: UnitOfWork, target: Target, batch: Sequence[NotificationEvent]) -> int:
-    """Stores events with their numbers, if this server had given out none. Compressed messages become plain ones."""
+    """Stores events with their numbers, if this server has not assigned any yet. Decompresses messages."""
     kept = []
     for event in batch if target.keeps_events else ():
         if (message := json_message(event)) is None:

@@ -31,7 +31,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 SWITCHED_DATABASE: Final = "switched database"
 DEFAULT_DATABASE: Final = DatabaseName(DEFAULT_CATALOG, "default")
 _SHOWN: Final = 1_000
-"""Findings of one kind that are stored. All are counted."""
+"""Maximum number of stored findings of one kind. All are counted."""
 
 Progress = Callable[[str, int], object]
 """Receives the kind and the number of objects that a batch has stored."""
@@ -39,7 +39,7 @@ Progress = Callable[[str, int], object]
 
 @dataclass(frozen=True)
 class Request:
-    """What to copy. `databases`: names, with a catalog as `catalog.database`; empty for all."""
+    """Selects the objects to copy. `databases`: names, with a catalog as `catalog.database`; empty for all."""
 
     databases: tuple[str, ...] = ()
     rewrites: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ class Copier:
         new = wanted - known.keys()
         check_free(work, new)
         rewrites = list(self._request.rewrites) or state.options["rewrites"]
-        # The log of this server has events now. The source's events would come between them.
+        # The log of this server already has events. The source's events would mix with them.
         options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False}
         work.imports.begin_again(state.id, self._runner, options, last_event)
 
@@ -160,7 +160,7 @@ class Copier:
         for stage in stages[start:settled]:
             self._copy(state.id, target, stage, cursors.get(stage, ""), selection)
         if state.snapshots > 1 and self._settle(state.id, target, selection):
-            start, cursors = settled, {}  # tables that were replaced have lost what belongs to them
+            start, cursors = settled, {}  # replaced tables have lost the objects that belong to them
             with self._store.transaction(audited=False) as work:
                 work.imports.forget_counts(state.id, names[settled:])
         for stage in stages[max(start, settled) :]:
@@ -190,12 +190,12 @@ class Copier:
     def _advance(
         self, work: UnitOfWork, number: int, stage: Stage | None = None, batch: Batch | None = None, stored: int = 0
     ) -> None:
-        """Records the progress with the transaction. Raises ConflictError if another run has taken over."""
+        """Records the progress in the transaction. Raises ConflictError if another run has taken over."""
         counts = {stage.value: stored} if stage and stored else {}
         if not work.imports.advance(
             number, self._runner, stage.value if stage else "", batch.cursor if batch else "", counts
         ):
-            raise ConflictError("Another run has taken over this import. This one has stored nothing since")
+            raise ConflictError("Another run has taken over this import. This run has stored nothing since then")
 
     def _record(self, work: UnitOfWork, import_id: int, troubles: Sequence[Trouble]) -> None:
         """Stores findings: the first ones of each kind, and the number of all."""

@@ -20,13 +20,13 @@ from metastore.storage.unit_of_work import Store
 _CONNECT_TIMEOUT: Final = 5.0  # seconds
 _TIMEOUT: Final = 600.0  # seconds for a reply
 _IDLE: Final = 16
-"""Idle connections that are kept for each user."""
+"""Maximum number of idle connections for each user."""
 _PATIENCE: Final = 5.0  # seconds that a reply waits until the change has arrived here
 _PAUSE: Final = 0.02
 
 
 class Forwarder:
-    """Sends calls to the Thrift service of a source, as the user who called. Thread-safe."""
+    """Sends calls to the Thrift service of a source, as the calling user. Thread-safe."""
 
     def __init__(self, address: str, store: Store) -> None:
         """Does not connect. Raises ConfigurationError for a wrong address or contradictory credentials."""
@@ -71,7 +71,7 @@ class Forwarder:
     def _last_event(self, user: str | None, connection: Connection) -> int | None:
         """Returns the last event of the source: that of the call or a later one. None if it is unknown.
 
-        The change is made. So a source that fails now is no error.
+        The change has been made, so a failure of the source at this point is not an error.
         """
         try:
             event = connection.call("get_current_notificationEventId").eventId or None

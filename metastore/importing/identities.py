@@ -52,7 +52,7 @@ def _of_access(one: Any) -> Any:
                 return None  # every server gives its role admin all rights
             target = (ref.objectType, ref.dbName, ref.objectName, tuple(ref.partValues or ()), ref.columnName)
             return target, one.principalType, one.principalName, one.grantInfo.privilege, one.grantInfo.grantor
-        case MasterKey():  # its number is not known to all sources
+        case MasterKey():  # not all sources know its number
             return hashlib.sha256(one.key.encode()).hexdigest()[:16]
         case Token():
             return one.identifier

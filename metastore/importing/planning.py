@@ -22,7 +22,8 @@ _SAMPLE: Final = 20_000  # partitions that are read to estimate the time
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of an import. `roots`: of locations, with objects and access. `seconds`: the estimated time."""
+    """The plan of an import. `roots`: the roots of locations, with the number of objects and the access to each.
+    `seconds`: the estimated time."""
 
     address: str
     version: str
@@ -60,21 +61,21 @@ def access(location: str, roots: Roots) -> str:
     """Returns how this server reaches a root of locations after the switch. The import itself accesses no file."""
     scheme = schemes.SERVED.get(schemes.canonical(location.partition(":")[0].lower() if ":" in location else "file"))
     if scheme is None:
-        return "registered without being touched: this server has no library for the scheme"
+        return "only registered: this server has no library for the scheme"
     if scheme.module and importlib.util.find_spec(scheme.module) is None:
-        return f"registered without being touched; managed tables need: pip install 'metastore[{scheme.extra}]'"
+        return f"only registered; managed tables need: pip install 'metastore[{scheme.extra}]'"
     if location in roots.all or roots.within([f"{location.rstrip('/')}/x"]):
         return "below a root of this server"
     if location.endswith("://"):  # a scheme without a host, such as file://: the setting must not name the whole disk
-        return "registered without being touched; managed tables need METASTORE_ALLOWED_LOCATIONS with their directory"
-    return f"registered without being touched; managed tables need METASTORE_ALLOWED_LOCATIONS={location}"
+        return "only registered; managed tables need METASTORE_ALLOWED_LOCATIONS with their directory"
+    return f"only registered; managed tables need METASTORE_ALLOWED_LOCATIONS={location}"
 
 
 def describe_log(log: LogState | None) -> str:
     """Returns whether changes during the import can be followed."""
     if log is None:
         return (
-            "off, not readable, or without any event yet: changes during the import are not noticed. "
+            "off, unreadable, or still empty: changes during the import are not noticed. "
             "Set hive.metastore.transactional.event.listeners=org.apache.hive.hcatalog.listener.DbNotificationListener"
         )
     if log.first is None:

@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 _AHEAD: Final = 2
-"""Batches that are read ahead. They bound the memory of the importer."""
+"""Maximum number of batches that are read ahead. It bounds the memory of the importer."""
 _PAUSE: Final = 0.1  # seconds
 
 

@@ -34,7 +34,7 @@ class Rewriting:
         return text
 
     def rewrite(self, struct: Any) -> Any:
-        """Returns the object with rewritten locations. Of partitions and functions, the object itself is changed."""
+        """Returns the object with rewritten locations. Partitions and functions are changed in place."""
         if not self._rules:
             return struct
         match struct:

@@ -1,8 +1,8 @@
 """Compares the objects that earlier runs have stored with the present snapshot, and stores different ones again.
 
-A run that continues another one reads a later snapshot. The source may have changed in between, also objects that were
-copied already. Tables are compared as a whole. Partitions are compared by sums for each table: their number, and the
-sums of their creation times and of the times of their last DDL. A change that keeps all three is not noticed here.
+A run that continues another one reads a later snapshot. The source may have changed in between, including objects that
+were already copied. Tables are compared as a whole. Partitions are compared by sums for each table: their number, and
+the sums of their creation times and of the times of their last DDL. A change that keeps all three is not noticed here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LAST: Final = str(2**62)
 _NONE: Final = Totals(0, 0, 0)
 
 Step: TypeAlias = Callable[[Callable[[UnitOfWork], object]], object]
-"""Runs statements in a transaction of their own, if this run may still store anything."""
+"""Runs statements in a transaction of their own, if this run still owns the import."""
 
 
 def settle(source: Source, target: Target, selection: Selection, step: Step) -> bool:

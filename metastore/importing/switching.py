@@ -24,9 +24,9 @@ from metastore.storage.unit_of_work import Store, UnitOfWork
 
 log = logging.getLogger("metastore.import")
 
-_LONGEST_SWEEP: Final = 2.0  # seconds that a sweep may take while the writers are stopped
+_LONGEST_SWEEP: Final = 2.0  # maximum seconds of a sweep while the writers are stopped
 _SHOWN: Final = 5
-"""Transactions that an error names."""
+"""Maximum number of transactions that an error names."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Switched:
     before: Sequence[DatabaseName]
     """Databases that were switched already."""
     dropped: Sequence[DatabaseName]
-    """Databases that do not exist here any more. They are not switched: their files stay with the source."""
+    """Databases that no longer exist on this server. They are not switched: their files stay with the source."""
     doubts: Sequence[str]
     stopped: float = 0.0
     """Seconds from the fence to the end of the switch."""
@@ -83,7 +83,7 @@ def switch(
         dropped = [name for name in left if name not in existing]
         if names and dropped:
             raise NotFoundError(
-                f"{_texts(dropped)} does not exist on this server any more. Nothing was switched: run metastore import "
+                f"{_texts(dropped)} no longer exists on this server. Nothing was switched: run metastore import "
                 f"forget {state.source} --drop-databases, and import again"
             )
         if not new:
@@ -125,7 +125,8 @@ def _arrive(store: Store, address: str, names: Collection[DatabaseName], *, forc
 
 
 def doubts_of(source: Source, state: ImportState) -> list[str]:
-    """Returns why the source may differ from the copy: one text for each check that failed or could not be made."""
+    """Returns reasons why the source may differ from the copy: one text for each check that failed or was
+    impossible."""
     with source.snapshot():
         log, transactions = source.log(), source.open_transactions()
     doubts = []
@@ -195,13 +196,13 @@ def _take_over(store: Store, state: ImportState, names: Collection[DatabaseName]
 
 
 def _may_be_switched(store: Store, state: ImportState, names: Collection[DatabaseName]) -> bool:
-    """Tells whether a failure came after the commit. True if that is unknown: two servers must not accept changes."""
+    """Returns whether a failure came after the commit. True if that is unknown: two servers must not accept changes."""
     try:
         with store.read() as work:
             states = work.imports.databases(state.id)
     except MetastoreError:
         log.warning(
-            "This server's database does not answer, so the fence stays closed. Undo it if metastore import status "
+            "This server's database does not answer, so the fence remains. Undo it if metastore import status "
             "shows that the databases are borrowed"
         )
         return True

@@ -28,7 +28,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 T = TypeVar("T")
 _RANGE: Final = 1_000
-"""Partitions of one digest."""
+"""Number of partitions in one digest."""
 MISSING: Final = "missing on this server"
 EXTRA: Final = "not in the source"
 
@@ -135,7 +135,7 @@ class Verifier:
         one, other = self._both(partial(_statistics, table, columns))
         for hidden in self._outcome.hidden:
             _clear(hidden, [*one.values(), *other.values()])
-        for identity in one.keys() & other.keys():  # the time is not known to all sources
+        for identity in one.keys() & other.keys():  # not all sources know the time
             if 0 in (one[identity].analyzed_at, other[identity].analyzed_at):
                 one[identity] = one[identity]._replace(analyzed_at=0)
                 other[identity] = other[identity]._replace(analyzed_at=0)
@@ -151,14 +151,14 @@ class Verifier:
                 self._compare(stage.value, _by_identity(theirs), _by_identity(ours))
 
     def _compare_marks(self, selection: Selection) -> None:
-        """Compares the last write ids of transactional tables: ours may not be lower.
+        """Compares the last write ids of transactional tables: those of this server must not be lower.
 
-        Transactions that write nothing raise the source's transaction id all the time, so it is not compared.
+        Transactions that write nothing constantly raise the source's transaction id, so it is not compared.
         """
         theirs, ours = self._both(partial(_transactions, selection))
         if theirs is None or ours is None:
             return
-        common = theirs.write_ids.keys() & ours.write_ids.keys()  # both sides know the table as transactional
+        common = theirs.write_ids.keys() & ours.write_ids.keys()  # the table is transactional on both sides
         marks = [(str(name), theirs.write_ids[name], ours.write_ids[name]) for name in sorted(common, key=str)]
         self._count(Stage.TRANSACTIONS.value, len(marks))
         self._outcome.differences += [

@@ -69,7 +69,7 @@ def _file(path: Path, options: dict[str, str]) -> logging.Handler:
     """Raises OSError if the file cannot be written, ValueError for an unknown option."""
     if unknown := options.keys() - {"max_size", "backups"}:
         raise ValueError(f"a file has no option {', '.join(sorted(unknown))}; it can have max_size and backups")
-    with path.open("a"):  # reports a wrong path at the start
+    with path.open("a"):  # reports a wrong path at startup
         pass
     size = parse_size(options["max_size"]) if "max_size" in options else 0
     return AuditFile(path, maxBytes=size, backupCount=int(options.get("backups", 10)), encoding="utf-8", delay=True)
@@ -112,10 +112,10 @@ class Collector(logging.Handler):
         )
 
     def flush(self) -> None:
-        """Sends the records that wait."""
+        """Sends the waiting records."""
         self._provider.force_flush()
 
     def close(self) -> None:
-        """Sends the records that wait, and ends the thread."""
+        """Sends the waiting records, and ends the thread."""
         self._provider.shutdown()
         super().close()

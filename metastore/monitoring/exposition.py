@@ -111,7 +111,7 @@ class _Snapshot(Collector):
         yield from _caller_metrics("client", "user_agent", "client program", clients)
         if self._has_users:
             users = [worker.users() for worker in self._workers]
-            yield from _caller_metrics("user", "user", "user, as far as METASTORE_METRICS_USERS allows", users)
+            yield from _caller_metrics("user", "user", "user, for up to METASTORE_METRICS_USERS users", users)
 
     def _waiting(self, methods: Mapping[str, MethodMetrics]) -> Iterator[Metric]:
         database = SummaryMetricFamily(
@@ -174,7 +174,7 @@ class _Snapshot(Collector):
         limit = max((gauges["memory_limit"] for gauges in self._worker_gauges), default=0.0)
         yield GaugeMetricFamily("metastore_memory_limit_bytes", "Memory limit of each worker", limit)
         restarts = sum(max(0.0, worker.totals()["starts"] - 1) for worker in self._workers)
-        yield CounterMetricFamily("metastore_worker_restarts", "Workers that were started again", restarts)
+        yield CounterMetricFamily("metastore_worker_restarts", "Workers that were restarted", restarts)
 
     def _database(self) -> Iterator[Metric]:
         used, size = self._total("pool_used"), self._total("pool_size")

@@ -1,4 +1,5 @@
-"""Formats the log, as text or JSON. Each record is one line of bounded length, whatever names clients send."""
+"""Formats the log, as text or JSON. Each record is one line of bounded length, regardless of the names that clients
+send."""
 
 from __future__ import annotations
 

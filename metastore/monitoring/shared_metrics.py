@@ -64,7 +64,7 @@ CallerKey: TypeAlias = tuple[str, str]
 FinishedCall: TypeAlias = tuple[
     CallerKey, str, int, str, int, int, tuple[float, float, float, float, float], Sequence[float]
 ]
-"""A finished call: who makes it; method; index of its outcome in OUTCOMES; name of the declared exception, or "";
+"""A finished call: its caller; method; index of its outcome in OUTCOMES; name of the declared exception, or "";
 request bytes; reply bytes; the values of SUMS; the duration of each SQL statement in seconds."""
 
 
@@ -281,7 +281,7 @@ class WorkerMetrics:
         return dict(zip(CLIENTS, self._callers(self._layout.client_calls, len(CLIENTS)), strict=True))
 
     def users(self) -> dict[str, CallerMetrics]:
-        """Returns the metrics of the users that have some of their own, and of all others as OTHER."""
+        """Returns the metrics of the users that are counted separately, and of all others as OTHER."""
         names = [OTHER, *self._users.names()]
         return dict(zip(names, self._callers(self._layout.user_calls, len(names)), strict=True))
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Final
 
 OTHER: Final = "other"
-"""The label of all users without metrics of their own."""
+"""The label of all users that are not counted separately."""
 LARGEST: Final = 200
-"""Most users that may have metrics of their own."""
+"""Maximum number of users that are counted separately."""
 _NAME: Final = struct.Struct("=H126s")  # length and UTF-8 bytes
 _COUNT: Final = struct.Struct("=I")
 
@@ -22,11 +22,11 @@ _COUNT: Final = struct.Struct("=I")
 class UserNames:
     """The first `limit` users that make a call. All others are counted together, as OTHER.
 
-    The number of labels stays bounded, whatever names clients state. Create it before the workers are forked.
-    """
+    The number of labels stays bounded, regardless of the names that clients send. Create it before the workers are
+    forked."""
 
     def __init__(self, limit: int) -> None:
-        """`limit`: the number of users with metrics of their own, at most LARGEST. 0: none."""
+        """`limit`: the number of users that are counted separately, at most LARGEST. 0: none."""
         self.limit = limit
         self._memory = mmap.mmap(-1, _COUNT.size + max(1, limit) * _NAME.size)
         # The kernel releases the lock of a process that dies. It does not exclude the threads of one process.

@@ -47,7 +47,7 @@ Item = TypeVar("Item")
 Edge = TypeVar("Edge", TableDependency, PartitionDependency)
 
 HIDDEN: Final = "(hidden)"
-"""Replaces a name that must be set, and that the caller may not see."""
+"""Replaces a required name that the caller may not see."""
 
 
 # Catalogs, databases and functions
@@ -149,7 +149,7 @@ def filtered_table_names(
     authorizer: Authorizer, answer: list[str], database: DatabaseName, text: str | None
 ) -> list[str]:
     """Keeps visible tables that match a filter; only the caller's own if the filter compares a secret parameter,
-    because the answer would tell its value.
+    because the reply would reveal its value.
     """
     expression = parse_filter(text, fold_names=False)
     if expression is not None:  # the answer would reveal what parameters contain about hidden columns
@@ -266,7 +266,7 @@ def locks(authorizer: Authorizer, answer: ShowLocksResponse) -> ShowLocksRespons
 
 
 def transactions(authorizer: Authorizer, answer: GetOpenTxnsInfoResponse) -> GetOpenTxnsInfoResponse:
-    """Hides who opened the transactions of others."""
+    """Hides the owners of other users' transactions."""
     _hide_holders(authorizer, answer.open_txns)
     return answer
 

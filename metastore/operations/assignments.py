@@ -40,8 +40,7 @@ def set_function_owner(grants: CallerGrants, function: Function | None) -> None:
 
 def set_table_owner(grants: CallerGrants, table: Table | None) -> None:
     """Makes the caller the owner, unless the call names one of the caller's groups or roles; makes the caller the
-    grantor of the privileges that the table comes with.
-    """
+    grantor of the privileges in the table."""
     if table is None:
         return
     if not _may_own(grants, table.owner, table.ownerType):
@@ -65,7 +64,7 @@ def set_user(grants: CallerGrants, request: LockRequest | OpenTxnRequest | None)
 
 
 def set_viewer(grants: CallerGrants, request: GetPartitionsPsWithAuthRequest | None) -> None:
-    """Asks for the caller's own privileges, whichever user and groups the request names."""
+    """Requests the caller's own privileges, regardless of the user and groups in the request."""
     if request is None or grants.is_admin:
         return
     if request.userName is not None:
@@ -89,7 +88,7 @@ def set_grantor(grants: CallerGrants, bag: PrivilegeBag | None) -> None:
 
 
 def add_table_names(_: CallerGrants, projection: GetProjectionsSpec | None) -> None:
-    """Adds the names of tables to a projection, because the answer is filtered by them."""
+    """Adds the names of tables to a projection, because the filter of the reply needs them."""
     if projection is not None and projection.fieldList:
         projection.fieldList = [*projection.fieldList, *_TABLE_NAME]
 

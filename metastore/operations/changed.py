@@ -19,8 +19,7 @@ from metastore.operations.method import Method
 
 def changed_databases(method: Method, arguments: Arguments) -> set[DatabaseName]:
     """Returns the databases that a call of a changing method changes: the databases of its target, and of objects on
-    which it requires more than to see or to read them. Empty for malformed arguments, which the handler rejects.
-    """
+    which it requires more than visibility or reading. Empty for malformed arguments, which the handler rejects."""
     try:
         named = [method.target(arguments), *map(_securable, method.requirements(arguments))]
     except (MetastoreError, AttributeError, TypeError):

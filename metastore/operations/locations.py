@@ -70,7 +70,7 @@ def _plan(struct: Any) -> _Plan:
 
 
 def _has_locations(struct: type[Any], seen: frozenset[type[Any]] = frozenset()) -> bool:
-    """Tells whether a struct can hold a location, so that the walk skips the others, such as columns."""
+    """Returns whether a struct can hold a location, so that the walk skips the others, such as columns."""
     if struct in seen:
         return False
     for _, kind, name, details, *_ in _specs(struct):

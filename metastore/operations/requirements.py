@@ -173,8 +173,7 @@ def new_index(index: Index | None) -> Requirements:
 
 def altered_index(table: TableName, new: Index | None) -> Requirements:
     """ALTER on the table, the right to new locations, and visibility of the tables that the new index names: otherwise
-    the answer would tell whether they exist.
-    """
+    the reply would reveal whether they exist."""
     yield RequiredPrivilege(table, (Right.ALTER,))
     if new is not None:
         yield LocationPrivilege(table.parent, table, locations_in(new))
@@ -302,7 +301,7 @@ def dropped_objects(database: DatabaseName) -> Requirements:
 
 
 def undropped(table: TableName, new_name: str | None) -> Requirements:
-    """CREATE on the catalog for a database; INSERT on a table whose partitions come back; CREATE on its database for
+    """CREATE on the catalog for a database; INSERT on a table whose partitions are restored; CREATE on its database for
     the table itself, and for a new name.
     """
     if not table.name:
@@ -320,7 +319,7 @@ def undropped(table: TableName, new_name: str | None) -> Requirements:
 def dependent_table(table: TableName, base: TableName, request: CreateDependentTableRequest) -> Requirements:
     """CREATE on the database of a new dependent table; SELECT and ALTER on its base.
 
-    ALTER, because the owner of the base can neither drop it nor change its partition columns from then on.
+    ALTER, because a dependent table prevents the owner of the base from dropping it or changing its partition columns.
     """
     yield RequiredPrivilege(table.parent, (Right.CREATE,))
     yield LocationPrivilege(table.parent, table, locations_in(request))

@@ -56,9 +56,8 @@ def lockable(request: LockRequest) -> Requirements:
 
 
 def locks_to_read(request: LockRequest) -> bool:
-    """Tells whether a request only locks what it reads. Hive locks what it inserts into with the same type of lock, and
-    tells them apart by the operation.
-    """
+    """Returns whether a request only locks objects for reading. Hive uses the same type of lock for the target of an
+    INSERT; the operation distinguishes the two."""
     return all(
         component is None or (component.type == LockType.SHARED_READ and component.operationType not in _WRITES)
         for component in request.component or ()
@@ -66,7 +65,7 @@ def locks_to_read(request: LockRequest) -> bool:
 
 
 def opens_to_read(request: OpenTxnRequest) -> bool:
-    """Tells whether readers make such a request. Hive 3 and Trino send no type."""
+    """Returns whether a request opens transactions for reading. Hive 3 and Trino send no type."""
     return request.txn_type in (None, TransactionType.DEFAULT, TransactionType.READ_ONLY)
 
 
@@ -165,7 +164,7 @@ def role_administration(role: str | None, kind: int | None, name: str | None) ->
 
 
 def role_members(role: str | None) -> Requirements:
-    """The right to grant the role, and so to know who has it."""
+    """The right to grant the role, which includes the right to list its members."""
     yield RoleAdministration(role or "")
 
 

@@ -1,6 +1,6 @@
 """Answers of servers before Hive 4 that differ from those which clients of Hive 4 expect of the same method.
 
-Java clients of Hive 2 and 3 are recognized by methods that the clients of Hive 4 do not call any more. Other clients
+Java clients of Hive 2 and 3 are recognized by methods that clients of Hive 4 no longer call. Other clients
 get the answers of Hive 4.
 """
 

@@ -99,7 +99,7 @@ class CallRecords:
         log.handle(LineRecord(log, level, CallLine(fields), error if outcome == FAILED else None))
 
     def note_blockers(self, read: Callable[[Sequence[int]], Mapping[int, Sequence[Mapping[str, Any]]]]) -> None:
-        """Notes which sessions of PostgreSQL block the calls in flight, for the log line of a slow call.
+        """Records which sessions of PostgreSQL block the calls in flight, for the log line of a slow call.
 
         `read` returns the sessions that block each of these sessions, by process id. Call it about once a second.
         """

@@ -81,7 +81,7 @@ class Call:
         try:
             return self.function(arguments)
         except ConnectionLostError:
-            # PostgreSQL restarted, or cut an idle connection. Nothing was committed, and the pool is empty: a second
+            # PostgreSQL restarted, or closed an idle connection. Nothing was committed, and the pool is empty: a second
             # attempt gets a new connection.
             return self.function(arguments)
 

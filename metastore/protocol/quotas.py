@@ -23,7 +23,7 @@ _SETTING: Final = "METASTORE_QUOTAS"
 
 
 class _TokenBucket:
-    """Allows `rate` calls a second. The unused calls of one second at most are saved."""
+    """Allows `rate` calls a second. Unused calls of at most one second are saved."""
 
     def __init__(self, rate: int) -> None:
         self.rate = rate
@@ -61,7 +61,7 @@ class QuotaGuard:
             if quota.calls and (wait := self._take(holder, quota.calls)):
                 return QuotaExceededError(
                     f"{holder} may make {quota.calls} calls a second ({_SETTING}): try again in {max(wait, 0.1):.1f} "
-                    f"s, or ask for more with one call"
+                    f"s, or request more in each call"
                 )
             if error := _exceeded(holder, quota, method, arguments, size):
                 return error
@@ -117,7 +117,7 @@ class QuotaGuard:
         fits = f" ask for {max(1, count * limit // counter.size)} of the {count} at once" if count > 1 else ""
         return QuotaExceededError(
             f"the answer to {method.name} has {counter.size} bytes, {holder} may have {limit} in a call "
-            f"({_SETTING}):{fits or ' ask for less at once'}"
+            f"({_SETTING}):{fits or ' request less at once'}"
         )
 
     def _of(self, peer: Caller) -> list[tuple[str, Quota]]:

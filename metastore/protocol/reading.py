@@ -57,9 +57,7 @@ class _Columns:
         if columns is None or columns is self._shared:
             return
         encoded = encode_fields(StorageDescriptor(cols=columns))
-        if (
-            encoded == self._encoded
-        ):  # the buffer held only a part of their bytes, so that `_skipped` did not recognize them
+        if encoded == self._encoded:  # the buffer held only part of their bytes, so `_skipped` did not recognize them
             self._last.cols = self._shared
         else:
             self._shared, self._encoded = columns, encoded
@@ -82,7 +80,7 @@ class _Descriptor(StorageDescriptor):
 
 
 def _skipped(buffer: BytesIO, expected: bytes) -> bool:
-    """Skips these bytes if they are next in the buffer, and tells whether they were."""
+    """Skips these bytes if they are next in the buffer, and returns whether they were."""
     position = buffer.tell()
     if buffer.read(len(expected)) == expected:
         return True

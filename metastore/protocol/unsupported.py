@@ -14,7 +14,7 @@ class Unsupported(NamedTuple):
 
 REFUSED: dict[str, Unsupported] = {
     "compactions": Unsupported(
-        "only Hive's compactor deletes the files of ACID tables and counts their deltas",
+        "only Hive's compactor deletes files of ACID tables and counts their deltas",
         "submit_for_cleanup update_compaction_metrics_data remove_compaction_metrics_data",
     ),
     "resource_plans": Unsupported(
@@ -51,7 +51,7 @@ REFUSED: dict[str, Unsupported] = {
         "put_file_metadata clear_file_metadata cache_file_metadata",
     ),
     "properties": Unsupported(
-        "no engine uses the namespaces of properties that Hive 4 added",
+        "no engine uses Hive 4's property namespaces",
         "set_properties",
     ),
 }

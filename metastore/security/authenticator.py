@@ -86,7 +86,7 @@ class Authenticator:
             self._record_failure(error.user, peer, str(error))
 
     def ended(self, identities: Sequence[Identity]) -> list[str]:
-        """Returns, for each identity, why its connections have to end, or an empty text. May block."""
+        """Returns for each identity the reason why its connections have to end, or an empty text. May block."""
         return self._sessions.ended(identities)
 
 
@@ -105,7 +105,7 @@ class SessionChecks:
         self._passwords = passwords
         self._alive = alive
         self._in_directory = in_directory
-        self._looked_up: dict[str, tuple[float, bool]] = {}  # user → when, and whether the directory has the user
+        self._looked_up: dict[str, tuple[float, bool]] = {}  # user → time of search, whether it was found
 
     def ended(self, identities: Sequence[Identity]) -> list[str]:
         """As `Authenticator.ended`. If the password file or the database is not available, sessions continue."""
@@ -118,7 +118,7 @@ class SessionChecks:
         try:
             return self._alive(tokens) if tokens and self._alive else tokens
         except MetastoreError as error:
-            log.warning("connections by delegation tokens are not checked: %s", error)
+            log.warning("connections with delegation tokens could not be reviewed: %s", error)
             return tokens
 
     def _reason(self, identity: Identity, now: float, alive: set[bytes]) -> str:
@@ -134,9 +134,9 @@ class SessionChecks:
         if identity.method == PASSWORD and credential and self._passwords:
             try:
                 if not self._passwords.has(identity.user, credential):
-                    return f"user {identity.user} was removed from the password file, or has another password"
+                    return f"user {identity.user} was removed from the password file, or has a new password"
             except ConfigurationError as error:
-                log.warning("connections by password are not checked: %s", error)
+                log.warning("connections with passwords could not be reviewed: %s", error)
         return ""
 
     def _is_in_directory(self, user: str) -> bool:
@@ -150,7 +150,7 @@ class SessionChecks:
         try:
             known = self._in_directory(user)
         except MetastoreError as error:
-            log.warning("connections of LDAP users are not checked: %s", error)
+            log.warning("connections of LDAP users could not be reviewed: %s", error)
         self._looked_up[user] = now, known
         return known
 

@@ -1,4 +1,4 @@
-"""Client certificates: which user a verified certificate belongs to."""
+"""Client certificates: the user of a verified certificate."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from metastore.byte_cache import Cache
 
 CACHE_BYTES: Final = 64 * 2**20
-"""Memory for the decisions of a worker. Those about the caller who has not called for longest are evicted."""
+"""Memory for the decisions of a worker. Those about the least recently active caller are evicted."""
 _CALLER_BYTES: Final = CACHE_BYTES // 2  # one caller leaves room for others
 _DECISION_BYTES: Final = 500  # without the name of the table
 _CALLER_OVERHEAD: Final = 1000
@@ -55,7 +55,7 @@ class DecisionCache:
         self._lock = threading.Lock()
 
     def known(self, identity: Identity, resources: Iterable[Resource], now: float) -> list[frozenset[str] | None]:
-        """Returns the rights on each resource; None: there is no decision that is still valid."""
+        """Returns the rights on each resource; None if there is no valid decision."""
         caller = self._callers.get(identity)
         if caller is None:
             return [None for _ in resources]
@@ -76,7 +76,7 @@ class DecisionCache:
             self._callers.put(identity, caller, caller.size)
 
     def _shared(self, held: frozenset[str]) -> frozenset[str]:
-        """Returns an equal set: most of the decisions are alike."""
+        """Returns an equal shared set: most decisions are equal."""
         if len(self._sets) >= _MOST_SETS:
             self._sets.clear()
         return self._sets.setdefault(held, held)

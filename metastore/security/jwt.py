@@ -122,7 +122,7 @@ class _KeySet:
                 raise ConfigurationError(f"jwt_keys: {error}") from error
         else:
             raise ConfigurationError(
-                f"jwt_keys: {location} must be an https URL or a file: an attacker could replace keys on the way"
+                f"jwt_keys: {location} must be an https URL or a file: an attacker could replace keys in transit"
             )
 
     def all(self) -> list[Any]:

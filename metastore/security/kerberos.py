@@ -35,7 +35,8 @@ class ShortNames:
             if user:
                 if re.search(r"[@/]", user):
                     raise AuthenticationFailedError(
-                        f"A rule of METASTORE_KERBEROS_AUTH_TO_LOCAL makes no short name of {principal}: {user}"
+                        f"A rule of METASTORE_KERBEROS_AUTH_TO_LOCAL does not produce a short name for {principal}: "
+                        f"{user}"
                     )
                 return user
         raise AuthenticationFailedError(f"No rule of METASTORE_KERBEROS_AUTH_TO_LOCAL applies to {principal}")
@@ -145,7 +146,7 @@ class Gssapi:
         try:
             message, encrypted, _ = self._context.unwrap(data)
         except self._errors as error:
-            raise AuthenticationFailedError(f"a message was modified on the way: {_text(error)}") from error
+            raise AuthenticationFailedError(f"a message was modified in transit: {_text(error)}") from error
         if self._encrypts and not encrypted:
             raise AuthenticationFailedError("a message is not encrypted as negotiated")
         return bytes(message)
@@ -159,7 +160,7 @@ class Gssapi:
         """
         if token[:2] != _TOKEN or not token[2] & _ACCEPTOR_SUBKEY:
             raise AuthenticationFailedError(
-                "GSS initiate failed: the exchange could be replayed: the client must ask for mutual authentication "
+                "GSS initiate failed: the exchange could be replayed: the client must request mutual authentication "
                 "(javax.security.sasl.server.authentication=true), and the keys must be AES, not RC4 or DES"
             )
         return token
@@ -176,7 +177,8 @@ class Gssapi:
             and not self._context.actual_flags & self._kerberos.gssapi.RequirementFlag.out_of_sequence_detection
         ):
             raise AuthenticationFailedError(
-                "A protected client must ask for sequence detection (RFC 4752): otherwise calls could be replayed"
+                "A client with integrity or privacy must request sequence detection (RFC 4752): otherwise calls could "
+                "be replayed"
             )
         principal = str(self._context.initiator_name)
         realm = str(self._context.target_name).rpartition("@")[2]

@@ -32,7 +32,7 @@ FOUND_IN_LDAP: Final = "ldap"
 
 
 def canonical_name(user: str) -> str | None:
-    """Returns the name under which a user is known here: case-folded, NFKC. None for a name that is no user's.
+    """Returns the name under which a user is known here: case-folded, NFKC. None for an invalid user name.
 
     Directories compare names without case, width and outer blanks (caseIgnoreMatch, RFC 4517 and 4518). Grants and
     quotas compare exact names, so without this one person could log in as several users. Names with outer or double
@@ -73,11 +73,11 @@ class DirectorySettings:
     nested_groups: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ConfigurationError for settings that do not fit together."""
+        """Raises ConfigurationError for contradictory settings."""
         if not self.user_base and "{user}" not in self.user_dn:
             raise ConfigurationError(
                 f"ldap_user_dn {self.user_dn!r} must contain {{user}}: uid={{user}},ou=people,dc=…; "
-                "or set ldap_user_base, where users are searched"
+                "or set ldap_user_base, the base DN of searches for users"
             )
         if self.user_base and self.user_dn:
             raise ConfigurationError("set ldap_user_dn, or ldap_user_base and ldap_user_filter, but not both")
@@ -181,7 +181,7 @@ class Directory:
         return self._settings.user_dn.replace("{user}", escaped)
 
     def _searched_dn(self, connection: Any, user: str) -> str | None:
-        """Returns the DN of a user's only entry. Several entries count as none: which one is meant is not known."""
+        """Returns the DN of a user's only entry. Several entries count as none, because the user would be ambiguous."""
         escaped = self._ldap.utils.conv.escape_filter_chars(user)
         wanted = self._settings.user_filter.replace("{user}", escaped)
         compared = _COMPARED.findall(self._settings.user_filter)
@@ -193,7 +193,7 @@ class Directory:
             return None
         values = [str(text) for name in compared if name in entries[0] for text in entries[0][name].values]
         if values and user not in map(canonical_name, values):  # Active Directory ignores accents, for example
-            log.warning("user %r has the name %r in LDAP: the user cannot log in under another one", user, values[0])
+            log.warning("user %r has the name %r in LDAP: the user cannot log in under another name", user, values[0])
             return None
         return str(entries[0].entry_dn)
 

@@ -233,7 +233,7 @@ class PasswordFile:
                 if _is_at(path, descriptor):
                     try:
                         yield file, path
-                    except BaseException:  # also Ctrl-C: the file with half of the users must not stay
+                    except BaseException:  # also for Ctrl-C: a file with half of the users must not remain
                         path.unlink()
                         raise
                     return

@@ -24,7 +24,7 @@ log = logging.getLogger("metastore.security")
 
 _BATCH: Final = 1000  # resources in one request
 _MAX_ANSWER: Final = 16 * 2**20  # bytes
-_PAUSE: Final = 1.0  # seconds after a failure in which the engine is not asked
+_PAUSE: Final = 1.0  # seconds after a failure without requests to the engine
 
 
 class PolicyEngine:
@@ -73,7 +73,7 @@ class PolicyEngine:
     def known(
         self, user: str | None, groups: Iterable[str], resources: Iterable[Resource]
     ) -> list[frozenset[str] | None]:
-        """Returns the remembered rights on each resource; None: the engine must be asked."""
+        """Returns the remembered rights on each resource, or None if the engine has to be queried."""
         return self._cache.known((user, tuple(sorted(groups))), resources, self.clock())
 
     def _ask(self, identity: Identity, resources: Sequence[Resource]) -> list[frozenset[str]]:

@@ -75,7 +75,7 @@ class LoginThrottle:
             raise ThrottledError(f"Too many failed logins of this user; try again in {math.ceil(left)} s", user)
 
     def check_shared(self, user: str, address: str) -> None:
-        """Raises AuthenticationFailedError while a delay runs that other workers know of. Blocks."""
+        """Raises AuthenticationFailedError while a delay runs that another worker has caused. Blocks."""
         if self._shared is None:
             return
         kinds = {_hash(key): key[0] for key in self._keys(user, address)}
@@ -104,7 +104,7 @@ class LoginThrottle:
                 self._failures.popitem(last=False)
 
     def succeeded(self, user: str, address: str) -> None:
-        """Records a login. Its user has no delay at this address any more. Blocks."""
+        """Records a login. Ends the delay of its user at this address. Blocks."""
         host = host_of(address)
         with _database():
             if self._shared is not None and self._shared.read([key := _hash(("login", user, host))]):
@@ -144,11 +144,11 @@ def _hash(key: _Key) -> str:
 
 @contextmanager
 def _database() -> Iterator[None]:
-    """Ignores that the database is not available: the worker's own state remains."""
+    """Suppresses the error of an unavailable database: the worker's own state remains."""
     try:
         yield
     except MetastoreError as error:
-        log.warning("failed logins are not shared with other workers: %s", error)
+        log.warning("failed logins cannot be shared with other workers: %s", error)
 
 
 class ThrottledError(AuthenticationFailedError):

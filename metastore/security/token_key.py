@@ -12,7 +12,8 @@ _MIN_LENGTH: Final = 32  # characters: 16 random bytes in hexadecimal
 
 
 def read_token_key(path: Path) -> bytes:
-    """Returns the key. Raises ConfigurationError if the file cannot be read, is too short, or others can read it."""
+    """Returns the key. Raises ConfigurationError if the file cannot be read, is too short, or if other users can read
+    it."""
     path = path.expanduser()
     try:
         mode, text = path.stat().st_mode, path.read_bytes().strip()

@@ -145,7 +145,7 @@ class Authentication(Section):
     ldap_url: str = text("", "URL of the LDAP server that checks passwords: ldaps://host")
     ldap_start_tls: bool = flag("Encrypt connections to an ldap:// URL with StartTLS: true or false.")
     ldap_user_dn: str = text("", "Template for the DN of a user: uid={user},ou=people,dc=example")
-    ldap_user_base: str = text("", "Base DN where users are searched. Unset: ldap_user_dn gives their DN.")
+    ldap_user_base: str = text("", "Base DN of searches for users. Unset: ldap_user_dn gives their DN.")
     ldap_user_filter: str = text("(uid={user})", "LDAP filter that finds a user: (sAMAccountName={user})")
     ldap_bind_dn: str = text("", "DN of the account for searches in LDAP. Unset: searches are anonymous.")
     ldap_bind_password_file: Path | None = path("File of the password of ldap_bind_dn.")

@@ -77,7 +77,7 @@ class Settings(
     def _complete_url(self, url: str | None) -> str | None:
         if url is None:
             if self.database_url is None and (self.database_password_file or self.database_password_command):
-                raise ConfigurationError("a password of the database is set, but no database: set database_url")
+                raise ConfigurationError("a password of the database is set, but database_url is not: set it")
             return None
         url = database_url(url, read_only=self.read_only)
         return with_password_source(url, self.database_password_file, self.database_password_command)

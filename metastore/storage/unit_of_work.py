@@ -264,8 +264,8 @@ class UnitOfWork:
         if committed is None:
             if self._undo:
                 self.unknown = UnknownCommit(self.number, self._undo, self.recorded)
-            rest = "; if it did, it will be undone" if self._undo else ""
-            raise UnavailableError(f"The connection was lost during the commit; whether it happened is unknown{rest}")
+            rest = "; if it was committed, it will be undone" if self._undo else ""
+            raise UnavailableError(f"The connection was lost during the commit; the outcome is unknown{rest}")
         return committed
 
     def rollback(self) -> None:

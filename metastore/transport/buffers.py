@@ -187,7 +187,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
     def end(self) -> None:
         """Ends the message and removes its bytes. Raises TTransportException if its frame has another length."""
         if self._head and self._end is not None and (excess := self._end - self.position):
-            raise TTransportException(message=f"a frame and its message differ by {abs(excess)} bytes")
+            raise TTransportException(message=f"the lengths of a frame and its message differ by {abs(excess)} bytes")
         self.discard_read()
 
     def discard_read(self) -> None:

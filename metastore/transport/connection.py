@@ -227,7 +227,7 @@ class Connection:
     def _begin_thrift(self, wire_format: WireFormat) -> WireSession:
         handshake = self.handshake
         if handshake.refusal and not self._listener.full:
-            logger.warning("connection from %s: its calls are rejected: %s", self.peer, handshake.refusal)
+            logger.warning("connection from %s is rejected: %s", self.peer, handshake.refusal)
         self._wire = wire = open_wire_session(
             wire_format, handshake, self._reader, self._options, self._open_session, self.peer
         )

@@ -102,7 +102,7 @@ class Requests:
         if self._request is None:
             data = reader.peek(_MAX_HEAD + 1)
             if self._is_ended and data:
-                raise ConnectionRejectedError("a request after the one that its client called the last", b"")
+                raise ConnectionRejectedError("a request after the client's last one (Connection: close)", b"")
             self._request = _parse_head(data)
         return self._request is not None
 
@@ -193,7 +193,7 @@ def _parse_head(data: bytes) -> Request | None:
     # Browsers let a page send a few content types to any address without asking the server first; for this type they
     # send a preflight request (Fetch standard, CORS-safelisted request header).
     if "origin" in headers or headers.get("content-type", "").partition(";")[0].strip().lower() != _CONTENT_TYPE:
-        raise refusal(415, f"Send Content-Type: {_CONTENT_TYPE}, and not from a page in a browser")
+        raise refusal(415, f"Send Content-Type: {_CONTENT_TYPE}, and no Origin header")
     return Request(
         head=end + 4,
         length=_content_length(headers),

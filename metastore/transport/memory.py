@@ -103,7 +103,7 @@ class Memory:
         """The error text for clients."""
         return (
             f"No memory for this call now: the limit is {self._limit} bytes a worker (METASTORE_MEMORY_LIMIT); "
-            "send or request less at once, or try again later"
+            "send or request less data at once, or try again later"
         )
 
     @property

@@ -54,7 +54,7 @@ def _raise_file_limit(connections: int) -> int:
     needed = connections + _OTHER_FILES
     if hard != resource.RLIM_INFINITY and hard < needed:
         fitting = max(hard - _OTHER_FILES, hard // 2)
-        text = "max_connections=%d needs %d open files, but ulimit -n allows %d: it is lowered to %d"
+        text = "max_connections=%d needs %d open files, but ulimit -n allows %d: the limit is lowered to %d"
         logger.warning(text, connections, needed, hard, fitting)
         connections, needed = fitting, hard
     if soft != resource.RLIM_INFINITY and soft < needed:

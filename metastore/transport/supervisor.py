@@ -214,7 +214,7 @@ class Supervisor:
                 logger.warning("%s instead of draining", ended)
                 self._status = 1
         elif self._ready and code == CANNOT_START:
-            logger.error("giving up: %s before all were ready", ended)
+            logger.error("giving up: %s before all processes were ready", ended)
             self._status = 1
             self._drain()
         else:

@@ -142,7 +142,7 @@ class TlsStream:
         except ssl.SSLEOFError as error:
             raise _lost("closed by the peer inside a handshake") from error
         except ssl.SSLWantWriteError as error:  # a handshake fits into the socket's buffer: this peer never reads
-            raise _lost("lost: the client does not read the handshake") from error
+            raise _lost("closed: the client does not read the handshake") from error
         except ssl.SSLError as error:
             raise TTransportException(message=f"TLS: {_reason(error)}") from error
         except OSError as error:

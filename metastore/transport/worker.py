@@ -82,7 +82,7 @@ def run_worker(
         stop_listening(server_socket)
     left = pool.drain(options.drain_timeout)
     if left:
-        logger.warning("%d calls were cut: not finished within %g s", left, options.drain_timeout)
+        logger.warning("%d calls were aborted: they did not finish within %g s", left, options.drain_timeout)
     application.close()
     return CALLS_CUT if left else 0
 

@@ -203,7 +203,7 @@ class WorkerPool:
         self._admission.addresses_using_memory = sum(address.uses_memory for address in self._addresses.values())
         memory_short, self._admission.memory_short = self._admission.memory_short, False
         if slowest and (memory_short or not self._memory.allows()):
-            slowest.abort(f"the client does not read its reply, and others need the memory: {slowest_held} bytes")
+            slowest.abort(f"the client does not read its reply, and other calls need the memory: {slowest_held} bytes")
         self._memory.trim_if_due()
         if not (total or self._admission.calls):
             self._memory.note_idle()

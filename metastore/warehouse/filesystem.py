@@ -74,7 +74,7 @@ class Warehouse:
                     self._require_writable(root)
             except UnavailableError as error:
                 option = setting.replace("_", "-")
-                mend = f"choose another with --{option} or METASTORE_{setting.upper()}"
+                mend = f"choose another location with --{option} or METASTORE_{setting.upper()}"
                 raise ConfigurationError(f"{setting} {error}; {mend}") from error
 
     def _require_writable(self, root: str) -> None:

@@ -127,7 +127,7 @@ class Roots:
 
     def _outside(self, location: str) -> str:
         return (
-            f"location {location} is outside of {', '.join(self._resolved)}, where the server keeps data "
+            f"location {location} is outside {', '.join(self._resolved)}, where the server keeps data "
             f"(the warehouse and {SETTING})"
         )
 

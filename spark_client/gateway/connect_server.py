@@ -108,7 +108,7 @@ async def _checked(method: str, requests: AsyncIterator[bytes], context: Any) ->
         if rejected is not None:
             await context.abort(
                 grpc.StatusCode.PERMISSION_DENIED,
-                f"{rejected} is not available on a server for several users: it would run code or use files beside the "
-                "metastore's rights",
+                f"{rejected} is not available on a server for several users: it would run code or access files "
+                "outside the metastore's rights",
             )
         yield message

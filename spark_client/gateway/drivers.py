@@ -131,7 +131,7 @@ class Drivers:
         """Returns credentials with which the user has logged in. Raises AuthenticationError if none is valid."""
         login = self._latest.get(user)
         if login is None:
-            raise AuthenticationError(f"no login of {user} is valid any more")
+            raise AuthenticationError(f"{user} has no valid login left")
         return login.credentials
 
     async def driver_of(self, login: Login) -> Driver:
@@ -147,7 +147,7 @@ class Drivers:
             others = (self._drivers.keys() | self._starts.keys()) - {user}
             if len(others) >= self._options.limit:
                 raise SessionError(
-                    f"{self._options.limit} users have drivers, the most that this server starts (--max-drivers): try "
+                    f"{self._options.limit} users have drivers, the maximum of this server (--max-drivers): try "
                     "again when one of them has stopped"
                 )
             self._starts[user] = asyncio.create_task(self._replace(user))

@@ -18,7 +18,7 @@ from spark_client.jvm.columns import CHAR_TYPE
 from spark_client.jvm.plans import analyzed_plan, frame_of, nodes
 
 _log = logging.getLogger(__name__)
-_NO_METASTORE = "no session of spark_client.session, so no metastore: pass values=…"
+_NO_METASTORE = "this session was not started by spark_client.session, so it has no metastore: pass values=…"
 
 
 def skew_join(

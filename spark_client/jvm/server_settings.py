@@ -53,7 +53,7 @@ def thrift_settings(conf: Mapping[str, str]) -> dict[str, str]:
     """
     if _hadoop(conf, _IMPERSONATION).lower() == "true":
         raise SessionError(
-            f"{_IMPERSONATION}=true would not take effect: Spark runs all statements, and calls the metastore, as the "
+            f"{_IMPERSONATION}=true would have no effect: Spark runs all statements, and calls the metastore, as the "
             "user of the driver. Remove it, and start a server for each group of users with the same rights"
         )
     return {f"spark.hadoop.{_IMPERSONATION}": "false"}

@@ -92,7 +92,7 @@ def stop_connect(spark: SparkSession) -> None:
     """Stops Spark Connect and the sessions of its clients."""
     java: Any = spark._jvm  # noqa: SLF001
     service, none = (
-        _companion(java, _CONNECT, "Spark Connect was never started"),
+        _companion(java, _CONNECT, "Spark Connect has not been started"),
         java_class(java, "scala.Option").empty(),
     )
     service.stop(none, none)

@@ -107,7 +107,7 @@ def _source(data: DataFrame | str, spark: SparkSession | None) -> _Source:
         return _Source(data)
     if spark is None:
         raise InvalidStatementError(
-            f"find_skew needs the session that knows {data}: pass spark=, or spark.table('{data}')"
+            f"find_skew needs the session that contains {data}: pass spark=, or spark.table('{data}')"
         )
     frame = spark.table(data)
     facts = relation_metadata(spark, data)
@@ -120,7 +120,7 @@ def _find(
     allowed = source.most()
     if limit is not None and not 1 <= limit <= allowed:
         raise InvalidStatementError(
-            f"a limit of {limit:,}: it must be from 1 to {allowed:,}, the maximum of the table ({_LIMIT_HINT})"
+            f"the limit is {limit:,}; it must be from 1 to {allowed:,}, the maximum of the table ({_LIMIT_HINT})"
         )
     sketch = Sketch(share, (limit or allowed) + 1)
     ((_, rows, counted),) = sketch.count(source.frame, (), combinations)

@@ -37,7 +37,7 @@ class Sketch:
 
     def __post_init__(self) -> None:
         if not SMALLEST_SHARE <= self.share <= 1:
-            raise InvalidStatementError(f"a share of {self.share:g}: it must be from {SMALLEST_SHARE} to 1")
+            raise InvalidStatementError(f"the share is {self.share:g}; it must be from {SMALLEST_SHARE} to 1")
 
     def count(
         self, rows: DataFrame, groups: Sequence[SparkColumn], keys: Sequence[Sequence[StructField]]

@@ -258,7 +258,9 @@ class Commit:
         try:
             self._files.mark_replaced([root, *self._files.existing(replaced)], self.query_id)
         except FILE_ERRORS as error:
-            _log.warning("%s: cannot mark replaced directories; readers by path see old rows: %s", self._name, error)
+            _log.warning(
+                "%s: replaced directories could not be marked; readers by path see old rows: %s", self._name, error
+            )
 
     def _delete(self) -> bool:
         """Deletes the write's directory. Returns False if that fails; the metastore's cleaning deletes it later."""

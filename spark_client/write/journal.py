@@ -65,7 +65,10 @@ class Journal:
             errors = [str(error)]
         if errors:
             _log.warning(
-                "write %s: %d renames not undone, cleaning will do it: %s", self._query_id, len(errors), errors[0]
+                "write %s: %d renames could not be undone; cleaning will undo them: %s",
+                self._query_id,
+                len(errors),
+                errors[0],
             )
         return not errors
 

@@ -108,7 +108,7 @@ class Lease:
         try:
             self._metastore.end_write(self.query_id)
         except SparkClientError as error:
-            _log.warning("write %s could not be ended; it ends with its lease: %s", self.query_id, error)
+            _log.warning("write %s could not be ended; it will end when its lease expires: %s", self.query_id, error)
 
     def _send_heartbeats(self) -> None:
         while not self._stopped.wait(self._interval):

@@ -61,7 +61,7 @@ class MicroBatch:
         markers = {values: tuple(map(int, text.split("."))) for values, text in texts.items()}
         batch, _, *failed = max(markers.values(), default=(-1, 0))
         if batch == self.batch and self.ordinal in failed:
-            raise PublishConflictError(f"this statement about {self.table} failed when batch {batch} ran before")
+            raise PublishConflictError(f"this statement on {self.table} failed in an earlier run of batch {batch}")
         return {values for values, marker in markers.items() if marker >= (self.batch, self.ordinal)}
 
 

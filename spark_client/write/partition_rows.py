@@ -92,6 +92,6 @@ def check_names(spark: SparkSession, table: Table, seen: Snapshot) -> None:
         odd = listed.filter(~written.eqNullSafe(F.col("text"))).limit(1).collect()
         if odd:
             raise InvalidInsertError(
-                f"{table.full_name} has a partition {column.name}={odd[0][0]}, which is not how a value of type "
-                f"{column.type} is written: rename it first, with ALTER TABLE … PARTITION … RENAME TO PARTITION …"
+                f"{table.full_name} has a partition {column.name}={odd[0][0]}, which is not the canonical text of a "
+                f"value of type {column.type}: rename it first, with ALTER TABLE … PARTITION … RENAME TO PARTITION …"
             )

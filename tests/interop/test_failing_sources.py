@@ -76,7 +76,7 @@ def line_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_wrong_sources_are_one_line(postgres: URL, database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     url = postgres.set(drivername="postgresql")
     sources = {
-        url.render_as_string(False): "is no database of a Hive metastore: it has no table DBS",
+        url.render_as_string(False): "is not a database of a Hive metastore: it has no table DBS",
         url.set(password="wrong").render_as_string(False): "password authentication failed",
         url.set(database="absent").render_as_string(False): 'database "absent" does not exist',
         url.set(port=1).render_as_string(False): "Connection refused",

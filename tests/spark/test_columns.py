@@ -34,7 +34,7 @@ def test_a_dropped_column_is_gone(spark: SparkSession, table_name: str, kind: st
     for name, reason in [("q", "is a partition column"), ("e", "has no column e")]:
         with pytest.raises(InvalidStatementError, match=reason):
             spark.sql(f"ALTER TABLE {table_name} DROP COLUMN {name}")
-    with pytest.raises(InvalidStatementError, match="its files have columns by name"):
+    with pytest.raises(InvalidStatementError, match="its files identify columns by name"):
         spark.sql(f"ALTER TABLE {table_name} RENAME COLUMN a TO z")
 
 
@@ -54,7 +54,7 @@ def test_columns_of_text_are_renamed(spark: SparkSession, table_name: str) -> No
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 'x')")
     spark.sql(f"ALTER TABLE {table_name} RENAME COLUMN b TO `C c`")
     assert spark.sql(f"SELECT a, `c c` FROM {table_name}").collect() == [(1, "x")]
-    with pytest.raises(InvalidStatementError, match="its text files have columns by position"):
+    with pytest.raises(InvalidStatementError, match="its text files identify columns by position"):
         spark.sql(f"ALTER TABLE {table_name} DROP COLUMN a")
 
 

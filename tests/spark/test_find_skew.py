@@ -133,7 +133,7 @@ def test_never_more_values_than_a_table_may_have(spark: Session, table_name: str
     with pytest.raises(InvalidStatementError, match=r"more than 100 values of x have that share .*skew\.max\.values"):
         find_skew(frame, "x", share=0.001)
     assert len(find_skew(frame, "x", share=0.001, limit=20).values) == 20
-    with pytest.raises(InvalidStatementError, match="a limit of 101: it must be from 1 to 100"):
+    with pytest.raises(InvalidStatementError, match="the limit is 101; it must be from 1 to 100"):
         find_skew(frame, "x", limit=101)
     spark.sql(f"CREATE TABLE {table_name} (x BIGINT) PARTITIONED BY (p INT) TBLPROPERTIES ('{MAX_VALUES}'='150')")
     frame.write.insertInto(table_name)
@@ -171,7 +171,7 @@ def test_what_the_session_allows_is_written_down_for_the_metastore(spark: Sessio
         (lambda spark, table: find_skew(table, "b", spark=spark), "b of .* has type array<int>"),
         (lambda spark, table: find_skew(table, [], spark=spark), "list one or more columns"),
         (lambda spark, table: find_skew(table, ["a", "A"], spark=spark), "each only once"),
-        (lambda spark, table: find_skew(table, "a", share=0, spark=spark), "a share of 0"),
+        (lambda spark, table: find_skew(table, "a", share=0, spark=spark), "the share is 0"),
     ],
 )
 def test_refusals_name_what_is_wrong(
@@ -245,5 +245,5 @@ def test_a_name_may_have_a_catalog(spark: Session, table_name: str) -> None:
 
 
 def test_a_name_needs_a_session() -> None:
-    with pytest.raises(InvalidStatementError, match=r"find_skew needs the session that knows t: pass spark="):
+    with pytest.raises(InvalidStatementError, match=r"find_skew needs the session that contains t: pass spark="):
         find_skew("t", "x")

@@ -141,7 +141,7 @@ def test_a_session_of_others_is_attached_to(metastore_server: Server, tmp_path: 
     assert run.returncode == 0, run.stderr
     needs = "spark.sql.catalogImplementation=hive (enableHiveSupport()), spark.hadoop.hive.metastore.uris="
     assert run.stdout.splitlines() == [
-        f"attach needs settings that must be made before Spark starts: {needs}thrift://host:9083",
+        f"attach needs settings that must be set before Spark starts: {needs}thrift://host:9083",
         "5 2 1",
         "same rules",
     ]

@@ -159,7 +159,7 @@ def test_an_unusable_folder_is_one_line(name: str, tmp_path: Path) -> None:
 def test_a_folder_that_is_somebody_elses_is_left(data_dir: Path) -> None:
     (data_dir / "postgres").mkdir(parents=True)
     (data_dir / "postgres" / "letter").write_text("dear")
-    with pytest.raises(ConfigurationError, match="not empty and not a PostgreSQL cluster: move it away"):
+    with pytest.raises(ConfigurationError, match="not empty and not a PostgreSQL cluster: move it"):
         EmbeddedPostgres(data_dir)
     assert [path.name for path in (data_dir / "postgres").iterdir()] == ["letter"]
 

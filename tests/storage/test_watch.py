@@ -81,7 +81,7 @@ def test_a_commit_that_nobody_answers_is_not_known(database_url: str, proxied: P
         return 0
 
     with store_at(proxy.url) as store, ThreadPoolExecutor(1) as thread:
-        with pytest.raises(UnavailableError, match="whether it happened is unknown"):
+        with pytest.raises(UnavailableError, match="the outcome is unknown"):
             looked_after(thread.submit(write, store))
         proxy.resume()
 

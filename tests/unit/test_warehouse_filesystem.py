@@ -126,7 +126,9 @@ def test_an_unusable_warehouse_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("location", ["http://127.0.0.1:1/warehouse", "https://example.org/w"])
 def test_a_warehouse_in_which_nothing_can_be_deleted_is_one_line(location: str) -> None:
-    with pytest.raises(ConfigurationError, match="its file system is read-only; choose another with --warehouse"):
+    with pytest.raises(
+        ConfigurationError, match="its file system is read-only; choose another location with --warehouse"
+    ):
         Warehouse(location).check()
 
 
@@ -138,7 +140,8 @@ def test_a_root_with_an_unknown_scheme_is_accepted(tmp_path: Path) -> None:
 def test_a_root_in_which_nothing_can_be_deleted_is_one_line(tmp_path: Path) -> None:
     location = "http://127.0.0.1:1/data"
     with pytest.raises(
-        ConfigurationError, match=f"^allowed_locations {location}: .*; choose another with --allowed-locations or "
+        ConfigurationError,
+        match=f"^allowed_locations {location}: .*; choose another location with --allowed-locations or ",
     ):
         Warehouse(str(tmp_path), [str(tmp_path), "gs://bucket/x", location]).check()
 

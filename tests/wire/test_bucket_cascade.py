@@ -24,7 +24,7 @@ def test_a_bucketing_column_keeps_the_type_by_which_its_rows_lie(hive_client: An
         hive_client.alter_table_with_cascade(database, name, changed, cascade)
         return str(hive_client.get_table(database, name).sd.cols[0].type)
 
-    text = r"\.t is CLUSTERED BY a, and its files are bucketed by the type int, which cannot become bigint"
+    text = r"\.t is CLUSTERED BY a, and its files are bucketed by the type int, which cannot change to bigint"
     for keys, cascade in ((list[tuple[str, str]](), False), (BY_DAY, True)):
         with pytest.raises(InvalidOperationException, match=text):
             retyped(keys, cascade=cascade)

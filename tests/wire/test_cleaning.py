@@ -115,7 +115,7 @@ def test_elsewhere_only_our_files_go(metastore_client: Any, written: Name, root:
     overwrite(metastore_client, written, root, "2")
     (cleaned,) = clean(metastore_client, written).locations
     assert (cleaned.location, cleaned.files) == (far, 2)
-    assert "1 files that name no write of the table are left" in cleaned.error
+    assert "1 files remain that name no write of the table" in cleaned.error
     assert files_below(far) == {"theirs"}
     assert clean(metastore_client, written).locations == []
 
@@ -199,7 +199,7 @@ def test_renames_of_a_dead_writer_are_undone(
     done = clean(metastore_client, written)
     assert done.locations == dry.locations
     assert told(done, root) == [
-        ("ds=1", "put back: its writer died", 0),
+        ("ds=1", "moved back: its writer died", 0),
         (f"_staging/{write}", "dead writer", 0),
         (f"_versions/{write}", "dead writer", 0),
         ("ds=1", "dead writer", 1),
@@ -228,7 +228,7 @@ def test_single_files_are_renamed_and_put_back(metastore_client: Any, metastore_
         else:
             let_die(metastore_server.database_url, write)
             kept = "part-0"
-            expected = [(kept, "put back: its writer died", 0), (f"_versions/{write}", "dead writer", 0)]
+            expected = [(kept, "moved back: its writer died", 0), (f"_versions/{write}", "dead writer", 0)]
             expected.append(("", "dead writer", 1))
         dry = clean(metastore_client, name, dryRun=True)
         assert told(dry, root) == expected

@@ -93,7 +93,7 @@ def test_what_cannot_succeed_is_parked_and_says_the_mend(
         house.application.journal.recover()
     (line,) = [record.getMessage() for record in caplog.records]
     location = f"file:{house.warehouse}/db.db/plain"
-    why = f"remove of {location} (dropped) failed: it leads out of the warehouse. Correct that, then run  metastore"
+    why = f"remove of {location} (dropped) failed: it leads out of the warehouse. Fix the cause, then run  metastore"
     assert line == f"{why} check --repair"
     assert [parked for _, parked in waits(house)] == [True]
     assert [problem.mendable for problem in problems(house)] == [False]

@@ -243,7 +243,7 @@ def test_a_link_that_comes_later_leads_nowhere(
 
 def test_a_refusal_names_the_location_the_rule_and_the_setting(client: Any) -> None:
     with pytest.raises(
-        MetaException, match=r"location file:/etc/x is outside of file:/.*/warehouse.*METASTORE_ALLOWED_LOCATIONS"
+        MetaException, match=r"location file:/etc/x is outside file:/.*/warehouse.*METASTORE_ALLOWED_LOCATIONS"
     ):
         client.create_table(table("db", "t", sd=descriptor("/etc/x")))
     with pytest.raises(MetaException, match=r"location ftp://h/x has the scheme ftp.*METASTORE_ALLOWED_LOCATIONS"):

@@ -152,8 +152,8 @@ def test_what_is_missing_or_makes_no_sense_is_refused(hive_client: Any, refs: di
         (HiveObjectRef(PARTITION, database, name, ["z"]), "Invalid partition key & values"),
         (HiveObjectRef(PARTITION, database, name), "needs the partition's values"),
         (HiveObjectRef(COLUMN, database, name), "needs the column's name"),
-        (HiveObjectRef(None, database, name), "not kept for objects of type None"),
-        (HiveObjectRef(HiveObjectType.DATACONNECTOR, "x"), "not kept for objects of type 6"),
+        (HiveObjectRef(None, database, name), "cannot be stored for objects of type None"),
+        (HiveObjectRef(HiveObjectType.DATACONNECTOR, "x"), "cannot be stored for objects of type 6"),
         (HiveObjectRef(DATABASE, "x" * 10_000), "not found"),
         (HiveObjectRef(DATABASE, "a\0b"), "NUL"),
     ):

@@ -175,7 +175,7 @@ def test_a_partition_needs_its_table(house: House) -> None:
 def test_tables_of_a_database(house: House) -> None:
     before = house.state()
     house.call("drop_database", "db", True, True)
-    with pytest.raises(NotFoundError, match="database db is gone: undrop it first"):
+    with pytest.raises(NotFoundError, match="database db was dropped: undrop it first"):
         house.undrop("db.plain")
     house.call("create_database", Database("db"))
     with pytest.raises(AlreadyExistsError, match="database db exists already: undrop its tables one by one"):

@@ -113,7 +113,9 @@ def test_somebody_else_has_made_the_database_meanwhile(house: House, monkeypatch
 
     monkeypatch.setattr(Drops, "restore_database", later)
     house.call("drop_database", "doomed", True, True)
-    with pytest.raises(AlreadyExistsError, match="doomed: Database already exists: drop or rename that first"):
+    with pytest.raises(
+        AlreadyExistsError, match="doomed: Database already exists: drop or rename the existing object first"
+    ):
         undrop(house, "doomed")
     assert house.call("get_all_tables", "doomed") == []
     undrop(house, "doomed.t")

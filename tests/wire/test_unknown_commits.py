@@ -64,7 +64,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_repeated_lock_does_not_wait_behind_its_own(application: Application, arrives: bool) -> None:
     with (
         silent_after_commit(application, arrives=arrives),
-        pytest.raises(UnavailableError, match="whether it happened is unknown; if it did, it will be undone"),
+        pytest.raises(UnavailableError, match="the outcome is unknown; if it was committed, it will be undone"),
     ):
         called(application, "lock", request())
     application._store.resolve_unknown_commits()

@@ -76,7 +76,7 @@ class Changes:
         _add(self.statistics, name, keys)
 
     def add(self, event: NotificationEvent) -> None:
-        """Adds what one event says. An event that cannot be read counts for the whole object that it names."""
+        """Adds the changes of one event. An unreadable event counts as a change of the whole object that it names."""
         kind, table = str(event.eventType), _table(event)
         message = _message(event)
         if kind in _OF_DATABASE or kind == "DROP_DATABASE":
@@ -167,7 +167,7 @@ def _table(event: NotificationEvent) -> TableName | None:
 
 
 def _message(event: NotificationEvent) -> Mapping[str, Any] | None:
-    """Decodes the message of an event; None if that is not possible."""
+    """Decodes the message of an event. Returns None for an unreadable message."""
     try:
         document = json.loads(json_message(event) or "")
     except ValueError:

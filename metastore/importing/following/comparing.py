@@ -16,11 +16,11 @@ from metastore.importing.sources.source import Source
 from metastore.storage.unit_of_work import Store
 
 _TABLES: Final = 10
-"""Tables that one transaction compares."""
+"""Number of tables that one transaction compares."""
 
 
 def everything(source: Source, store: Store, followed: Collection[DatabaseName]) -> Iterator[Changes]:
-    """Yields changes that name every object of the source and of the followed databases, some tables at a time."""
+    """Yields changes that name every object of the source and of the followed databases, a few tables at a time."""
     theirs = {
         DatabaseName(one.catalogName, one.name)
         for batch in source.read(Stage.DATABASES, "", Selection())

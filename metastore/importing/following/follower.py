@@ -36,7 +36,7 @@ _REPEATED: Final = 100
 """Events with the same ID that are looked at."""
 REFUSED: Final = "object that this database cannot store"
 _PAUSE: Final = 0.2  # seconds between two readings
-_SHARE: Final = 10  # a round takes at most one part of so many of the time
+_SHARE: Final = 10  # a round takes at most this fraction (1/n) of the time
 _ROUND: Final = 30.0  # seconds between two comparisons of everything, if the source has no log
 _NOTED: Final = 5.0  # seconds between two records that there are no changes to apply
 _WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics and changes by SQL are in no log
@@ -44,7 +44,8 @@ _WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics 
 
 @dataclass(frozen=True)
 class Step:
-    """The result of one step: `events` applied up to `position`. `compared`: everything, or some tables of a round."""
+    """The result of one step: the number of `events` applied, up to `position`. `compared`: the step compared
+    everything, or some tables of a round."""
 
     events: int
     position: int | None
@@ -67,7 +68,7 @@ class Follower:
         Args:
             on_event: called with a line of text for each gap, sweep that failed, and similar.
             lasting: the caller makes steps until it is stopped, so that the delay is recorded for monitoring.
-            another: opens another connection to the source, for sweeps beside the batches.
+            another: opens another connection to the source, for sweeps that run in parallel with the batches.
         """
         self._source = source
         self._log = LogReader(source)
@@ -75,19 +76,19 @@ class Follower:
         self._on_event = on_event
         self._lasting = lasting
         self._runner = uuid4()
-        self._known_log = False  # whether the log was the one that was followed before
+        self._known_log = False  # whether the log is the one that was followed before
         self._noted = 0.0  # when the delay was recorded last
         self._missing = 0  # readings in which events were missing
         self._another = another
         self._sweeps = Sweeps()
-        self._sweep: SweepReading | None = None  # that is being read
-        self._round: Iterator[Changes] | None = None  # of a comparison that is under way
+        self._sweep: SweepReading | None = None  # the sweep that is being read
+        self._round: Iterator[Changes] | None = None  # the rest of the current comparison
         self._round_begun = 0.0
         self._round_due = time.monotonic() + _WHOLE
 
     @contextmanager
     def lock(self) -> Iterator[bool]:
-        """Holds the lock of the follower. Yields whether this one has it, and the import is finished.
+        """Holds the lock of the follower. Yields whether this follower has the lock and the import is finished.
 
         Raises NotFoundError if there is no import from the source.
         """
@@ -105,7 +106,7 @@ class Follower:
                 work.following.unlock(state.id)
 
     def step(self) -> Step:
-        """Applies the next batch, and some tables of a comparison of everything that is due. Sweeps beside it.
+        """Applies the next batch. Compares some tables if a full comparison is due, and sweeps in parallel.
 
         Raises:
             ConflictError: another run or follower has taken over.
@@ -125,7 +126,7 @@ class Follower:
         return step
 
     def catch_up(self, *, whole: bool = False) -> Step:
-        """Applies all changes up to now, with a sweep. Compares everything if there is no log, or it has a gap.
+        """Applies all changes up to now, with a sweep. Compares everything if there is no log, or if it has a gap.
 
         `whole`: compares everything in any case, and finds changes that no log contains.
         """
@@ -180,7 +181,7 @@ class Follower:
         self._sweeps.end(reading)
 
     def _continue_round(self) -> bool:
-        """Compares some more tables, if a comparison of everything is due. Batches are applied in between."""
+        """Compares more tables if a full comparison is due. Batches are applied in between."""
         if self._round is None:
             if time.monotonic() < self._round_due:
                 return False
@@ -207,18 +208,20 @@ class Follower:
         events = self._log.read(state.position, whole=whole)
         if events or not self._known_log:
             if not self._continues(state, state.position):
-                reason = f"event {state.position} is not the one that was applied, so the source was restored"
+                reason = f"event {state.position} is not the event that was applied: the source was restored"
                 return self._compare(state, reason)
             self._known_log = True
         if not events:
             end_of_log = self._source.log()
             if end_of_log is None:
-                return self._compare(state, "the source has no notification log any more")
+                return self._compare(state, "the source no longer has a notification log")
             if end_of_log.last == state.position:
                 self._missing = 0
                 return Step(0, state.position)
             if end_of_log.last < state.position:
-                return self._compare(state, f"the log begins anew: it is at {end_of_log.last}, before {state.position}")
+                return self._compare(
+                    state, f"the log has restarted: it is at {end_of_log.last}, before {state.position}"
+                )
             return self._wait(state, end_of_log.last)
         complete = before_gap(state.position, events)
         if not complete:
@@ -272,7 +275,7 @@ class Follower:
                     self._replay(work, target, state, part)
             except InvalidObjectError as error:
                 what = ", ".join(map(str, part.names or part.databases))
-                finding = Finding(REFUSED, what, f"it stays as it was: {error}")
+                finding = Finding(REFUSED, what, f"it was not changed: {error}")
                 with self._applying(state) as (work, _):
                     if finding not in work.imports.findings(state.id):
                         work.imports.report(state.id, [finding])
@@ -293,7 +296,7 @@ class Follower:
                 work.bulk_objects.raise_last_event(position)
 
     def _compare(self, state: ImportState, reason: str = "") -> Step:
-        """Compares everything. The position is stored at the end, so that a round that is cut off is repeated."""
+        """Compares everything. The position is stored at the end, so that an interrupted round is repeated."""
         if reason:
             self._on_event(f"comparing everything: {reason}")
         begun = time.monotonic()
@@ -321,13 +324,13 @@ class Follower:
 
     @contextmanager
     def _applying(self, state: ImportState, progress: Progress | None = None) -> Iterator[tuple[UnitOfWork, Target]]:
-        """Yields a transaction that stores the progress, or leaves the position as it is, and a target."""
+        """Yields a transaction that stores the progress (or keeps the position), and a target."""
         progress = progress or Progress(state.position, state.event_digest)
         target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=False)
         with self._store.transaction(audited=False) as work:
             if not work.following.follow_to(state.id, self._runner, progress):
                 raise ConflictError(
-                    "Another run or follower has taken over this import. This one has stored nothing since"
+                    "Another run or follower has taken over this import. This run has stored nothing since then"
                 )
             yield work, target
 

@@ -1,6 +1,6 @@
 """Changes objects of this server to match the source's, within a transaction of the caller.
 
-The result is the present state of the source, whatever the state of this server. So changes can be applied twice.
+The result is the present state of the source, regardless of the state of this server. So changes can be applied twice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Replay:
         self._known = set(states)
 
     def run(self, changes: Changes) -> None:
-        """Applies changes. Raises UnavailableError if the source does not answer: roll back then."""
+        """Applies changes. Raises UnavailableError if the source does not answer; the caller must then roll back."""
         for name in sorted(changes.databases, key=str):
             self._apply_database(name, changes)
         tables = sorted((name for name in changes.names if _database(name) in self._followed), key=str)
@@ -101,7 +101,7 @@ class Replay:
             if not self._takes_new:
                 return
             if existing_of(self._work, [name]):
-                self._report(NAME_TAKEN, name, "this server has a database of the name; it is not imported")
+                self._report(NAME_TAKEN, name, "this server has another database of this name; it is not imported")
                 return
             self._store(Stage.DATABASES, [theirs])
             self._followed.add(name)
@@ -125,7 +125,7 @@ class Replay:
             if not self._has_table(name):
                 drop_table(self._work, self._target, name)
             elif name in self._target.tables:
-                self._report(UNREADABLE, name, "it stays as it was")
+                self._report(UNREADABLE, name, "it was not changed")
             return
         partitions, statistics = changes.partitions.get(name, set()), changes.statistics.get(name, set())
         if (differs or name not in self._target.tables) and self._store_table(name, table):
@@ -177,7 +177,7 @@ class Replay:
         return bool(theirs)
 
     def _store_partitions(self, name: TableName, table: LoadedTable, some: Sequence[SourcePartition]) -> None:
-        """Adds partitions that are new, and replaces those that differ, which keep what belongs to them."""
+        """Adds partitions that are new, and replaces those that differ, which keep their dependent objects."""
         ids = self._work.bulk_load.partition_ids([(table.id, one.name) for one in some])
         new = [one for one in some if (table.id, one.name) not in ids]
         known = [self._target.rewriting.rewrite(one) for one in some if (table.id, one.name) in ids]
@@ -210,7 +210,8 @@ class Replay:
 
 
 def drop_database(work: UnitOfWork, name: DatabaseName) -> None:
-    """Deletes a database with everything in it from the catalog. Its files stay. Of `default`, the database stays."""
+    """Deletes a database with everything in it from the catalog. Its files stay. The database `default` itself stays,
+    too."""
     ids = work.bulk_load.database_ids([name])
     tables = [table.id for table in work.bulk_load.tables([name]).values()]
     work.bulk_load.delete_tables(tables)

@@ -23,7 +23,7 @@ Report = Callable[[str], object]
 
 
 class _Reports:
-    """Passes lines on, but not the same one again and again."""
+    """Passes lines on, and suppresses repetitions of the same line."""
 
     def __init__(self, report: Report) -> None:
         self._report = report

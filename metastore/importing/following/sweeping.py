@@ -1,4 +1,4 @@
-"""When sweeps are due, and their reading: in a thread with a connection of its own, so that batches do not wait."""
+"""The schedule of sweeps. A thread with its own connection reads them, so that batches do not wait."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SHARE: Final = 10  # a sweep takes at most one part of so many of the time, als
 
 
 class SweepReading:
-    """The reading of one sweep. `state`: of the import when it began; `names`: the databases."""
+    """Reads one sweep. `state`: of the import at the beginning; `names`: the databases."""
 
     def __init__(self, state: ImportState, names: Collection[DatabaseName], *, whole: bool) -> None:
-        """`whole`: an event has asked for it, so that all kinds are stored."""
+        """`whole`: an event has requested the sweep, so all kinds are stored."""
         self.state = state
         self.names = names
         self.whole = whole
@@ -59,7 +59,7 @@ class SweepReading:
 
 
 class Sweeps:
-    """The schedule. `wanted`: an event has asked for a sweep; `stored`: digests of the last one, by kind."""
+    """The schedule. `wanted`: an event has requested a sweep; `stored`: digests of the last one, by kind."""
 
     def __init__(self) -> None:
         self.wanted = True
@@ -68,7 +68,7 @@ class Sweeps:
         self._rests_until = 0.0
 
     def reset(self) -> None:
-        """Forgets what was stored: another process may have followed since."""
+        """Discards the digests: another process may have followed the source in the meantime."""
         self.wanted = True
         self.stored.clear()
 
@@ -84,7 +84,7 @@ class Sweeps:
         return reading
 
     def end(self, reading: SweepReading) -> None:
-        """Plans the next sweep."""
+        """Schedules the next sweep."""
         self.stored = reading.result.digests if reading.result else {}
         now = time.monotonic()
         rest = _SHARE * (now - reading.begun)

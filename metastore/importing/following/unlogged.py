@@ -3,7 +3,7 @@
 These are functions, constraints, indexes, roles, privileges, tokens and transactions.
 
 A sweep reads them all and replaces the objects of the followed databases. Roles, and privileges on the whole metastore,
-are added and not removed: they may be this server's own.
+are added and not removed: they may belong to this server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Sweep:
 
 
 def read_unlogged(source: Source, names: Collection[DatabaseName]) -> Sweep:
-    """Reads everything that a sweep replaces."""
+    """Reads all objects that a sweep replaces."""
     selection, sweep = Selection(frozenset(names)), Sweep()
     for stage in _STAGES:
         if stage in source.stages:

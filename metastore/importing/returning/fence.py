@@ -1,4 +1,4 @@
-"""Calls that change the source, each after a check that this process may still make it."""
+"""Calls that change the source, each after a check that this process is still allowed to make it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metastore.importing.sources.thrift_calls import ThriftCalls
 
 
 class FencedCalls:
-    """The methods of a source. A call is made only within `checked`, and only if the check raises nothing."""
+    """The methods of a source. A call is made only within `checked`, and only if the check passes."""
 
     def __init__(self, calls: ThriftCalls) -> None:
         self._calls = calls
@@ -19,7 +19,7 @@ class FencedCalls:
     def call(self, method: str, *arguments: Any) -> Any:
         """Calls a method. Raises the errors of `ThriftCalls.call` and of the check."""
         if self._check is None:
-            raise RuntimeError(f"{method} is called outside of a transaction that allows it")
+            raise RuntimeError(f"{method} was called outside a transaction of the fence")
         self._check()
         return self._calls.call(method, *arguments)
 

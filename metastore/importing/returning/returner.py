@@ -66,7 +66,9 @@ class Returner:
         with self._store.read() as work:
             state = find_import(work, self._name)
             if "returned" not in state.options:
-                raise InvalidOperationError(f"No database of {self._name} is switched, so nothing can go back")
+                raise InvalidOperationError(
+                    f"No database of {self._name} is switched, so there is nothing to give back"
+                )
             if not work.following.try_lock(-state.id):
                 raise ConflictError(f"Another process returns changes to {self._name}")
             try:
@@ -81,7 +83,7 @@ class Returner:
         """Applies the next batch of events. Raises UnavailableError; the batch is then applied again."""
         state = self._state()
         position = int(state.options["returned"])
-        end_of_log = self._ours.log()  # before the events: one that comes in between is no gap
+        end_of_log = self._ours.log()  # read before the events: an event that arrives in between is not a gap
         events = self._ours.events(position, _EVENTS)
         last = end_of_log.last if end_of_log else position
         owned = self._owned(state)
@@ -183,7 +185,7 @@ class Returner:
 
     @staticmethod
     def _report(work: UnitOfWork, state: ImportState, findings: list[Trouble]) -> None:
-        """Stores findings that are new, and empties the list."""
+        """Stores new findings, and clears the list."""
         if findings:
             known = set(work.imports.findings(state.id))
             new = dict.fromkeys(Finding(*one) for one in findings)

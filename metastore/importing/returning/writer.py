@@ -109,7 +109,7 @@ class SourceWriter:
             self._apply_partitions(name, None if chosen is None else sorted(set(partition_names(keys, chosen))))
 
     def _alter(self, name: TableName, ours: Table, theirs: Table, commits: Collection[str]) -> bool:
-        """Alters a table. Returns False if the source has an Iceberg commit that this server has not."""
+        """Alters a table. Returns False if the source has an Iceberg commit that this server does not have."""
         context = _keeping()
         there, here = ((table.parameters or {}).get(METADATA) for table in (theirs, ours))
         if there and there != here:
@@ -130,7 +130,7 @@ class SourceWriter:
             some = names[start : start + _BATCH]
             ours, theirs = (self._partitions(side, name, some) for side in (self._ours, self._theirs))
             self._store(name, [one for key, one in ours.items() if key not in theirs])
-            # A partition that is created gets other statistics and times: compared again.
+            # The source sets statistics and times of a new partition, so it is compared again.
             theirs |= self._partitions(self._theirs, name, [key for key in ours if key not in theirs])
             changed = [one for key, one in ours.items() if key in theirs and _differs(one, theirs[key])]
             text = in_catalog(name.catalog, name.database)

@@ -26,7 +26,7 @@ _SILENCE: Final = 600  # seconds without a reply before the source counts as los
 
 
 class SourceConnection(ABC):
-    """A connection to a source's database, with what differs between the two systems."""
+    """A connection to a source's database, with the differences between the two systems."""
 
     def __init__(self, url: str) -> None:
         """Connects. Raises UnavailableError with one line if that fails."""
@@ -81,7 +81,7 @@ class SourceConnection(ABC):
         return objects, {key: text for key, text in rows if _ESCAPED_NUL not in text}
 
     def exists(self, table: str) -> bool:
-        """Tells whether the table exists and has rows."""
+        """Returns whether the table exists and has rows."""
         return self.schema.has(table) and bool(self.rows(f'SELECT 1 FROM "{table}" LIMIT 1'))  # noqa: S608 - a constant
 
     @contextmanager
@@ -106,7 +106,7 @@ class SourceConnection(ABC):
 
     @abstractmethod
     def number_or_null(self, text: str) -> str:
-        """Returns the SQL of a text as a number; null if it is none."""
+        """Returns the SQL that converts a text to a number, or to null if it is not one."""
 
     @abstractmethod
     def prefix_of(self, location: str) -> str:

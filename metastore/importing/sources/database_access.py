@@ -259,7 +259,7 @@ class TransactionReader:
         return [int(number) for (number,) in self._connection.rows(query, "o")]
 
     def log(self) -> LogState | None:
-        """Returns the state of the notification log. One that never had an event may have no listener."""
+        """Returns the state of the notification log. A log without any event may have no listener."""
         if not self._connection.schema.has("NOTIFICATION_SEQUENCE"):
             return None
         rows = self._connection.rows('SELECT "NEXT_EVENT_ID" FROM "NOTIFICATION_SEQUENCE" ORDER BY "NNI_ID" LIMIT 1')
@@ -310,5 +310,5 @@ class TransactionReader:
 
 
 def _of_default_catalog(database: str, table: str) -> TableName:
-    """Returns a name of Hive's transaction tables, which know no catalogs."""
+    """Returns the table for a name in Hive's transaction tables, which do not know catalogs."""
     return TableName(DEFAULT_CATALOG, database.lower(), table.lower())

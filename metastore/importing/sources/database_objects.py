@@ -26,7 +26,7 @@ _PRIMARY, _FOREIGN, _UNIQUE, _NOT_NULL, _DEFAULT, _CHECK = range(6)  # Hive's MC
 
 
 class ObjectReader:
-    """Reads what belongs to databases and tables. Each kind is one batch: there are few."""
+    """Reads objects of databases and tables. Each kind is one batch, because there are few of them."""
 
     def __init__(self, connection: SourceConnection, shapes: ShapeReader, tables: TableReader) -> None:
         self._connection = connection

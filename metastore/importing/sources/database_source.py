@@ -80,7 +80,7 @@ class DatabaseSource:
     def snapshot(self) -> Iterator[None]:
         """Opens a read-only transaction with one snapshot."""
         with self.connection.snapshot():
-            self._open()  # what was cached may have changed
+            self._open()  # cached data may have changed
             yield
 
     def survey(self) -> Survey:

@@ -111,13 +111,14 @@ def _roots(connection: SourceConnection) -> list[Root]:
 def _version(connection: SourceConnection) -> list[Trouble]:
     """Warns about versions of vendors, whose schemas may differ."""
     if not connection.schema.has("VERSION"):
-        return [Trouble("version", "VERSION", "the table does not exist; the columns tell the version")]
+        return [Trouble("version", "VERSION", "the table does not exist; the version was derived from the columns")]
     rows = connection.rows('SELECT "SCHEMA_VERSION" FROM "VERSION"')
     written = str(rows[0][0]) if rows else "none"
     by_columns = connection.schema.version
     if written in _KNOWN_VERSIONS and (written.startswith(by_columns) or by_columns == "4.1"):
         return []
-    detail = f"the source calls itself {written}, and has the columns of {by_columns}: a vendor's schema? Compare well"
+    vendor = "possibly a vendor's schema. Check the comparison carefully"
+    detail = f"the source calls itself {written}, and has the columns of {by_columns}: {vendor}"
     return [Trouble("version", "VERSION", detail)]
 
 
@@ -154,7 +155,7 @@ def _misnamed(connection: SourceConnection) -> list[Trouble]:
     catalog = ', "CTLG_NAME"' if connection.schema.has("DBS", "CTLG_NAME") else ""
     for what, query in twins:
         if rows := connection.rows(query.format(catalog=catalog)):
-            detail = "both are kept" if what == "partitions" else "clients reach only the oldest, and it is imported"
+            detail = "both are kept" if what == "partitions" else "clients reach only the oldest one, which is imported"
             troubles.append(Trouble("names that differ in case only", f"{len(rows)} names of {what}", detail))
     for table, column in sorted(connection.schema.latin1):
         if column in ("COMMENT", "PARAM_VALUE", "PKEY_COMMENT", "PART_KEY_VAL", "PART_NAME"):
@@ -167,10 +168,10 @@ def _odd(connection: SourceConnection) -> list[Trouble]:
     troubles = []
     untimed = int(connection.rows('SELECT COUNT(*) FROM "TBLS" WHERE "CREATE_TIME" = 0')[0][0])
     if untimed:
-        troubles.append(Trouble("creation time 0", f"{untimed} tables", "kept as it is"))
+        troubles.append(Trouble("creation time 0", f"{untimed} tables", "kept unchanged"))
     for (name,) in connection.rows('SELECT "TBL_NAME" FROM "TBLS" WHERE "TBL_NAME" IS NOT NULL'):
         if not is_object_name(name):
-            troubles.append(Trouble("name that this server rejects", name, "imported as it is"))
+            troubles.append(Trouble("name that this server rejects", name, "imported unchanged"))
     if connection.schema.has("SKEWED_COL_NAMES"):
         skewed = int(connection.rows('SELECT COUNT(DISTINCT "SD_ID") FROM "SKEWED_COL_NAMES"')[0][0])
         if skewed:
@@ -203,5 +204,7 @@ def _transactions(connection: SourceConnection) -> list[Trouble]:
     query = 'SELECT COUNT(*) FROM "TABLE_PARAMS" WHERE "PARAM_KEY" = %s AND LOWER("PARAM_VALUE") = %s'
     acid = int(connection.rows(query, "transactional", "true")[0][0])
     if acid:
-        troubles.append(Trouble("transactional tables", f"{acid} tables", "write ids and high-water marks come along"))
+        troubles.append(
+            Trouble("transactional tables", f"{acid} tables", "write ids and high-water marks are imported")
+        )
     return troubles

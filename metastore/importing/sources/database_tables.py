@@ -76,11 +76,11 @@ class TableReader:
         return table_id in self.reachable
 
     def forget(self) -> None:
-        """Forgets the tables: a new snapshot has others."""
+        """Forgets the tables: a new snapshot may have others."""
         self._known = None
 
     def id_of(self, name: TableName) -> int | None:
-        """Returns the id of the table that clients reach by this name."""
+        """Returns the id of the table that this name refers to."""
         return self._first.get(name) if self.known else None
 
     def names(self, database: DatabaseName) -> list[str]:

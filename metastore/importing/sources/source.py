@@ -91,10 +91,10 @@ class Source(Protocol):
         """Yields the objects of a stage after a cursor (empty: from the first), in a fixed order."""
 
     def database(self, name: DatabaseName) -> Database | None:
-        """Returns one database as it is now, or None if there is none."""
+        """Returns the current state of one database, or None if it does not exist."""
 
     def table(self, name: TableName) -> Table | None:
-        """Returns one table as it is now, or None."""
+        """Returns the current state of one table, or None if it does not exist."""
 
     def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
         """Returns those of the named tables that exist and can be read, as they are now."""

@@ -32,7 +32,7 @@ class AccessReader:
         self._calls = listing.calls
 
     def roles(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
-        """Yields the roles. The owner and the time are known only of roles with members."""
+        """Yields the roles. The owner and the time are known only for roles with members."""
         roles: list[Role] = []
         for name in sorted(self._calls.optional("get_role_names") or ()):
             member = next(iter(self._members(name)), None)
@@ -79,7 +79,7 @@ class AccessReader:
         marks: dict[TableName, int] = {}
         troubles: list[Trouble] = []
         if reply.open_txns:
-            detail = "open or aborted; writes of theirs that end later do not come along"
+            detail = "open or aborted; later writes of these transactions are not imported"
             troubles.append(Trouble(INVALID_WRITES, f"{len(reply.open_txns)} transactions", detail))
         for _, tables, _ in self._listing.tables("", selection):
             for table in filter(_is_transactional, tables):

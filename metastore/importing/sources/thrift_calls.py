@@ -26,7 +26,8 @@ class UnsupportedCallError(Exception):
 
 
 class ThriftCalls:
-    """The methods of a metastore. The sources call only those that read, and the way back also those that change."""
+    """The methods of a metastore. The sources call only methods that read; the way back also calls methods that
+    change."""
 
     def __init__(self, address: str) -> None:
         """Connects. Raises InvalidInputError, UnavailableError, ConfigurationError (credentials are missing)."""
@@ -63,7 +64,7 @@ class ThriftCalls:
             raise InvalidInputError(str(error)) from None
         except NoSuchObjectError as error:
             raise NotFoundError(str(error)) from None
-        except (MetastoreUnavailableError, ReplyLostError) as error:  # a change is compared again before it is repeated
+        except (MetastoreUnavailableError, ReplyLostError) as error:  # callers compare again before they retry
             raise UnavailableError(str(error)) from None
         except MetastoreRefusedError as error:
             raise UnsupportedCallError(str(error)) from None

@@ -45,8 +45,8 @@ class ThriftListing:
         return [name for name in self._databases if selection.has(name)]
 
     def table_names(self, database: DatabaseName) -> list[str]:
-        """Lists the tables of a database, ascending. Empty if it is gone. Raises UnavailableError for other errors:
-        a follower would drop the tables that are not listed.
+        """Lists the tables of a database, ascending. Empty if the database no longer exists. Raises UnavailableError
+        for other errors: a follower would drop the tables that are not listed.
         """
         try:
             return sorted(self.calls.call("get_all_tables", in_catalog(database.catalog, database.name)))

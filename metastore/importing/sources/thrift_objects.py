@@ -30,7 +30,7 @@ _FETCHED: Final = {"bitVectors": "metastore.stats.fetch.bitvector", "histogram":
 
 
 class ObjectReader:
-    """Reads what belongs to databases and tables."""
+    """Reads objects of databases and tables."""
 
     def __init__(self, listing: ThriftListing) -> None:
         self._listing = listing

@@ -266,7 +266,7 @@ class ThriftSource:
         return self._named(table, names, partitions)
 
     def _named(self, table: Table, names: Sequence[str], partitions: list[SourcePartition]) -> list[SourcePartition]:
-        """Gives partitions the names that were requested: old rows have names that do not follow from the values."""
+        """Sets the requested names of partitions: names in old rows may differ from those of their values."""
         if len(names) == 1:
             return [one._replace(name=names[0]) for one in partitions[:1]]
         returned = Counter(one.name for one in partitions)

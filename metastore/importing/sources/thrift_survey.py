@@ -65,9 +65,9 @@ def _root(location: str | None) -> str:
 def _odd(name: str, table: object) -> list[Trouble]:
     troubles = []
     if not is_object_name(getattr(table, "tableName", "")):
-        troubles.append(Trouble("name that this server rejects", name, "imported as it is"))
+        troubles.append(Trouble("name that this server rejects", name, "imported unchanged"))
     if not getattr(table, "createTime", 0):
-        troubles.append(Trouble("creation time 0", name, "kept as it is"))
+        troubles.append(Trouble("creation time 0", name, "kept unchanged"))
     if (getattr(table, "parameters", None) or {}).get("transactional", "").lower() == "true":
         detail = "aborted writes are not visible through Thrift: use the source's database"
         troubles.append(Trouble("transactional tables", name, detail))

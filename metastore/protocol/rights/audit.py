@@ -1,4 +1,4 @@
-"""The audit log: who did what, from which address, to which objects."""
+"""The audit log: user, method, address and objects of each call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from metastore.operations.method import Method
 
 
 class AuditLog(Protocol):
-    """Stores the notes: `services.entry.audit`."""
+    """Stores the records: `services.entry.audit`."""
 
     def write(self, note: AuditNote) -> None: ...
 
@@ -32,9 +32,8 @@ class AuditLog(Protocol):
 
 
 def audited(log: AuditLog, method: Method, function: Callable[[Arguments], Any]) -> Callable[[Arguments], Any]:
-    """Returns the function with an audit note for each change and each rejected call. A change that fails has no note:
-    it is rolled back, and the note with it.
-    """
+    """Returns the function with an audit record for each change and each rejected call. A failed change has no record:
+    both are rolled back."""
     is_change = method.operation.is_change
 
     def answered(arguments: Arguments) -> Any:

@@ -51,7 +51,7 @@ class _Texts(NamedTuple):
     is_struct: bool
 
     def names(self, table: TableName, full: str) -> bool:
-        """Tells whether a text contains the full name, or the fields of a struct are the table's name."""
+        """Returns whether a text contains the full name, or the fields of a struct are the table's name."""
         if any(full in text.lower() for text in self.texts):
             return True
         if not self.is_struct:

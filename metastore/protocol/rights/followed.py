@@ -35,7 +35,7 @@ class Forwarder(Protocol):
 def kept_from_followed(
     method: Method, followed: Followed, forwarder: Forwarder | None, function: Callable[[Arguments], Any]
 ) -> Callable[[Arguments], Any]:
-    """Returns the function without changes of databases that belong to a source."""
+    """Returns the function, but rejects or forwards changes of databases that belong to a source."""
     reads = method.served_read_only
     # Locks and write ids belong to transactions of this server, and the source does not know this server's own methods.
     is_forwarded = method.operation.is_change and hasattr(ThriftHiveMetastore, f"{method.name}_args")

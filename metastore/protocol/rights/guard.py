@@ -34,7 +34,7 @@ class Guard:
         followed: Followed | None = None,
         forwarder: Forwarder | None = None,
     ) -> None:
-        """`authorizer`: None turns authorization off. `read_only`: rejects changes, whatever the caller's rights.
+        """`authorizer`: None turns authorization off. `read_only`: rejects changes regardless of the caller's rights.
         `audit_log`: records changes and rejected calls. `followed`: the databases that belong to another metastore;
         `forwarder`: sends their changes there.
         """

@@ -20,7 +20,7 @@ _Name: TypeAlias = TableName | DatabaseName
 def without_secrets(authorizer: Authorizer, method: Method, arguments: Arguments, answer: Any) -> Any:
     """Returns an answer without the secrets of objects that the caller does not own.
 
-    Most answers have none: a search of their bytes tells that without decoding them.
+    Most answers have none: a search of their bytes shows this without decoding them.
     """
     if isinstance(answer, EncodedStruct | EncodedList):
         return _redacted(authorizer, method, arguments, answer)
@@ -44,7 +44,7 @@ def _redacted(authorizer: Authorizer, method: Method, arguments: Arguments, valu
     targets = [name for name in required if isinstance(name, TableName | DatabaseName)]
     names = [_name(struct) for struct in structs]
     owned = authorizer.owned([*targets, *(name for name in names if name)])
-    owns_targets = bool(targets) and owned >= set(targets)  # decides for structs that name no object
+    owns_targets = bool(targets) and owned >= set(targets)  # used for structs that name no object
     others = [
         struct for struct, name in zip(structs, names, strict=True) if not (name in owned if name else owns_targets)
     ]

@@ -1,6 +1,5 @@
-"""Authorization of calls, for the dispatcher and the services. Each question reads the database once, without a
-transaction.
-"""
+"""Authorization of calls, for the dispatcher and the services. Each decision reads the database once, without a
+transaction."""
 
 from __future__ import annotations
 
@@ -95,11 +94,12 @@ class Authorization:
         return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
 
     def scope(self) -> Scope:
-        """Returns the objects that queries over many tables show the caller."""
+        """Returns the objects that queries over many tables may show to the caller."""
         return self.caller_and_scope()[2]
 
     def caller_and_scope(self) -> tuple[str | None, bool, Scope]:
-        """Returns the caller, whether it is an administrator, and the objects that queries over many tables show it."""
+        """Returns the caller, whether the caller is an administrator, and the objects that queries over many tables may
+        show."""
         with self._store.read() as work:
             grants = self.current(work)
             return grants.user, grants.is_admin, work.search.scope(grants)
@@ -120,7 +120,7 @@ class Authorization:
         return self._read(checked)
 
     def _read(self, question: Callable[[UnitOfWork], Result]) -> Result:
-        """Answers a question with a connection of its own."""
+        """Runs a query with its own connection."""
         with self._store.read() as work:
             return question(work)
 
@@ -215,7 +215,7 @@ class Authorization:
     def scanned_columns(self, work: UnitOfWork, table: TableName) -> ColumnScope | None:
         """Returns the visible columns of the table of a scan whose requirements were just checked; None: all of them.
 
-        Costs callers who see all columns no statement.
+        Runs no statement for callers who see all columns.
         """
         if not self.cached(work).may_miss_columns or not (grants := self.current(work)).may_miss_columns:
             return None
@@ -282,7 +282,7 @@ class Authorization:
 
 
 def without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:
-    """Returns a table without the values of secrets, as others than its owner see it."""
+    """Returns a table without the values of secrets, as users other than its owner see it."""
     if not may_hold_secrets(encoded.data):
         return encoded
     table = encoded.decode()

@@ -1,4 +1,4 @@
-"""The notification log as a caller sees it: events of hidden objects keep their numbers, and nothing else."""
+"""The notification log as a caller sees it: events of hidden objects keep only their numbers."""
 
 from __future__ import annotations
 

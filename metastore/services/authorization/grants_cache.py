@@ -34,7 +34,7 @@ _UNKNOWN: Final = Caller(peer="")
 
 
 class Decision(NamedTuple):
-    """Whether the caller may see a table, and whether its secrets. `columns`: None for all."""
+    """Whether the caller may see a table and its secrets. `columns`: the visible ones; None for all."""
 
     is_visible: bool
     is_owned: bool

@@ -88,7 +88,8 @@ def _of_database(work: UnitOfWork, database: DatabaseName) -> list[str]:
 
 
 def _unused(work: UnitOfWork, locations: Iterable[str], database: Collection[str], table_id: int | None) -> set[str]:
-    """Returns the locations below the database's that no other table or database uses, nor one above or below them."""
+    """Returns the locations below the database's at, above and below which no other table or database has a
+    location."""
     inside = {
         location: _between(location, above)
         for location in locations

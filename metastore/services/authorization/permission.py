@@ -238,11 +238,11 @@ class Permission:
         """The new name must not free the table from a deny, nor put it under a rule, unless the caller may grant."""
         lost, gained = self._work.access.rules_that_differ(required.table, required.new)
         if lost:
-            raise self._denied(ADMIN.upper(), f"{required.table}: a rule denies something on this name")
+            raise self._denied(ADMIN.upper(), f"{required.table}: a rule denies a right on this name")
         if gained:
             self._look_up([required.table])
             if not owns(self._grants, self._visible(required.table)):
-                raise self._denied(Right.OWNERSHIP, f"{required.table}: a rule grants something on the new name")
+                raise self._denied(Right.OWNERSHIP, f"{required.table}: a rule grants a right on the new name")
 
     def check_statistics(self, required: StatisticsColumns) -> None:
         """A hidden column is treated as one without statistics."""
@@ -258,7 +258,7 @@ class Permission:
             raise HiddenError(str(no_statistics(required.table, required.column or "")))
 
     def _may_administer(self, principal: tuple[int | None, str | None]) -> bool:
-        """Administrators of security change the rights of everybody but themselves."""
+        """Administrators of security may change the rights of all other users, but not their own."""
         return Duty.SECURITY in self._grants.duties and not self._grants.is_principal(*principal)
 
     def _require(self, held: frozenset[str], any_of: Sequence[Right], on: object) -> None:

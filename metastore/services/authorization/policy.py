@@ -41,11 +41,11 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _ATTEMPTS: Final = 10
 _answers: ContextVar[dict[Resource, frozenset[str]]] = ContextVar("answers", default={})  # noqa: B039 - never changed
-"""Decisions of the current question. They hold for it even if nothing is remembered."""
+"""Decisions of the current call. They remain valid for it even if nothing is cached."""
 
 
 class _UndecidedError(Exception):
-    """The engine must be asked about these resources, without a database connection."""
+    """The engine has to be queried about these resources, without a database connection."""
 
     def __init__(self, grants: CallerGrants, resources: list[Resource]) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _UndecidedError(Exception):
 class PolicyAuthorization(Authorization):
     """Decides with a policy engine. Methods raise UnavailableError if it does not answer: the call is rejected.
 
-    Objects that do not exist are asked about, too, so that a call about a hidden object costs the same.
+    Missing objects are queried as well, so that a call about a hidden object costs the same.
     """
 
     def __init__(self, store: Store, admins: Administrators, roots: Roots, engine: PolicyEngine) -> None:
@@ -99,9 +99,8 @@ class PolicyAuthorization(Authorization):
         ]
 
     def _read(self, question: Callable[[UnitOfWork], Result]) -> Result:
-        """As Authorization. Asks the engine without a connection: when a decision is missing, the connection goes back,
-        and the question is repeated with the answer.
-        """
+        """As Authorization. Queries the engine without holding a connection: if a decision is missing, the connection
+        is returned to the pool, and the query is repeated with the engine's answer."""
         try:
             return super()._read(question)
         except _UndecidedError as undecided:

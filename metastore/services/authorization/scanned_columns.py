@@ -1,4 +1,4 @@
-"""The part of a table's layout that a reader of some columns may know.
+"""The part of a table's layout that a reader of some columns may see.
 
 Such a reader gets the same scan plan as if the other columns did not exist: skewed values, buckets and predicates of
 these have no effect on it.
@@ -53,7 +53,7 @@ def _names(sd: StorageDescriptor) -> list[str]:
 
 
 def has_directories(sd: StorageDescriptor) -> bool:
-    """Tells whether rows of skewed values have directories of their own."""
+    """Returns whether rows of skewed values are in separate directories."""
     info = sd.skewedInfo
     return bool(sd.storedAsSubDirectories and info and info.skewedColNames and info.skewedColValues)
 

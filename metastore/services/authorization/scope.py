@@ -17,6 +17,6 @@ def scope(rights: Authorization | None) -> Scope:
 def scope_by_conditions(grants: CallerGrants | None) -> Scope:
     """Returns the objects that a caller with these grants may see, for a query over few tables. None: everything.
 
-    If conditions in SQL are not exact, the caller of this function filters what the query finds.
+    If conditions in SQL are not exact, the caller of this function filters the results of the query.
     """
     return EVERYTHING if grants is None or not is_exact(grants) else scope_by(grants)

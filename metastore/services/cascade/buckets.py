@@ -42,7 +42,8 @@ def check_bucketing_columns(old: Table, new: Table) -> None:
         if before[name] != after[name]:
             raise InvalidOperationError(
                 f"{old.dbName}.{old.tableName} is CLUSTERED BY {name}, and its files are bucketed by the type "
-                f"{before[name]}, which cannot become {after[name]}: make it NOT CLUSTERED, or copy it to a new table"
+                f"{before[name]}, which cannot change to {after[name]}: make it NOT CLUSTERED, or copy it to a new "
+                "table"
             )
 
 

@@ -44,7 +44,7 @@ def check_unmarked(table: Table) -> None:
     """Raises InvalidObjectError if an ordinary table has the parameter of dependent tables."""
     if is_dependent(table):
         raise InvalidObjectError(
-            f"{TableName.of(table)} has the parameter {DEPENDENT}, which only CREATE DEPENDENT TABLE sets: remove it"
+            f"{TableName.of(table)} has the parameter {DEPENDENT}, which only CREATE DEPENDENT TABLE may set: remove it"
         )
 
 
@@ -163,7 +163,7 @@ def _columns_after(
                 raise InvalidOperationError(
                     f"{TableName.of(new)} cannot change its columns: {TableName.of(known[id_])} depends on "
                     f"{TableName.of(known[edge.base_id])} as well, which has {lost[0].name} {lost[0].type}; "
-                    "all tables that it depends on must have its columns",
+                    "all base tables must have its columns",
                     others=[str(TableName.of(known[id_])), str(TableName.of(known[edge.base_id]))],
                 )
             shared = [column for column in shared if columns_of([column])[0] in in_base]

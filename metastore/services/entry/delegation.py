@@ -59,7 +59,7 @@ class DelegationService:
             work.issued_tokens.delete_expired()
             if work.issued_tokens.count(owner) >= self._per_owner:
                 raise InvalidOperationError(
-                    f"{owner} has {self._per_owner} delegation tokens, the most that a user may have "
+                    f"{owner} has {self._per_owner} delegation tokens, the maximum for a user "
                     "(METASTORE_MAX_TOKENS_PER_OWNER): cancel some, or wait until some expire"
                 )
             sequence, now = work.issued_tokens.next()

@@ -148,7 +148,7 @@ def _fails_at_once(request: LockRequest, blocking: Blocker) -> bool:
 
 def _not_acquired(blocking: Blocker) -> LockResponse:
     name = ".".join(filter(None, blocking.requested[2:]))
-    text = f"Unable to acquire {blocking.requested.type.name} lock on {name}: lockid:{blocking.lock} is in the way"
+    text = f"Unable to acquire {blocking.requested.type.name} lock on {name}: lockid:{blocking.lock} blocks it"
     return LockResponse(_NOT_ACQUIRED, LockState.NOT_ACQUIRED, text)
 
 

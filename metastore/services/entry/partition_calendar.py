@@ -72,7 +72,7 @@ def _axes(keys: Sequence[Key], row: str, column: str, chosen: Mapping[str, str])
     offered = {str(axis): axis for axis in axes_of(keys, {})}
     for text in (row, column):
         if text and text != "none" and text not in offered:
-            raise InvalidInputError(f"{text!r} is no partition key of the table. Keys: {', '.join(offered)}")
+            raise InvalidInputError(f"{text!r} is not a partition key of the table. Keys: {', '.join(offered)}")
     chosen_column = offered[column] if column and column != "none" else default[1]
     if row == "none":
         return None, chosen_column
@@ -84,7 +84,7 @@ def _range(keys: Sequence[Key], name: str, value: str) -> KeyRange:
     position = next((number for number, key in enumerate(keys, 1) if key.name == name), None)
     if position is None:
         raise InvalidInputError(
-            f"{name!r} is no partition key of the table. Keys: {', '.join(key.name for key in keys)}"
+            f"{name!r} is not a partition key of the table. Keys: {', '.join(key.name for key in keys)}"
         )
     key = keys[position - 1]
     kind = kind_of(key.type)

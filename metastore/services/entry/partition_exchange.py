@@ -106,7 +106,7 @@ def _condition(table: StoredTable, values: Mapping[str, str]) -> Condition | Non
     if "" in ordered and any(ordered[ordered.index("") :]):
         raise InvalidInputError(
             f"Partitions are exchanged by the values of their first columns, {', '.join(table.ref.key_names)}: "
-            f"{dict(values)} leaves one out"
+            f"{dict(values)} omits one"
         )
     return values_condition(ordered, table.ref.keys)
 

@@ -41,7 +41,7 @@ class PartitionWaitingService:
         waits for all partitions that it depends on, directly or not. Raises NotFoundError, InvalidInputError.
         """
         if not values or any(not value for value in values):
-            raise InvalidInputError("Waiting needs at least the first value of the partition")
+            raise InvalidInputError("Waiting requires at least the first value of the partition")
         deadline = time.monotonic() + max(0.0, min(seconds, LONGEST))
         if self._exists(table, values, dependencies=dependencies):
             return True

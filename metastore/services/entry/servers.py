@@ -50,4 +50,4 @@ class ServerService:
             with self._store.transaction() as work:
                 work.servers.remove(self._registration.server, self._worker)
         except MetastoreError as error:
-            log.warning("The registration of this worker was not deleted and will expire: %s", error)
+            log.warning("The registration of this worker could not be deleted and will expire: %s", error)

@@ -126,9 +126,7 @@ class TransactionService(LeasingService):
         Raises InvalidInputError for an incomplete or too large range.
         """
         if first is None or last is None or last - first >= _RANGE:
-            raise InvalidInputError(
-                f"A range of transactions needs a first and a last id, and at most {_RANGE} members"
-            )
+            raise InvalidInputError(f"A range of transactions needs a first and a last id, and at most {_RANGE} ids")
         holder = self._rights.transaction_holder() if self._rights else None
         with self._store.transaction() as work:
             renewed = set(work.transactions.heartbeat(first, last, self._timeout, holder))

@@ -117,7 +117,7 @@ class UndropService(FileService):
         except _NameTakenError:
             raise
         except AlreadyExistsError as error:
-            general = f"{str(target.table).rstrip('.')}: {error}: drop or rename that first"
+            general = f"{str(target.table).rstrip('.')}: {error}: drop or rename the existing object first"
             raise AlreadyExistsError(self._partition_conflict(target) or general) from None
         self._journal.carry_out(restored.operations)  # 3. carry out, after the commit
         self._remove_marks(restored.current)
@@ -164,11 +164,12 @@ class UndropService(FileService):
         name = DatabaseName(drop.catalog, drop.database)
         if work.databases.find(name):
             raise _NameTakenError(
-                f"database {name} exists already: undrop its tables one by one, with --as NAME if their names are taken"
+                f"database {name} exists already: undrop its tables one by one, with --as NAME if their names are in "
+                "use"
             )
         check_available(work.locations.referred(work.file_operations.original_locations(drop.id)))
         work.drops.restore_database(drop.id)
-        missing = NotFoundError(f"catalog {drop.catalog}, of database {name}, is gone")
+        missing = NotFoundError(f"catalog {drop.catalog}, of database {name}, no longer exists")
         stored = required(work.databases.find(name), missing)
         work.record(events.create_database(database_text(stored.encoded.decode())))
         hidden = work.drops.tables(drop.id)
@@ -180,7 +181,7 @@ class UndropService(FileService):
     def _restore_table(self, work: UnitOfWork, attempt: Attempt, drop: Drop, target: UndropTarget) -> _Restoration:
         """Restores one table of a dropped database, or a dropped table with the dependents dropped with it."""
         missing = NotFoundError(
-            f"database {target.table.database} is gone: undrop it first (metastore undrop DATABASE)"
+            f"database {target.table.database} was dropped: undrop it first (metastore undrop DATABASE)"
         )
         database = required(work.databases.find(target.table.parent), missing)
         hidden = work.drops.tables(drop.id)

@@ -23,7 +23,7 @@ from metastore.warehouse.filesystem import FileEntry
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 _LEFT = "dead writer"
-_PUT_BACK = "put back: its writer died"
+_PUT_BACK = "moved back: its writer died"
 
 
 class Leftovers(NamedTuple):

@@ -353,6 +353,6 @@ class Journal:
 
 def _advice(operation: FileOperation, error: object) -> str:
     return (
-        f"{operation.kind} of {operation.location} ({operation.reason}) failed: {error}. Correct that, then run  "
+        f"{operation.kind} of {operation.location} ({operation.reason}) failed: {error}. Fix the cause, then run  "
         "metastore check --repair"
     )

@@ -71,7 +71,7 @@ class LineageGuard:
             if self._continues and not is_noted:
                 self._advance()
         except MetastoreError as error:
-            log.warning("The state of the catalog was not noted in %s: %s", self._witness, error)
+            log.warning("The state of the catalog could not be written to %s: %s", self._witness, error)
 
     def states(self) -> tuple[Lineage, Lineage | None]:
         """Returns the states of the database and of the witness (None: it does not exist)."""

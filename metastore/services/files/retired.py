@@ -170,7 +170,7 @@ def _entry(retired: RetiredLocation, removal: Removal) -> list[CleanedLocation]:
     """Returns the reply's entry, or nothing if the location did not exist."""
     if not (removal.files or (removal.whole and removal.exists) or removal.left):
         return []
-    left = f"outside of the table's directory, {removal.left} files that name no write of the table are left"
+    left = f"outside the table's directory, {removal.left} files remain that name no write of the table"
     error = left if removal.left else None
     return [cleaned(retired.location, retired.reason, retired.query_id or None, removal.files, error)]
 

@@ -81,4 +81,4 @@ def check_no_index(held: list[IndexRef]) -> None:
 
 def _check_name(name: str) -> None:
     if not 0 < len(name) <= _MAX_NAME:
-        raise InvalidObjectError(f"The name of an index must have 1 to {_MAX_NAME} characters, this has {len(name)}")
+        raise InvalidObjectError(f"The name of an index must have 1 to {_MAX_NAME} characters, not {len(name)}")

@@ -95,7 +95,7 @@ def check_partition_quota(
     count = work.partitions.count(table, condition)
     if count > most:
         newest = work.partition_values.newest(table, condition, most)
-        advice = "ask for partitions by name"
+        advice = "request partitions by name"
         if newest:
             advice = f"narrow the filter with  {newest[0]}  ({newest[1]} partitions)"
         raise QuotaExceededError(

@@ -145,7 +145,7 @@ def _target(name: ObjectName, ids: TableIds | None, partition: int | None, of_pa
     if name.kind == HiveObjectType.GLOBAL:
         return Target(HiveObjectType.GLOBAL, scope=_scope(name.table))
     if name.kind is None or name.kind not in (DATABASE, TABLE, PARTITION, COLUMN):
-        raise InvalidObjectError(f"Privileges are not kept for objects of type {name.kind}")
+        raise InvalidObjectError(f"Privileges cannot be stored for objects of type {name.kind}")
     if ids is None or (name.kind != DATABASE and ids.table_id is None) or (of_partition and partition is None):
         return None
     if name.kind == DATABASE:

@@ -46,7 +46,7 @@ def kind_of(column: ColumnStatisticsObj) -> str:
     names: Sequence[str] = ColumnStatisticsData.__slots__
     members = [name for name in names if getattr(column.statsData, name) is not None]
     if len(members) != 1:
-        raise InvalidObjectError(f"Statistics of column {column.colName} must be of one kind, they are of {members}")
+        raise InvalidObjectError(f"Statistics of column {column.colName} must be of one kind, not of {members}")
     return members[0]
 
 

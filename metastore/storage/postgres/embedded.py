@@ -192,8 +192,8 @@ class EmbeddedPostgres:
         if not self._initialised():
             if self._folder.is_dir() and any(self._folder.iterdir()):
                 raise ConfigurationError(
-                    f"{self._folder} is not empty and not a PostgreSQL cluster: move it away, or choose another with "
-                    f"--data-dir or METASTORE_DATA_DIR"
+                    f"{self._folder} is not empty and not a PostgreSQL cluster: move it, or choose another directory "
+                    "with --data-dir or METASTORE_DATA_DIR"
                 )
             fresh = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._folder.parent))
             try:
@@ -217,7 +217,8 @@ class EmbeddedPostgres:
         kept = self._folder.with_name(f"postgres-{version}")
         if kept.exists():
             raise ConfigurationError(
-                f"{self._folder} is a cluster of PostgreSQL {version}, to be kept as {kept}, which exists: move it away"
+                f"{self._folder} is a cluster of PostgreSQL {version}, which would be renamed to {kept}, but that "
+                "exists: move it"
             )
         if int(version) not in package.POSTGRES_VERSIONS:
             raise ConfigurationError(
@@ -255,7 +256,7 @@ class EmbeddedPostgres:
             if limit < self._connections:
                 raise ConfigurationError(
                     f"the embedded PostgreSQL in {self._folder} allows {limit} connections, but "
-                    f"{self._connections} are needed: stop the processes that use it, or configure fewer workers"
+                    f"{self._connections} are needed: stop processes that use it, or configure fewer workers"
                 )
             connection.execute(text("SELECT pg_advisory_lock(0)"))  # serialises concurrent first users
             if not connection.scalar(text("SELECT 1 FROM pg_database WHERE datname = :name"), {"name": DATABASE}):
@@ -362,7 +363,7 @@ def _usable(data_dir: Path) -> Path:
     if not re.fullmatch(r"[\w/.,:@%+=~-]+", str(data_dir)):
         raise ConfigurationError(
             f"data folder {str(data_dir)!r}: PostgreSQL's programs need a path without blanks and quotes; "
-            f"choose another with --data-dir or METASTORE_DATA_DIR"
+            f"choose another directory with --data-dir or METASTORE_DATA_DIR"
         )
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -370,7 +371,7 @@ def _usable(data_dir: Path) -> Path:
     except OSError as error:
         raise ConfigurationError(
             f"data folder {data_dir} cannot be written ({error.strerror}); "
-            f"choose another with --data-dir or METASTORE_DATA_DIR"
+            f"choose another directory with --data-dir or METASTORE_DATA_DIR"
         ) from error
     return data_dir
 

@@ -26,7 +26,7 @@ def check_pooler(settings: Settings, url: str) -> None:
     pooler = settings.database_pooler
     if pooler != OFF and parameters_of(url).get("options"):
         raise ConfigurationError(
-            "a pooler does not pass the parameter options of the database URL: remove it, and set its values with "
+            "a pooler drops the parameter options of the database URL: remove it, and set its values with "
             "ALTER ROLE … SET"
         )
     if pooler == TRANSACTION:

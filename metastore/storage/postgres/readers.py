@@ -148,7 +148,7 @@ def _add(cursor: Any, name: str, password: str | None) -> str | None:
         password = password or (generated := secrets.token_urlsafe(_PASSWORD_BYTES))
         _execute(cursor, "CREATE ROLE {role} LOGIN NOINHERIT", name)
     elif existing[0]:
-        raise InvalidInputError(f"The role {name} exists, and has more rights than a reader. Choose another name")
+        raise InvalidInputError(f"The role {name} exists and has more rights than a reader. Choose another name")
     if password:
         # The server's log may contain statements: it gets the hash only.
         hashed = encrypt_password(password, name, scope=cursor.connection, algorithm="scram-sha-256")

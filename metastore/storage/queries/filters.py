@@ -113,7 +113,7 @@ def _filter_leaf(keys: Sequence[Key], leaf: Atom, *, negated: bool) -> Condition
         raise InvalidInputError(
             "Filtering is supported only on partition keys of type string, or by values of their own type: "
             f"{keys[position - 1].name} has type {keys[position - 1].type}"
-            + (f", and '{bad}' is no value of it" if bad is not None and kind is not KeyKind.OTHER else "")
+            + (f", and '{bad}' is not a value of that type" if bad is not None and kind is not KeyKind.OTHER else "")
         )
     return _key_leaf(leaf, position, kind, negated=negated)
 

@@ -90,7 +90,7 @@ def _of_database(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
         text = f"{figures['connections']} of {figures['max_connections']} database connections are in use."
         yield text, "Lower METASTORE_POOL_SIZE or METASTORE_WORKERS, or raise PostgreSQL's max_connections"
     if (figures["oldest_transaction"] or 0) > _LONG_TRANSACTION:
-        text = "A database transaction has been open for more than an hour: it keeps dead rows."
+        text = "A database transaction has been open for more than an hour: it prevents the removal of dead rows."
         yield text, "End its session: SELECT pid, query FROM pg_stat_activity ORDER BY xact_start"
     for relation in figures["relations"] or []:
         name, dead = relation["name"], relation["dead"]

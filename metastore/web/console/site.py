@@ -181,7 +181,7 @@ class Site:
             case ForeignFormError():
                 return self._error(request, visitor, 403, "The form was sent by another web site")
         log.error("the page %s failed", request.url.path, exc_info=error)
-        return self._error(request, visitor, 500, "The server has failed to make this page; its log has the reason")
+        return self._error(request, visitor, 500, "The server could not render this page; its log has the reason")
 
     def _error(self, request: Request, visitor: Visitor | None, status: int, text: str) -> Response:
         headers = {"WWW-Authenticate": _SCHEMES} if status == 401 and _wants_json(request) else {}

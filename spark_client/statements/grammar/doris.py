@@ -92,7 +92,9 @@ def _clauses(reader: Reader) -> _Clauses | None:
         elif reader.take("PARTITION", "BY", "LIST"):
             keys = parts(reader.brackets())
             if reader.brackets() != "()":
-                raise InvalidStatementError("PARTITION BY LIST (…) takes no partitions, as rows create them; write ()")
+                raise InvalidStatementError(
+                    "PARTITION BY LIST (…) takes no partitions, because rows create them; write ()"
+                )
         elif reader.take("PROPERTIES"):
             properties = properties_of(reader)
         else:

@@ -81,8 +81,8 @@ def _has_format(table: Table, formats: tuple[str, ...]) -> bool:
 def _drop(context: Context, table: Table, statement: DropColumns) -> None:
     if _has_format(table, _BY_ORDER):
         raise InvalidStatementError(
-            f"{table.full_name}: no column can be dropped, as its text files have columns by position; create a "
-            "new table with CREATE TABLE … AS SELECT"
+            f"{table.full_name}: no column can be dropped, because its text files identify columns by position; "
+            "create a new table with CREATE TABLE … AS SELECT"
         )
     known = {column.name.lower() for column in table.columns}
     names = [name for name in dict.fromkeys(statement.names) if name in known or not statement.if_exists]
@@ -102,8 +102,8 @@ def _drop(context: Context, table: Table, statement: DropColumns) -> None:
 def _rename(context: Context, table: Table, statement: RenameColumn) -> None:
     if _has_format(table, _BY_NAME):
         raise InvalidStatementError(
-            f"{table.full_name}: its files have columns by name, so {statement.new} would be empty; create a new table "
-            "with CREATE TABLE … AS SELECT, or a view with the new name"
+            f"{table.full_name}: its files identify columns by name, so {statement.new} would be empty; create a new "
+            "table with CREATE TABLE … AS SELECT, or a view with the new name"
         )
     known = {column.name.lower() for column in (*table.columns, *table.partition_columns)}
     if statement.new.lower() in known:

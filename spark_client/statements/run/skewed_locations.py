@@ -88,7 +88,7 @@ def _with_locations(
                 f"scheme information. ({owner_name}, skewed by {', '.join(skew.columns)})"
             )
         if is_flat(address):
-            raise InvalidStatementError(f"{owner_name}: {address} cannot be a location, as it ends with =")
+            raise InvalidStatementError(f"{owner_name}: {address} cannot be a location, because it ends with =")
         if [literal_value(context, key) for key in literals] == [DEFAULT_KEY] * len(literals):
             _check_default(owner_name, address, default)
         else:

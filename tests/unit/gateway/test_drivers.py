@@ -116,7 +116,7 @@ def test_drivers_are_limited_also_while_they_start(tmp_path: Path) -> None:
         actual_gather = await asyncio.gather(*(drivers.of(name) for name in ("a", "b", "c")), return_exceptions=True)
         errors = [each for each in actual_gather if isinstance(each, SessionError)]
         assert [str(error).partition(":")[0] for error in errors] == [
-            "2 users have drivers, the most that this server starts (--max-drivers)"
+            "2 users have drivers, the maximum of this server (--max-drivers)"
         ]
         await drivers.stop()
 
@@ -166,7 +166,7 @@ def test_a_rejected_login_stops_the_driver_but_a_metastore_that_is_down_does_not
         logins.error = AuthenticationError("the password is wrong")
         logins.made[-1].connection.close()
         await driver.process.wait()
-        with pytest.raises(AuthenticationError, match="no login of alice is valid any more"):
+        with pytest.raises(AuthenticationError, match="alice has no valid login left"):
             drivers._credentials_of("alice")
         watching.cancel()
         await drivers.stop()

@@ -28,6 +28,6 @@ def test_the_gateway_does_not_start() -> None:
     )
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == (
-        "metastore: drivers of several users need Linux 6.12 or newer with Landlock, which keeps them apart: boot with "
-        "lsm=landlock,…, or serve one user with --share-level server\n"
+        "metastore: drivers of several users need Linux 6.12 or newer with Landlock, which isolates them: boot with "
+        "lsm=landlock,…, or use one driver for all clients with --share-level server\n"
     )

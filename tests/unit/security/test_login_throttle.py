@@ -102,7 +102,7 @@ def test_without_the_database_each_worker_counts_for_itself(caplog: pytest.LogCa
         throttle.check("alice", HERE)
     throttle.succeeded("alice", HERE)
     throttle.check("alice", HERE)
-    assert "failed logins are not shared with other workers: no database" in caplog.text
+    assert "failed logins cannot be shared with other workers: no database" in caplog.text
 
 
 def test_other_users_and_other_addresses_have_no_delay() -> None:

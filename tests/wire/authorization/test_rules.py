@@ -105,9 +105,9 @@ def test_a_rename_does_not_escape_a_rule(client_of: Clients, sales: str) -> None
     grant(root, everywhere(f"{sales}.open_*"), "SELECT", "public", ROLE)
     hidden, draft = bob.get_table(sales, "secret"), bob.get_table(sales, "public_pay")
     hidden.tableName, draft.tableName = "free", "open_pay"
-    with pytest.raises(MetaException, match="a rule denies something on this name"):
+    with pytest.raises(MetaException, match="a rule denies a right on this name"):
         bob.alter_table(sales, "secret", hidden)
-    with pytest.raises(MetaException, match="a rule grants something on the new name"):
+    with pytest.raises(MetaException, match="a rule grants a right on the new name"):
         bob.alter_table(sales, "public_pay", draft)
     root.alter_table(sales, "public_pay", draft)
     assert client_of("stranger").get_table(sales, "open_pay").tableName == "open_pay"

@@ -383,7 +383,7 @@ def test_an_object_that_cannot_be_stored_is_reported_and_the_others_arrive(sourc
         with store.read() as work:
             actual = [one for one in work.imports.findings(work.imports.all()[0].id) if "cannot store" in one.kind]
     assert [one.object for one in actual] == ["sales.plain"]
-    assert actual[0].detail.startswith("it stays as it was: ")
+    assert actual[0].detail.startswith("it was not changed: ")
     assert {one.object for one in compare(source.uri, target.uri)} == {"sales.plain"}
     with follower(source.uri, target.database_url) as one:
         one.catch_up(whole=True)

@@ -197,7 +197,7 @@ def test_addresses_that_cannot_be_read(address: str, error: type[Exception], tex
 
 
 def test_a_database_without_hives_schema(database_url: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no database of a Hive metastore: it has no table DBS"):
+    with pytest.raises(ConfigurationError, match="is not a database of a Hive metastore: it has no table DBS"):
         open_source(database_url)
 
 

@@ -158,7 +158,7 @@ def test_the_switch_awaits_the_follower(
         return "copied, followed" in capsys.readouterr().out
 
     until(is_followed)
-    with pytest.raises(InvalidOperationError, match="nothing can go back"), returner(source, target):
+    with pytest.raises(InvalidOperationError, match="there is nothing to give back"), returner(source, target):
         pass
     with connected(source) as client:
         for number in range(50):

@@ -237,7 +237,7 @@ def test_databases_that_were_dropped_here_stay_with_the_source(
 ) -> None:
     with opened(imported) as store, store.transaction() as work:
         drop_database(work, SALES)
-    with pytest.raises(NotFoundError, match="sales does not exist on this server any more"):
+    with pytest.raises(NotFoundError, match="sales no longer exists on this server"):
         switched(imported, hive.url, SALES)
     with opened(imported) as store:
         done = switch(store, hive.url)
@@ -262,7 +262,7 @@ def test_forgetting_an_import_does_not_change_ownership_silently(hive: HiveDatab
     refused = run(imported, "forget", hive.url)
     assert "The databases sales of this import exist" in str(refused.exception)
     assert switched(imported, hive.url) == [SALES]
-    assert "This server protects no files of the source any more" in run(imported, "forget", hive.url).output
+    assert "This server no longer protects files of the source" in run(imported, "forget", hive.url).output
     assert set(states(imported).values()) == {SWITCHED}
 
 

@@ -135,7 +135,7 @@ def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, 
     assert plan.version == "3.1"
     assert plan.survey.counts["partitions"] == 37
     access = {root.partition(":")[0]: text for root, _, text in plan.roots}
-    assert access["wasbs"] == "registered without being touched: this server has no library for the scheme"
+    assert access["wasbs"] == "only registered: this server has no library for the scheme"
     assert "METASTORE_ALLOWED_LOCATIONS" in access["file"]
     assert plan.log.startswith("on, at event 42, back to event 40")
     kinds = {trouble.kind for trouble in plan.survey.troubles}

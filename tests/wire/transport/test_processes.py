@@ -55,7 +55,7 @@ def test_what_has_not_ended_in_time_is_cut(serve_echo: ServeEcho, tmp_path: Path
     terminate(server)
     assert server.wait() == 1, "who waits for it learns that a call was cut"
     assert blocked.socket.recv(1) == b""
-    assert "1 calls were cut: not finished within 0.2 s" in server.log
+    assert "1 calls were aborted: they did not finish within 0.2 s" in server.log
     assert "application closed" in server.log
 
 
