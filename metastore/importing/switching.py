@@ -62,7 +62,8 @@ def switch(
     force: bool = False,
     fence: Fence | None = None,
 ) -> Switched:
-    """Makes this server the owner of the files of databases, all in one transaction. Without names: of the import.
+    """Makes this server the owner of the files of databases, all in one transaction. Without names, all databases of
+    the import.
 
     If a follower runs, waits for its last changes, before the fence and after it.
 

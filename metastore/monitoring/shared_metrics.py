@@ -60,7 +60,7 @@ _READ_ATTEMPTS: Final = 20
 
 
 CallerKey: TypeAlias = tuple[str, str]
-"""Who makes a call: the client kind and the user name, or "" if it is not known."""
+"""The client kind and the user name of a call, "" if unknown."""
 FinishedCall: TypeAlias = tuple[
     CallerKey, str, int, str, int, int, tuple[float, float, float, float, float], Sequence[float]
 ]

@@ -28,8 +28,8 @@ _SET_BY_SERVER: Final = (
 
 
 def changes_only_statistics(old: Table, new: Table) -> bool:
-    """Tells whether two versions of a table differ only in statistics. Unset fields of `new` are not compared, because
-    engines send incomplete tables; if only statistics differ, they are set to the stored values.
+    """Returns whether two versions of a table differ only in statistics. Unset fields of `new` are not compared,
+    because engines send incomplete tables; if only statistics differ, they are set to the stored values.
     """
     if _rest(old.parameters or {}) != _rest({**(new.parameters or {}), **_redacted(old, new)}):
         return False

@@ -1,4 +1,4 @@
-"""Keeps bucket definitions true when tables and partitions change: existing files stay bucketed as they are."""
+"""Keeps bucket definitions correct when tables and partitions change: the buckets of existing files do not change."""
 
 from __future__ import annotations
 

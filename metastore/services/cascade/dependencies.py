@@ -24,7 +24,7 @@ _SPARKS_SCHEMA = "spark.sql.sources.schema"
 
 
 def is_dependent(table: Table) -> bool:
-    """Tells whether a table is a dependent table: a view over the partitions of other tables."""
+    """Returns whether a table is a dependent table: a view over the partitions of other tables."""
     return is_view(table) and table.parameters.get(DEPENDENT) == "true"
 
 
@@ -138,7 +138,7 @@ def follow_altered(work: UnitOfWork, table: TableRef, old: Table, new: Table) ->
 def _columns_after(
     work: UnitOfWork, table: TableRef, dependents: Sequence[TableEdge], new: Table
 ) -> dict[int, list[FieldSchema]]:
-    """Returns the new columns of each dependent, by table id: those that all of its bases have.
+    """Returns the new columns of each dependent, by table id: the columns that all of its bases have.
 
     So a new column appears when the last base has it. Raises InvalidOperationError if a column would disappear that
     another base still has.

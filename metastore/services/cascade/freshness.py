@@ -18,7 +18,7 @@ _DATES: Final = (DDL_TIME, "last_modified_by", "last_modified_time")
 
 
 def keep_fresh(work: UnitOfWork, table: TableRef, changed: Sequence[int] | None = None) -> None:
-    """Keeps dependents fresh although partitions are about to change, because their data stay the same.
+    """Keeps dependents fresh when partitions change without a change of their data.
 
     `changed`: the ids of the locked partitions; None for all.
     """
@@ -49,16 +49,15 @@ def edges_below(
 
 
 def leaves_data(pairs: Iterable[tuple[Partition, Partition]], context: Mapping[str, str]) -> bool:
-    """Tells whether an ALTER PARTITION certainly changes no data. `pairs`: old and new partitions.
+    """Returns whether an ALTER PARTITION certainly changes no data. `pairs`: old and new partitions.
 
     An engine that rewrites files in place also alters the partition, perhaps without any difference. So an alter counts
-    as a rewrite unless the client names a statement that is none.
-    """
+    as a rewrite unless the client names a statement that does not rewrite data."""
     return context.get("alterTableOpType") in _NO_WRITES or all(_counted(old, new) for old, new in pairs)
 
 
 def _counted(old: Partition, new: Partition) -> bool:
-    """Tells whether only Spark's own statistics differ, as after its ANALYZE."""
+    """Returns whether only Spark's own statistics differ, as after its ANALYZE."""
     before, after = old.parameters or {}, new.parameters or {}
     keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     of_spark = {key for key in keys if key.startswith(ANALYZED)}

@@ -54,8 +54,8 @@ def _has_skew(sd: StorageDescriptor) -> bool:
 
 
 def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
-    """Keeps the old skew. If the whole table or partition moves, the directories of its values move along: a client
-    that copied the location has copied them, and a missing directory holds no rows. Scans always read the files
+    """Keeps the old skew. If the whole table or partition moves, the directories of its values move with it: a client
+    that copied the location has copied them, too, and a missing directory contains no rows. Scans always read the files
     directly in the new location (services/entry/scans.py).
     """
     new.skewedInfo = shallow_copy(old.skewedInfo)

@@ -32,8 +32,7 @@ class ActivityService:
 
     def changes(self, before: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Returns the newest events before an id, or the newest of all; and the drops that can be undone, each with the
-        command that does it.
-        """
+        command to undo it."""
         user, is_admin, scope = self._caller()
         with self._store.read() as work:
             events, drops = work.activity.changes(before or _NEWEST, _LIMIT, user, scope, is_admin=is_admin)
@@ -82,7 +81,7 @@ class ActivityService:
             return work.access.version()
 
     def waiting(self) -> tuple[str | None, bool, list[dict[str, Any]]]:
-        """Returns the caller, whether it may see the calls of others, and the locks that wait or make others wait."""
+        """Returns the caller, whether the caller may see other users' calls, and locks that wait or block others."""
         user, is_admin, scope = self._caller()
         with self._store.read() as work:
             locks = work.activity.waiting(user, self._timeout, scope, is_admin=is_admin)

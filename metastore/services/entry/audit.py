@@ -25,9 +25,8 @@ class AuditService:
     """Rules of the audit trail."""
 
     def __init__(self, store: Store, keep: float, streams: Sequence[logging.Handler] = ()) -> None:
-        """`keep`: seconds that lines stay in the table after they were logged; 0: they are deleted at once. `streams`:
-        get each line, in addition to the log.
-        """
+        """`keep`: seconds for which lines stay in the table after they are logged; 0 deletes them at once. `streams`:
+        receive each line, in addition to the log."""
         self._streams = streams
         self._store = store
         self._keep = keep
@@ -36,7 +35,7 @@ class AuditService:
         self._writing = Lock()
 
     def write(self, note: AuditNote) -> None:
-        """Writes the line of a call that was rejected, or whose transaction has not written it."""
+        """Writes the line of a call that was rejected, or whose transaction did not write it."""
         with self._store.transaction(audited=False) as work:
             work.audit.write(note)
 
@@ -48,14 +47,13 @@ class AuditService:
         self._waiting.append(note)
 
     def login_failed(self, user: str | None, peer: str, reason: str) -> None:
-        """Keeps the line of a failed login: a client that is not authenticated must not make its thread wait for the
-        database. `user`: the claimed name.
-        """
+        """Keeps the line of a failed login: a thread must not wait for the database on behalf of an unauthenticated
+        client. `user`: the claimed name."""
         name = user[:_MAX_NAME].replace("\0", "") if user else None
         self.write_later(AuditNote("", name, None, peer, "login", [], outcome="refused", detail={"error": reason}))
 
     def write_waiting(self) -> None:
-        """Writes the lines that wait. Lines that cannot be written are kept. Raises UnavailableError."""
+        """Writes the waiting lines. Keeps lines that cannot be written. Raises UnavailableError."""
         dropped, self._dropped = self._dropped, 0
         if dropped:
             log.warning("%d lines are missing in the audit trail: too many at once", dropped)
@@ -90,7 +88,7 @@ class AuditService:
                 stream.handle(record)
 
     def close(self) -> None:
-        """Writes the lines that wait, and closes the streams. Raises UnavailableError."""
+        """Writes the waiting lines, and closes the streams. Raises UnavailableError."""
         try:
             self.write_waiting()
         finally:

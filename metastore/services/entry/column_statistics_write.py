@@ -112,7 +112,7 @@ class ColumnStatisticsWriteService(ClockedService):
 
 
 def _joined(statistics: Sequence[ColumnStatisticsObj], before: Columns | None = None) -> Columns:
-    """Checks statistics and returns them by column. Statistics of the same column are combined."""
+    """Checks statistics and returns them by column. Combines statistics of the same column."""
     joined = dict(before or {})
     for column in map(complete_column, statistics):
         joined[column.colName] = _together(joined.get(column.colName), column)
@@ -125,7 +125,7 @@ def _merged(old: Analyzed | None, new: Columns, parameters: dict[str, str]) -> C
 
 
 def _together(old: ColumnStatisticsObj | None, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
-    """Combines two statistics of a column. If the kind has changed, returns the new ones."""
+    """Combines two statistics of a column. If their kinds differ, returns the new ones."""
     return new if old is None or kind_of(old) != kind_of(new) else combined([(0, old), (1, new)], 2)
 
 
@@ -156,6 +156,6 @@ def _update(
 
 
 def _changed(struct: Table | Partition, parameters: dict[str, str]) -> bool:
-    """Sets the parameters and tells whether they differ from before."""
+    """Sets the parameters and returns whether they have changed."""
     before, struct.parameters = struct.parameters, parameters
     return bool(before != parameters)

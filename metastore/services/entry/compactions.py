@@ -63,7 +63,7 @@ class CompactionService(Service):
     """Rules of the compaction queue."""
 
     def request(self, table: TableName, request: CompactionRequest) -> CompactionResponse:
-        """Queues a request, or returns why it was not accepted. Raises InvalidInputError."""
+        """Queues a request, or returns the reason for its rejection. Raises InvalidInputError."""
         with self._store.transaction() as work:
             return enqueue(work, check_named(table), request)
 

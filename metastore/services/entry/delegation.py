@@ -17,7 +17,7 @@ from metastore.storage.unit_of_work import Store
 _PASSWORD: Final = 20  # bytes: the length of the HMAC-SHA1 that Hadoop uses
 
 MayAct = Callable[[str, str, str], bool]
-"""Tells whether a user may impersonate another one, from an address."""
+"""Returns whether a user may impersonate another one, from an address."""
 
 
 class DelegationService:

@@ -43,7 +43,7 @@ class DependencyOverviewService:
 
 
 def _filtered(graph: dict[str, Any], rights: Authorization, catalog: str) -> dict[str, Any]:
-    """Leaves out what a policy engine hides, which conditions in SQL do not know."""
+    """Leaves out objects that a policy engine hides, because conditions in SQL cannot query it."""
     edges = graph["edges"] or []
     names = {name for edge in edges for name in (edge["base"], edge["dependent"])}
     asked = [TableName(catalog, *name.split(".", 1)) for name in sorted(names)]

@@ -1,9 +1,8 @@
-"""Removes shared descriptors that no table or partition uses any more, and then their unused parts.
+"""Removes shared descriptors that no table or partition uses, and then their unused parts.
 
-Writers find the descriptor that they need by its content. So an unused one is first retired, which hides it from
-writers. A later run deletes it, after every transaction has ended that was running then and may have found it. If one
-of them has used it, it is restored. No writer waits, whatever its version.
-"""
+Writers look up descriptors by their content. So an unused descriptor is first retired, which hides it from writers. A
+later run deletes it, when all transactions that were running at that time, and may have found it, have ended. If one of
+them has used the descriptor, it is restored. No writer waits, not even one of another version."""
 
 from __future__ import annotations
 

@@ -33,15 +33,14 @@ UNKNOWN_PROPERTY = "location in property {}, which authorization does not check"
 
 
 class FileCheckService(FileService):
-    """Compares table by table, without locks. A difference is confirmed by a second look before it is reported."""
+    """Compares table by table, without locks. A difference is confirmed by a second check before it is reported."""
 
     def check(self, name: TableName, *, repair: bool) -> CheckFilesResult:
         """Checks one table, one database (no table) or everything (no database), within the roots.
 
-        `repair`: makes missing directories of databases, removes empty unowned ones, and finishes file operations. It
-        deletes no file, and makes no directory of a table or partition: an empty one would hide that its files are
-        lost. Borrowed locations are not looked at: the source of the import owns them. Raises NotFoundError.
-        """
+        `repair`: creates missing directories of databases, removes empty unowned ones, and completes file operations.
+        It deletes no file, and creates no directory of a table or partition: an empty directory would hide a loss of
+        files. Borrowed locations are skipped: the source of the import owns them. Raises NotFoundError."""
         problems: list[FileProblem] = []
         looked = 0
         if problem := self._journal.lineage.problem():

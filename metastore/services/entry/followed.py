@@ -9,9 +9,8 @@ from metastore.storage.unit_of_work import Store
 
 
 class FollowedDatabases:
-    """Tells which databases were imported and are not switched. Asks the database at each call: no server may still
-    accept a change after another one has read that the database belongs to its source.
-    """
+    """Returns which databases were imported and are not switched. Queries the database at each call: no server may
+    accept a change after another one has read that the database belongs to its source."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -31,7 +31,7 @@ class LockService(LeasingService):
     """Rules of locks. `timeout`: how long a lock lives without a heartbeat."""
 
     def __init__(self, store: Store, timeout: timedelta, per_user: int = 10_000) -> None:
-        """`per_user`: how many objects the locks of one user may name."""
+        """`per_user`: maximum number of objects that the locks of one user may name."""
         super().__init__(store, timeout)
         self._per_user = per_user
 
@@ -141,7 +141,7 @@ class LockService(LeasingService):
 
 
 def _fails_at_once(request: LockRequest, blocking: Blocker) -> bool:
-    """Tells whether a transaction's request fails instead of waiting (Hive 4)."""
+    """Returns whether a transaction's request fails instead of waiting (Hive 4)."""
     reads_now = request.zeroWaitReadEnabled and blocking.requested.type == LockType.SHARED_READ
     return bool(request.txnid and (reads_now or request.exclusiveCTAS))
 

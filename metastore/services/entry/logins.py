@@ -1,4 +1,5 @@
-"""Failed logins of all workers and servers, so that a guesser gets no more attempts from several of them."""
+"""Failed logins of all workers and servers, so that an attacker gets no additional attempts by using several of
+them."""
 
 from __future__ import annotations
 

@@ -165,7 +165,8 @@ def _partitions(
 
 
 def _insert(table: TableText, partition: PartitionText | None, insert: InsertEventRequestData) -> Event:
-    """Returns the event of an insert. As in Hive's InsertEvent, it has replaced rows unless the client says no."""
+    """Returns the event of an insert. As in Hive's InsertEvent, the event is marked as replacing rows unless the client
+    denies it."""
     return table_events.insert(table, partition, replace=insert.replace is not False, files=_files(insert))
 
 

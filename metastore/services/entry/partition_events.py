@@ -25,7 +25,7 @@ class PartitionEventService(Service):
             work.partition_events.mark(*_marked(work, table, values, kind))
 
     def is_marked(self, table: TableName, values: Mapping[str, str] | None, kind: int | None) -> bool:
-        """Tells whether a partition is marked. `values`: by partition column."""
+        """Returns whether a partition is marked. `values`: by partition column."""
         with self._store.read() as work:
             return work.partition_events.is_marked(*_marked(work, table, values, kind))
 

@@ -49,7 +49,7 @@ class _Change(NamedTuple):
 
     @property
     def relocates(self) -> bool:
-        """Tells whether the partition, or one of its skewed values, has another location."""
+        """Returns whether the partition, or one of its skewed values, has another location."""
         return locations_of(self.new.partition.sd) != locations_of(self.old.partition.sd)
 
 
@@ -191,7 +191,7 @@ class PartitionAlterService(ChangingService):
         restore_secrets(new.parameters, old.partition.parameters)
         if new.sd and new.sd.serdeInfo:
             restore_secrets(new.sd.serdeInfo.parameters, old.partition.sd.serdeInfo.parameters)
-        # A repeated attempt begins with the partition as it was sent.
+        # A repeated attempt begins with the partition that the client sent.
         new = shallow_copy(new)
         if not is_view(rules.table):
             check_descriptor_given(new)
@@ -226,9 +226,8 @@ def _lock_existing(
 ) -> list[tuple[StoredPartition, Partition]]:
     """Locks the partitions to be replaced. Returns them, each with the new one.
 
-    Raises InvalidOperationError if one does not exist, ConflictError if one has not the version that the client
-    expects, InvalidInputError.
-    """
+    Raises InvalidOperationError if one does not exist, ConflictError if one does not have the version that the client
+    expects, InvalidInputError."""
     for partition in new:
         check_belongs(rules.table, partition)
     names = [rules.name(partition.values) for partition in new]

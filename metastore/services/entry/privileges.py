@@ -1,4 +1,4 @@
-"""Granting, revoking and listing privileges. `services.authorization` decides who may do that."""
+"""Granting, revoking and listing privileges. `services.authorization` decides who may change them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Publishing the writes of a statement in one transaction, if no other writer has changed the partitions meanwhile.
 
-The files are complete before the call: data first, catalog last. A reader sees all of a write or nothing.
+The files are complete before the call: data first, catalog last. A reader sees a whole write or none of it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPart
 class Publication(NamedTuple):
     """One write to one table. Names are in lower case.
 
-    `retired`: more locations to be removed after the grace time. `layout`: the layout that the files were written with;
-    it must still be the table's, because new partitions inherit that.
-    """
+    `retired`: more locations to be removed after the grace time. `layout`: the layout of the written files. It must
+    still be the table's, because new partitions inherit the table's layout."""
 
     table: TableName
     query_id: str
@@ -95,7 +94,7 @@ class PublishingService(ChangingService):
         return result
 
     def _keep(self, work: UnitOfWork, stored: StoredTable, overwritten: Sequence[int] | None) -> int | None:
-        """Saves overwritten partitions (by id) or the table (None) for an undrop. Returns the drop's id."""
+        """Records overwritten partitions (by id) or the table (None) for an undrop. Returns the id of the drop."""
         count = len(overwritten or ())
         drop_id = self._retention.begin(work, OVERWRITTEN, stored.ref.name, stored, partitions=count)
         if drop_id is not None:

@@ -37,7 +37,7 @@ PUT_BACK, DISPLACED, IN_USE, CHANGED, KEPT, GONE, CANCELLED, HIDDEN, ABORTED = (
 
 
 class Finding(NamedTuple):
-    """A location, and what is done with it."""
+    """A location, and the action for it."""
 
     location: str
     action: str
@@ -221,7 +221,7 @@ class RestorationService(FileService):
         return findings or [Finding(trashed.location, f"{IN_USE}: {trashed.origin}")]
 
     def _move(self, source: str, target: str, reason: str) -> None:
-        """Moves a directory through the journal. The finished move is forgotten: no client follows it."""
+        """Moves a directory through the journal. The completed move is not recorded, because no client follows it."""
         with self._store.transaction(audited=False) as work:
             work.file_operations.lock_exclusively()
             new = NewOperation("move", paths.canonical(source), reason, paths.canonical(target))

@@ -27,7 +27,7 @@ from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPart
 
 
 class ScanService(Service):
-    """Rules of scans. A plan may include too much, but never too little: engines filter the rows again.
+    """Rules of scans. A plan may include too many files, but never too few: engines filter the rows again.
 
     `rights`: None if every caller sees all columns.
     """
@@ -42,9 +42,8 @@ class ScanService(Service):
         For callers who see some columns, the plan is that of a table with these columns and no others.
 
         Raises NotFoundError, InvalidInputError for a malformed predicate, ConflictError if that state has changed,
-        PermissionDeniedError if reading the partitions takes directories that are named by hidden values, or the
-        positions of hidden columns.
-        """
+        PermissionDeniedError if reading the partitions requires directories that are named by hidden values, or the
+        positions of hidden columns."""
         predicate = from_postfix(nodes)
         with self._store.read() as work:
             scope = self._rights.scanned_columns(work, table) if self._rights else None
@@ -137,7 +136,7 @@ def _positions(
 ) -> tuple[dict[int | None, int], list[ScanStorage]]:
     """Returns the position of each descriptor in the list of storages, and this list.
 
-    `merge`: equal ones have one position. Otherwise their number would tell how hidden columns have changed.
+    `merge`: equal ones have one position. Otherwise their number would reveal changes of hidden columns.
     """
     if not merge:
         return {number: position for position, number in enumerate(storages)}, list(storages.values())

@@ -13,8 +13,8 @@ from metastore.storage.unit_of_work import Store
 
 _BATCH: Final = 200  # tables
 _LONGEST_INTERVAL: Final = 3600.0  # seconds between the starts of two passes over all tables
-_PASSES: Final = 20  # the interval is so many times as long as a pass, or the longest one
-_SHARE: Final = 50  # a pause is so many times as long as the batch before it
+_PASSES: Final = 20  # factor: the interval is this many times as long as a pass, or the maximum
+_SHARE: Final = 50  # factor: a pause is this many times as long as the batch before it
 _DAYS: Final = 400
 
 

@@ -1,4 +1,4 @@
-"""Everything about one table that its page shows."""
+"""The data of the page of one table."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _columns(table: Table, analyzed: dict[str, dict[str, Any]]) -> list[dict[str
 
 
 def _statistics(analyzed: dict[str, Any] | None) -> dict[str, Any]:
-    """Returns when a column was analyzed, and its numbers of distinct values and nulls, if they are known."""
+    """Returns the time of analysis of a column, and its numbers of distinct values and nulls, if known."""
     if analyzed is None:
         return {"analyzed": None, "distinct": None, "nulls": None}
     statistics = analyzed["statistics"]
@@ -129,7 +129,7 @@ def _column(column: FieldSchema) -> dict[str, Any]:
 
 
 def _size(table: Table, overview: dict[str, Any]) -> dict[str, Any]:
-    """Returns the sizes of a partitioned table from its partitions, if there are few, else as last measured."""
+    """Returns the sizes of a partitioned table from its partitions if there are few, otherwise the last measurement."""
     counted, measured = overview["counted"], overview["measured"]
     if table.partitionKeys and overview["few"]:
         return {**{name: counted[name] for name in _SIZES}, "changed": counted["changed"], "measured_at": None}

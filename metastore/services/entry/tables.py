@@ -86,7 +86,7 @@ class TableService(ChangingService):
         with taken(duplicate):
             for attempt in self._attempts():
                 with attempt, self._journal.new_directories(locations) as directories:
-                    table = shallow_copy(sent)  # a repeated attempt begins with the table as it was sent
+                    table = shallow_copy(sent)  # a repeated attempt begins with the table that the client sent
                     table.parameters = dict(table.parameters)
                     # 1. Look: no transaction is open (see `files.change_loop`).
                     existing = directories.existed_before([table] if locations else [])
@@ -184,7 +184,8 @@ class TableService(ChangingService):
 
 @contextmanager
 def _reported_first(duplicate: AlreadyExistsError, work: UnitOfWork, table: TableName) -> Iterator[None]:
-    """Replaces the error of a bad location by `duplicate` if the table exists, because Hive checks that first."""
+    """Replaces the error of a bad location by `duplicate` if the table exists, because Hive checks the existence
+    first."""
     try:
         yield
     except (InvalidInputError, InvalidObjectError):

@@ -81,7 +81,7 @@ class TableAlterService(ChangingService):
                     old = stored.encoded.decode()
                     check_version(str(name), stored.ref.version, context)
                     _check_expected(old, new, context)
-                    # A repeated attempt begins with the table as it was sent.
+                    # A repeated attempt begins with the table that the client sent.
                     after = self._successor(database, old, copy.deepcopy(new), context)
                     if counted and not after.partitionKeys and not is_view(after):
                         fill_statistics([after], counted)
@@ -133,7 +133,7 @@ class TableAlterService(ChangingService):
         *,
         cascade: bool,
     ) -> list[int]:
-        """Stores the new table and everything that follows from it. Returns the file operations to carry out."""
+        """Stores the new table and all consequences. Returns the file operations to carry out."""
         operations: list[int] = []
         database_id = _database_id(work, stored.ref, TableName.of(new).parent)
         renamed = stored.ref.name != TableName.of(new)
@@ -218,7 +218,9 @@ def _move(work: UnitOfWork, old: Table, new: Table) -> Move | None:
     renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
     if not renamed or old.tableType != MANAGED or not old.sd.location:
         return None
-    directory = paths.without_version(old.sd.location)  # an overwritten table is in a _versions directory below
+    directory = paths.without_version(
+        old.sd.location
+    )  # an overwritten table is in a _versions directory below its location
     if not (paths.same(directory, _default_location(work, old)) and paths.same(new.sd.location, old.sd.location)):
         return None
     move = Move(directory, _default_location(work, new))
@@ -254,17 +256,17 @@ def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:
 
 
 def is_truncation(context: Mapping[str, str]) -> bool:
-    """Tells whether the client's context says that this alter is part of a TRUNCATE."""
+    """Returns whether the client's context says that this alter is part of a TRUNCATE."""
     return context.get("alterTableOpType") == "TRUNCATE"
 
 
 def do_cascade(context: Mapping[str, str]) -> bool:
-    """Tells whether the client's context asks for CASCADE."""
+    """Returns whether the client's context asks for CASCADE."""
     return is_true(dict(context), "CASCADE")
 
 
 def _only_drops_columns(old: Table, new: Table) -> bool:
-    """Tells whether the new columns of a Parquet or ORC table are a subset of the old ones, in the same order."""
+    """Returns whether the new columns of a Parquet or ORC table are a subset of the old ones, in the same order."""
     if not (new.sd.inputFormat or "").endswith(("MapredParquetInputFormat", "OrcInputFormat")):
         return False
     before = iter(old.sd.cols)

@@ -66,7 +66,8 @@ class TransactionService(LeasingService):
             return opened
 
     def commit(self, request: CommitTxnRequest) -> None:
-        """Commits a transaction, unless one that committed meanwhile has updated the same: the first commit wins.
+        """Commits a transaction, unless another one has updated the same data and committed in the meantime: the first
+        commit wins.
 
         No error if it is committed already, because clients repeat calls that got no reply.
 

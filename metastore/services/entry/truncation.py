@@ -76,7 +76,7 @@ class TruncationService(ChangingService):
         """Raises InvalidOperationError if files of other objects would be removed, too."""
         for location in locations:
             self._warehouse.roots.require_below(location)
-        resolved = self._warehouse.roots.canonical(locations)  # symbolic links may lead to others' directories
+        resolved = self._warehouse.roots.canonical(locations)  # symbolic links may lead to directories of other objects
         used = work.locations.others([*locations, *resolved.values()], stored.ref.id, partition_ids)
         if used:
             raise InvalidOperationError(f"Cannot truncate {stored.ref.name}: other objects use {next(iter(used))}")

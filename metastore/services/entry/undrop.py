@@ -55,7 +55,7 @@ class UndropTarget(NamedTuple):
 
 
 class Undropped(NamedTuple):
-    """The kind of drop that was undone, the object under its present name, and how many partitions it has back."""
+    """The kind of drop that was undone, the object under its present name, and the number of restored partitions."""
 
     kind: str
     table: TableName
@@ -101,8 +101,7 @@ class UndropService(FileService):
         With authorization, only the user who dropped it, the owners at that time, and administrators may undo a drop.
 
         Raises:
-            NotFoundError: no such drop can be undone, or not by this caller; or the table or database that it belongs
-                to is gone.
+            NotFoundError: no such drop can be undone, or not by this caller; or its table or database no longer exists.
             AlreadyExistsError: the name is taken.
             InvalidOperationError: the location is taken, or later changes would be lost.
             InvalidInputError: no name, or a new name for something other than a table.
@@ -236,7 +235,7 @@ class UndropService(FileService):
         return tables
 
     def _rename(self, work: UnitOfWork, stored: StoredTable, name: TableName, moves: Sequence[Move]) -> None:
-        """Gives a table another name, and its directory and partitions the new location if it moves."""
+        """Renames a table, and moves its directory and the locations of its partitions if needed."""
         table: Table = stored.encoded.decode()
         table.tableName = name.name
         for move in moves:
@@ -328,7 +327,7 @@ def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None) ->
 
 
 def _may_undo(work: UnitOfWork, grants: CallerGrants, drop: Drop, name: TableName) -> bool:
-    """Tells whether the caller dropped it, owned the object or its database then, or is an administrator."""
+    """Returns whether the caller dropped it, owned the object or its database then, or is an administrator."""
     if grants.is_admin or Duty.DATA in grants.duties or (grants.user and drop.dropped_by == grants.user):
         return True
     owners = work.drops.owners(drop, name.name)

@@ -1,4 +1,4 @@
-"""Write ids: the numbers of transactions' writes to a table, and which of them a reader sees."""
+"""Write ids: the numbers of transactions' writes to a table, and their visibility to readers."""
 
 from __future__ import annotations
 

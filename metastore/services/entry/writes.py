@@ -39,7 +39,7 @@ class WriteService(Service):
     ) -> tuple[str, bool | None]:
         """Registers a write of the caller. Returns its query id, and whether it has a directory of its own.
 
-        `directory`: where the write wants that directory, which is named by the query id. None if it wants none.
+        `directory`: the parent of the requested directory, which is named by the query id; None requests none.
         `shared`: directories where others have files, too.
 
         Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a bad lease or for
@@ -67,8 +67,8 @@ class WriteService(Service):
     ) -> list[bool]:
         """Renews the write's lease and registers its next files and renames. The call may be repeated.
 
-        `locations`: directories that the write wants for itself. `shared`: directories where others have files, too.
-        `renames`: (source, target). Returns, for each of `locations`, whether it belongs to the write now.
+        `locations`: directories requested for this write alone. `shared`: directories that also contain files of
+        others. `renames`: (source, target). Returns, for each of `locations`, whether it belongs to the write now.
 
         Raises:
             NotFoundError: the write has ended or was aborted.
@@ -98,7 +98,7 @@ def _register(
     others: Sequence[str],
     renamed: Sequence[RenamedPath] = (),
 ) -> set[str]:
-    """Registers the next files and renames of a write. Returns the requested locations that belong to it now."""
+    """Registers the next files and renames of a write. Returns the requested locations that it now owns."""
     ends = [text for rename in renamed for text in rename]
     if not (requested or others or ends):
         return set()
@@ -113,7 +113,7 @@ def _register(
 
 
 def _granted(work: UnitOfWork, query_id: str, requested: Sequence[str], root: str) -> set[str]:
-    """Returns the locations that belong to the write already, or that are unused, at any depth and above."""
+    """Returns the locations that the write already owns, or that nothing uses at any depth and above."""
     if not requested:
         return set()
     own = work.writes.owned(query_id)

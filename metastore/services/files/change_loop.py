@@ -60,7 +60,8 @@ _PAUSE: Final = 0.02  # seconds, after another call has changed the same part of
 
 
 class LookNeededError(Exception):
-    """Rolls the attempt back: the next one needs these directories looked at, or the targets of these moves checked."""
+    """Rolls the attempt back: before the next one, these directories must be listed, or the targets of these moves
+    checked."""
 
     def __init__(self, directories: Sequence[str] = (), moves: Sequence[Move] = ()) -> None:
         super().__init__(directories, moves)
@@ -69,11 +70,12 @@ class LookNeededError(Exception):
 
 
 class Attempt:
-    """One loop's state. As a context manager around a transaction, it suppresses errors that ask for a repetition."""
+    """One loop's state. As a context manager around a transaction, it suppresses errors that request another
+    attempt."""
 
     def __init__(self) -> None:
         self.directories: Sequence[str] = ()
-        """Directories that the last attempt required: the service looks at them before its transaction."""
+        """Directories that the last attempt required: the service lists them before its transaction."""
         self.free: set[Move] = set()
         """Moves whose targets were checked: nothing existed there."""
         self.committed = False
@@ -143,7 +145,7 @@ class FileService(Service):
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already")
 
     def _check_not_foreign(self, source: str, target: str) -> None:
-        """Raises InvalidOperationError if the trash lacks what would be restored, but its old location has files.
+        """Raises InvalidOperationError if the files to restore are not in the trash, but the old location has files.
 
         They may belong to another table, for example after the database was restored to an older moment.
         """

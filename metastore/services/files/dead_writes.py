@@ -83,8 +83,8 @@ class DeadWriteCleaning(FileService):
     def _read(self, query_id: str, grace: timedelta) -> DeadWrite | None:
         """Returns a dead write that is due: not cleaned yet, or cleaned once and at the end of its grace time.
 
-        Without the locations that are not its table's (any more): cleaning acts with the rights of the server.
-        """
+        Leaves out locations that do not (or no longer) belong to its table, because cleaning acts with the rights of
+        the server."""
         with self._store.read() as work:
             dead = work.dead_writes.read(query_id, grace)
             if dead is None or (dead.swept and dead.within_grace):
@@ -140,7 +140,7 @@ class DeadWriteCleaning(FileService):
         named = [text for rename in leftovers.renamed for text in rename] + files
         with self._store.transaction(audited=False) as work:
             planned = plan_cleaning(work, steps, dead.table_id)
-            # Another object may have begun to use a location since it was read. From here to the commit, none does.
+            # Another object may have begun to use a location since it was read. From here to the commit, none can.
             if foreign(work, dead.table_id, dead.roots, dead.query_id, named):
                 raise ConflictError(f"other objects use locations of the write {dead.query_id} now; clean it again")
         for ids in planned:
@@ -162,13 +162,13 @@ def _entries(dead: DeadWrite, leftovers: Leftovers) -> list[CleanedLocation]:
 
 
 def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
-    """Returns the renames of others' directories into directories of this write."""
+    """Returns the renames of other objects' directories into directories of this write."""
     own = {text for rename in dead.renames for text in rename if names_write(text, dead.query_id)}
     return [(source, target) for source, target in dead.renames if target in own and source not in own]
 
 
 def _shared_directories(dead: DeadWrite) -> list[str]:
-    """Returns directories in which others have files, too: registered ones, and targets of the write's renames."""
+    """Returns directories that also contain files of others: registered ones, and targets of the write's renames."""
     targets = (target for source, target in dead.renames if names_write(source, dead.query_id))
     directories = (paths.parent(target) if holds(paths.name(target), dead.query_id) else target for target in targets)
     own = _own_directories(dead)

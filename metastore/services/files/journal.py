@@ -40,14 +40,14 @@ T = TypeVar("T")
 Owner = TypeVar("Owner", Table, Partition)
 
 _MOVES_KEPT: Final = timedelta(days=1)
-"""Finished moves stay in the journal this long, so that a client that read an old location can still be understood."""
+"""Time for which completed moves stay in the journal, so that old locations in requests can be translated."""
 
 _WAIT_LIMIT: Final = 60.0  # seconds that a call waits for operations that block it
 _PAUSE: Final = 0.02  # seconds between two looks at a blocking operation
 _LONGEST_PAUSE: Final = 1.0  # seconds, after failures
 _TRIES: Final = 3
 _PERMANENT: Final = (InvalidInputError, InvalidOperationError)
-"""Errors that a retry cannot change. All others are answers, or timeouts, of a file system and are retried."""
+"""Errors that a retry cannot change. All other errors come from a file system, or are timeouts, and are retried."""
 
 
 class NewDirectories:
@@ -75,7 +75,7 @@ class NewDirectories:
 
 
 class Journal:
-    """Carries out planned operations, also those that other servers have left."""
+    """Carries out planned operations, including those of dead servers."""
 
     def __init__(self, store: Store, warehouse: Warehouse, on_step: Callable[[str], object] = lambda _: None) -> None:
         """`on_step` receives the name of each finished step; tests stop there."""
@@ -93,9 +93,10 @@ class Journal:
 
     @contextmanager
     def new_directories(self, locations: Sequence[str]) -> Iterator[NewDirectories]:
-        """Makes directories for the transaction inside. If it is not committed, those that were created are removed.
+        """Makes directories for the transaction inside. If the transaction does not commit, created directories are
+        removed.
 
-        Locations outside of the roots, and borrowed ones, are left to their owners. The note is committed before the
+        Locations outside the roots, and borrowed ones, are skipped. The note is committed before the
         first directory is made, so that another server can remove them if this one dies.
         """
         canonical = [paths.canonical(text) for text in self._warehouse.roots.within(dict.fromkeys(locations))]
@@ -197,7 +198,8 @@ class Journal:
                 work.file_operations.renew_leases(held)
 
     def unblock(self, ids: Sequence[int], deadline: float) -> None:
-        """Carries out operations that block a call, or waits until another server has. `deadline`: see `deadline`.
+        """Carries out operations that block a call, or waits until another server has done so. `deadline`: see
+        `deadline`.
 
         Raises ConflictError, with the operation's own error, if one is parked or the deadline passes.
         """
@@ -333,7 +335,7 @@ class Journal:
 
     @contextmanager
     def _lease_renewed(self, ids: Sequence[int]) -> Iterator[None]:
-        """Has `renew` renew the leases of these operations meanwhile."""
+        """Lets `renew` renew the leases of these operations inside the block."""
         self._held.update(ids)
         try:
             yield

@@ -1,4 +1,4 @@
-"""The witness: a file in the warehouse that tells whether the database was restored to an older moment.
+"""The witness: a file in the warehouse that reveals that the database was restored to an older moment.
 
 A restored database does not know later changes. Files that it considers garbage may be the only copy of later data, so
 nothing is cleaned until `metastore db restored` has reconciled catalog and files (decision 023).
@@ -45,7 +45,7 @@ class LineageGuard:
         self._noted_timeline = 0  # the timeline of the last comparison
 
     def problem(self) -> str | None:
-        """Returns why files must not be cleaned now, or None. The result is at most some seconds old."""
+        """Returns the reason why files must not be cleaned now, or None. The result may be some seconds old."""
         with self._lock:
             if monotonic() >= self._valid_until or self._disruptions != self._store.disruptions():
                 self._disruptions = self._store.disruptions()

@@ -17,7 +17,7 @@ from metastore.warehouse import paths
 def close_published(work: UnitOfWork, stored: StoredTable, query_id: str) -> list[str]:
     """Ends a write in the transaction that publishes it. Ids of unregistered writes, of older clients, are accepted.
 
-    Returns the present directory of the table, then those that it had since the write began.
+    Returns the present directory of the table, then its directories since the write began.
     Raises NotFoundError if the write has ended or was aborted, because its files may be deleted.
     """
     roots = work.writes.publish(query_id, stored.ref.id)
@@ -49,7 +49,7 @@ def rewrite_partitions(work: UnitOfWork, table: TableRef, chosen: Condition | No
 
 
 def ended(query_id: str, to: str = "") -> NotFoundError:
-    """Returns the error for a write that is not open. `to`: the words " to TABLE"."""
+    """Returns the error for a write that is not open. `to`: the text " to TABLE" for the message."""
     return NotFoundError(
         f"There is no open write {query_id}{to}: it was published or ended, or its lease expired and it was cleaned"
     )

@@ -1,4 +1,4 @@
-"""How one file operation is done. Each step may be repeated after a crash, and does nothing when it is done already."""
+"""The steps of one file operation. Each step may be repeated after a crash, and does nothing if it is already done."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BlockedByFileOperationError(ConflictError):
 
 
 class OperationRunner:
-    """Moves and removes directories as the journal says."""
+    """Moves and removes directories as recorded in the journal."""
 
     def __init__(self, warehouse: Warehouse, on_step: Callable[[str], object]) -> None:
         self._warehouse = warehouse

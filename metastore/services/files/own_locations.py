@@ -56,7 +56,7 @@ def foreign(
     """Returns the canonical locations that do not belong to the table.
 
     A table owns what is in its directory and in the directories of its partitions and skewed values, except what is in
-    the directory of another object. Next to a partition, it owns names that contain the query id: an overwrite in place
+    the directory of another object. Next to a partition, it owns names that contain the query id: an in-place overwrite
     keeps the old files there.
 
     `roots`: the present directory of the table, canonical, then its former ones.

@@ -4,9 +4,9 @@ The source's server, and the engines that use it, still work with those files. S
 anything at a borrowed location. Every plan of file operations, and the journal before it carries one out, asks
 `borrowed`.
 
-A location belongs to the source if an object of the source has it or contains it (`Imports.borrow`), unless a database
-of this server that is nearer contains it: `default` of the source may contain the warehouse of this server. A directory
-that contains a borrowed location is borrowed, too.
+A location belongs to the source if an object of the source has or contains it (`Imports.borrow`), unless a database of
+this server inside that object contains it: `default` of the source may contain the warehouse of this server. A
+directory that contains a borrowed location is borrowed, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def without_borrowed(work: UnitOfWork, locations: Iterable[str]) -> list[str]:
 
 
 def require_own_files(work: UnitOfWork, locations: Iterable[str], action: str) -> None:
-    """Raises InvalidOperationError if one of the locations is borrowed. `action`: what the call would do to it."""
+    """Raises InvalidOperationError if one of the locations is borrowed. `action`: the action that the message names."""
     if kept := borrowed(work, locations):
         raise InvalidOperationError(
             f"{min(kept)} cannot be {action}: its files belong to the metastore that the database was imported from, "

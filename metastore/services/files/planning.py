@@ -22,7 +22,7 @@ from metastore.warehouse.filesystem import Warehouse
 
 
 def check_unblocked(work: UnitOfWork, locations: Sequence[str]) -> None:
-    """Has the transaction use these locations. Raises BlockedByFileOperationError if an operation touches them.
+    """Reserves these locations for the transaction. Raises BlockedByFileOperationError if an operation touches them.
 
     Only the commit may follow: until then, no operation on these locations can be claimed.
     """
@@ -118,7 +118,7 @@ def plan_restore(
 
 
 def check_available(used: Iterable[str]) -> None:
-    """Raises InvalidOperationError for the first of the locations, which other objects of the catalog use."""
+    """Raises InvalidOperationError for the first of these locations, because other objects of the catalog use them."""
     for location in used:
         raise InvalidOperationError(f"{location} is used by another object of the catalog")
 

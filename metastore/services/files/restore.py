@@ -25,7 +25,7 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 
 class _Descriptors(NamedTuple):
-    """Where the rows of one object were before the undrop, and where they are after it."""
+    """The locations of the rows of one object before and after the undrop."""
 
     replaced: StorageDescriptor
     restored: StorageDescriptor
@@ -122,7 +122,7 @@ def _restore_object(
 
 
 def _swap_retired(work: UnitOfWork, warehouse: Warehouse, live: StoredTable, changes: Sequence[_Descriptors]) -> None:
-    """Retires the locations that are replaced, and takes the restored ones off the list of retired locations.
+    """Retires the replaced locations, and removes the restored ones from the list of retired locations.
 
     Raises InvalidOperationError if one of those was cleaned already.
     """

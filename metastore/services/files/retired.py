@@ -34,7 +34,7 @@ class Removal(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Tells whether a file operation is needed."""
+        """Returns whether a file operation is needed."""
         return self.whole or bool(self.entries)
 
 
@@ -77,7 +77,7 @@ class RetiredCleaning(FileService):
         return candidates, failures
 
     def _forget_used(self, batch: Sequence[RetiredLocation]) -> None:
-        """Takes locations that objects use again off the list."""
+        """Removes locations from the list that objects use again."""
         with self._store.transaction(audited=False) as work:
             uses = work.locations.referred([retired.location for retired in batch])
             work.retired_locations.forget([location for location, use in uses.items() if use.itself])
@@ -117,7 +117,7 @@ class RetiredCleaning(FileService):
         if not use.below and not paths.same(location, retired.root):
             exists = bool(inside or below or self._warehouse.exists(location))
             return Removal(whole=True, entries=[], files=self._warehouse.files(location), exists=exists)
-        # Objects use directories below. Of a table without partitions, all visible entries were the table's rows.
+        # Objects use directories below. In a table without partitions, all visible entries were the table's rows.
         visible = [file for file in inside if is_visible(file.location)]
         with self._store.read() as work:
             folders = [] if partitioned else unused(work, [text for text in below if is_visible(text)])
@@ -126,7 +126,7 @@ class RetiredCleaning(FileService):
 
 
 def is_visible(location: str) -> bool:
-    """Tells whether engines read it: as in Hive, names that begin with an underscore or a dot are hidden."""
+    """Returns whether engines read it: as in Hive, names that begin with an underscore or a dot are hidden."""
     return not paths.name(location).startswith(("_", "."))
 
 
@@ -140,14 +140,14 @@ def _batches(due: Iterable[RetiredLocation]) -> Iterator[list[RetiredLocation]]:
 
 
 def _uses(work: UnitOfWork, batch: Sequence[RetiredLocation]) -> dict[str, Use]:
-    """Returns the uses of locations. One with files of open writes, or a borrowed one, counts as in use itself."""
+    """Returns the uses of locations. A location with files of open writes, or a borrowed one, counts as in use."""
     locations = [retired.location for retired in batch]
     others = [*work.locations.written(locations), *borrowed(work, locations)]
     return {**work.locations.referred(locations), **dict.fromkeys(others, Use(itself=True, below=True))}
 
 
 def _still_unused(work: UnitOfWork, candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Returns the candidates that no object has begun to use since they were listed."""
+    """Returns the candidates that are still unused since they were listed."""
     uses = _uses(work, [retired for retired, _ in candidates])
     entries = [entry for _, removal in candidates for entry in removal.entries]
     used = {*entries} - {*unused(work, entries)}

@@ -44,7 +44,7 @@ def retire(
     roots: Roots,
     drop_id: int | None = None,
 ) -> list[str]:
-    """Retires replaced locations that no object uses any more, now that `current` ones are published. Returns them.
+    """Retires replaced locations that no object uses, now that `current` ones are published. Returns them.
 
     `drop_id`: the drop that can restore them. Locations outside of the roots are left to their owners.
     """

@@ -72,7 +72,7 @@ class UnregisteredCleaning(FileService):
 
 
 def _is_old(files: list[FileEntry], grace: timedelta) -> bool:
-    """Tells whether no file was modified within the grace time. A file without a time counts as young."""
+    """Returns whether no file was modified within the grace time. A file without a time counts as young."""
     youngest = time.time() - grace.total_seconds()
     return not grace or all(file.modified is not None and file.modified < youngest for file in files)
 

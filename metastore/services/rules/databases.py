@@ -32,7 +32,7 @@ def complete_database(database: Database, catalog: str, home: str, now: int, roo
 
 
 def is_client_default(roots: Roots, name: str | None, location: str | None) -> bool:
-    """Tells whether Spark sent this location because the statement names none: `file:/…/spark-warehouse/<name>.db`.
+    """Returns whether Spark sent this location because the statement names none: `file:/…/spark-warehouse/<name>.db`.
 
     Spark fills it in on the client (`SessionCatalog.getDefaultDBPath`), so the server cannot tell it from one that the
     user wrote. A location within the roots is used as it is.

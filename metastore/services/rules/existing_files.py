@@ -34,7 +34,7 @@ def describe_files(owners: Sequence[Owner], warehouse: Warehouse, *, counting: b
 
 
 def has_directories(sd: StorageDescriptor) -> bool:
-    """Tells whether skewed values have directories of their own."""
+    """Returns whether skewed values have directories of their own."""
     return bool(sd.storedAsSubDirectories and sd.skewedInfo.skewedColNames)
 
 

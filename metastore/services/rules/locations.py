@@ -43,5 +43,5 @@ def locations_of(sd: StorageDescriptor) -> list[str]:
 
 
 def is_managed(table: Table) -> bool:
-    """Tells whether the server creates and deletes the table's directories. Owners do that for external tables."""
+    """Returns whether the server creates and deletes the table's directories. Owners do that for external tables."""
     return not is_view(table) and table_type(table) != EXTERNAL

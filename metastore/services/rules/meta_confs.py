@@ -10,6 +10,6 @@ DISALLOW_TYPE_CHANGES: Final = "metastore.disallow.incompatible.col.type.changes
 
 
 def disallows_type_changes() -> bool:
-    """Tells whether incompatible types are rejected. A connection can switch that off with `setMetaConf`."""
+    """Returns whether incompatible types are rejected. A connection can switch that off with `setMetaConf`."""
     current = caller.get()
     return current is None or current.meta_confs.get(DISALLOW_TYPE_CHANGES, "true").lower() != "false"

@@ -183,5 +183,5 @@ def check_version(label: str, version: int, context: Mapping[str, str]) -> None:
 
 
 def updates_statistics(context: Mapping[str, str]) -> bool:
-    """Tells whether statistics are updated: unless the client's context says DO_NOT_UPDATE_STATS."""
+    """Returns whether statistics are updated: unless the client's context says DO_NOT_UPDATE_STATS."""
     return context.get("DO_NOT_UPDATE_STATS", "").lower() != "true"

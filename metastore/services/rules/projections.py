@@ -87,7 +87,7 @@ def _add(tree: Tree, struct: type[Any], whole: str, path: list[str]) -> None:
 
 
 def _is_plural(struct: type[Any], path: list[str]) -> bool:
-    """Tells whether the path leads to, or through, a list or map. The names exist (`tree_of` has checked them)."""
+    """Returns whether the path leads to, or through, a list or map. The names exist (`tree_of` has checked them)."""
     field = next(field for field in struct.thrift_spec if field is not None and field[2] == path[0])
     if field[1] in (TType.LIST, TType.MAP):
         return True

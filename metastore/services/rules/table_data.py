@@ -28,19 +28,19 @@ def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
 
 
 def owns_data(table: Table) -> bool:
-    """Tells whether files are removed with the table: it is managed, or external with external.table.purge."""
+    """Returns whether files are removed with the table: it is managed, or external with external.table.purge."""
     if is_view(table) or not table.sd.location:
         return False
     return is_managed(table) or is_true(table.parameters, "external.table.purge")
 
 
 def auto_purged(table: Table) -> bool:
-    """Tells whether drops, truncations and overwrites of the table are permanent (table property auto.purge)."""
+    """Returns whether drops, truncations and overwrites of the table are permanent (table property auto.purge)."""
     return is_true(table.parameters, _AUTO_PURGE)
 
 
 def purges(context: Mapping[str, str]) -> bool:
-    """Tells whether the client asks for a permanent drop (DROP … PURGE)."""
+    """Returns whether the client asks for a permanent drop (DROP … PURGE)."""
     return is_true(dict(context), _PURGE)
 
 

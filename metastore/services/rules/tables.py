@@ -21,7 +21,7 @@ BASIC = ("numFiles", "totalSize")
 
 
 def is_view(table: Table) -> bool:
-    """Tells whether a table is a view, and so has no directory."""
+    """Returns whether a table is a view, and so has no directory."""
     return bool(table.tableType == VIEW)
 
 
@@ -126,7 +126,7 @@ def _type_skew(sd: StorageDescriptor) -> None:
 
 
 def has_statistics(parameters: dict[str, str]) -> bool:
-    """Tells whether the client has sent Hive's basic statistics."""
+    """Returns whether the client has sent Hive's basic statistics."""
     return "numFiles" in parameters and "totalSize" in parameters
 
 

@@ -60,7 +60,7 @@ def check_changed(old: Table, new: Table) -> None:
 
 
 def is_insert_only(parameters: Mapping[str, str]) -> bool:
-    """Tells whether a transactional table is insert-only, and so may have any file format."""
+    """Returns whether a transactional table is insert-only, and so may have any file format."""
     return (_value(parameters, _PROPERTIES) or "").lower() == _INSERT_ONLY
 
 
