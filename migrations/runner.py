@@ -103,7 +103,7 @@ def finish(database_url: str) -> bool:
 
 
 def is_finished(database_url: str) -> bool:
-    """Tells whether `finish` has nothing left to do. Raises UnavailableError, ConfigurationError."""
+    """Returns whether `finish` has nothing left to do. Raises UnavailableError, ConfigurationError."""
     with _connected(database_url) as connection:
         return _finished(connection) >= (current(connection) or "")
 
@@ -278,7 +278,7 @@ def _finished(connection: Connection) -> str:
 
 
 def _is_usable(connection: Connection, revision: str) -> bool:
-    """Tells whether a later version upgraded the database and has not finished that: this version still fits."""
+    """Returns whether a later version upgraded the database and has not finished that: this version still fits."""
     return revision == _noted(connection, _UPGRADED) > head() >= _finished(connection)
 
 

@@ -39,7 +39,7 @@ class MetastoreSession(SparkSession):
 
 
 def is_remote(session_or_frame: object) -> bool:
-    """Tells whether a session or DataFrame belongs to a client of Spark Connect, which has no JVM."""
+    """Returns whether a session or DataFrame belongs to a client of Spark Connect, which has no JVM."""
     return type(session_or_frame).__module__.startswith("pyspark.sql.connect")
 
 

@@ -95,7 +95,7 @@ def _create_missing(context: Context, writer: DataStreamWriter, name: str) -> No
 
 
 def _is_free(context: Context, name: str) -> bool:
-    """Tells whether the name belongs to the session's own catalog and no table or view has it."""
+    """Returns whether the name belongs to the session's own catalog and no table or view has it."""
     try:
         resolve_table(context, name)
     except NoSuchTableError:

@@ -104,7 +104,7 @@ def _pattern(text: str) -> str:
 
 
 def _applies(scope: str | None, ref: HiveObjectRef) -> bool:
-    """Tells whether a global privilege is a rule that applies to a database or table, or to a column of the table."""
+    """Returns whether a global privilege is a rule that applies to a database or table, or to a column of the table."""
     if not scope or not is_pattern(scope):
         return False
     return parse_pattern(scope).matches(DEFAULT_CATALOG, fold(ref.dbName), fold(ref.objectName) or None)

@@ -101,7 +101,7 @@ def _main(module: str) -> Callable[[Sequence[str]], int]:
 
 
 def _authenticates(uri: str) -> bool:
-    """Tells whether a metastore rejects clients without credentials. Raises UnavailableError if none answers."""
+    """Returns whether a metastore rejects clients without credentials. Raises UnavailableError if none answers."""
     try:
         own = Credentials.from_environment()
         with MetastoreClient(uri, credentials=Credentials(tls=own.tls, ca=own.ca)) as client:

@@ -46,7 +46,7 @@ class NameRule(NamedTuple):
 
 
 def is_pattern(scope: str) -> bool:
-    """Tells whether the scope of a privilege is a pattern, and not a catalog or a location."""
+    """Returns whether the scope of a privilege is a pattern, and not a catalog or a location."""
     return "." in scope and "/" not in scope and ":" not in scope
 
 

@@ -173,12 +173,11 @@ def value_of(cell: Cell, figure: str, now: float) -> float | None:
 
 
 def zoomed(axis: Axis | None, label: str, context: Sequence[str], *, compact: bool = False) -> tuple[str, str] | None:
-    """Returns the key and the value, or beginning of a date, to which a cell of this axis leads; None if the label
-    alone does not say it.
+    """Returns the filter of a cell of this axis: the key, and the value or the beginning of a date. Returns None if the
+    label alone does not determine it.
 
-    `context`: texts that may have the month of a day, or the year of a month: the label of the other axis, and the
-    chosen beginning of the date. `compact`: as `Grid.has_compact_dates`.
-    """
+    `context`: texts that may contain the month of a day, or the year of a month: the label of the other axis, and the
+    chosen beginning of the date. `compact`: as `Grid.has_compact_dates`."""
     if axis is None or not label:
         return None
     value = label

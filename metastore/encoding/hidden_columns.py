@@ -133,7 +133,7 @@ def _tables_of(struct: Any) -> Iterator[TableName]:
 
 
 def _is_hidden(item: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> bool:
-    """Tells whether an item of a list describes a hidden column."""
+    """Returns whether an item of a list describes a hidden column."""
     if isinstance(item, SQLForeignKey):
         columns = (item.pkcolumn_name, item.fkcolumn_name)
         ends = zip(map(scope_of, _tables_of(item)), columns, strict=True)
@@ -166,7 +166,7 @@ def _remove_from_fields(struct: Any, scope: ColumnScope) -> None:
 
 
 def _has_hidden_skew(sd: StorageDescriptor | None, scope: ColumnScope) -> bool:
-    """Tells whether rows are skewed by a hidden column."""
+    """Returns whether rows are skewed by a hidden column."""
     return bool(sd and sd.skewedInfo and any(map(scope.hides, sd.skewedInfo.skewedColNames or ())))
 
 
@@ -195,7 +195,8 @@ def _parameters(parameters: dict[str, str], scope: ColumnScope) -> dict[str, str
 
 
 def _names_no_column(name: str, scope: ColumnScope) -> bool:
-    """Tells whether the name of a parameter mentions no hidden column. A column may be called `version` or `field`."""
+    """Returns whether the name of a parameter mentions no hidden column. A column may be called `version` or
+    `field`."""
     return name.lower() in FORMAT_PARAMETERS or not scope.is_mentioned(name)
 
 

@@ -17,7 +17,7 @@ _WORDS: Final = (b"passw", b"secret", b"credential", b"key", b"token")
 
 
 def is_secret(name: str) -> bool:
-    """Tells whether the value of a parameter with this name is secret."""
+    """Returns whether the value of a parameter with this name is secret."""
     return _NAME.search(name) is not None
 
 
@@ -37,7 +37,7 @@ def restore_secrets(new: dict[str, str] | None, old: Mapping[str, str] | None) -
 
 
 def may_hold_secrets(encoded: bytes) -> bool:
-    """Tells whether encoded structs may contain a secret. False is certain."""
+    """Returns whether encoded structs may contain a secret. False is certain."""
     low = encoded.lower()
     return any(word in low for word in _WORDS)
 

@@ -86,7 +86,7 @@ def table_of(partitions: Sequence[Any]) -> TableName:
 
 
 def is_revocation(request_type: int | None) -> bool:
-    """Tells whether a GrantRevokeType is REVOKE. Raises InvalidInputError if it is neither REVOKE nor GRANT."""
+    """Returns whether a GrantRevokeType is REVOKE. Raises InvalidInputError if it is neither REVOKE nor GRANT."""
     if request_type not in (GrantRevokeType.GRANT, GrantRevokeType.REVOKE):
         raise InvalidInputError(f"Unknown request type {request_type}")
     return bool(request_type == GrantRevokeType.REVOKE)

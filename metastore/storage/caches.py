@@ -14,7 +14,7 @@ _REFERENCE_BYTES: Final = 2 * 2**20
 
 
 class Caches:
-    """Caches of one database: another one gives the same ids and versions to other objects."""
+    """Caches of one database: another database assigns the same ids and versions to other objects."""
 
     def __init__(self) -> None:
         self.tails: TailCache = Cache(_BYTES)

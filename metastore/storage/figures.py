@@ -1,4 +1,4 @@
-"""Figures of the whole metastore for monitoring. No statement reads a large table."""
+"""Figures about the whole metastore for monitoring. No statement reads a large table."""
 
 from __future__ import annotations
 

@@ -219,7 +219,8 @@ class UnitOfWork:
         self._listed.update(table_ids)
 
     def give_number(self) -> None:
-        """Notes that the client gets a number that must not recur: the loss of this transaction is noticed, too."""
+        """Records that the client receives a number that must not recur, so that a loss of this transaction is
+        detected, too."""
         self.gives_number = True
 
     def record(self, *events: Event) -> None:
@@ -383,7 +384,7 @@ class Store:
                 self._unknown.popleft()
 
     def is_reachable(self) -> bool:
-        """Tells whether the database answers. Sends at most one query a second."""
+        """Returns whether the database answers. Sends at most one query a second."""
         return self._pool.is_reachable()
 
     def reject_connections(self, reason: str) -> None:

@@ -1,4 +1,5 @@
-"""Balances connections between workers: in shared memory, each publishes its count and lets those with fewer accept."""
+"""Balances connections between workers: in shared memory, each worker publishes its count and lets workers with fewer
+connections accept."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class ConnectionCounts:
             self.remove(worker)
 
     def remove(self, worker: int) -> None:
-        """Removes a worker that has died: the others do not wait for it."""
+        """Removes a dead worker, so that the others do not wait for it."""
         self._counts[worker] = _NO_WORKER
 
     def turn_of(self, worker: int) -> AcceptTurn:
@@ -44,7 +45,7 @@ class AcceptTurn:
         self._counts[self._worker] = connections
 
     def wait(self, connections: int) -> None:
-        """Blocks until this worker, which has so many connections, may accept one more; at most 50 ms."""
+        """Blocks until this worker may accept one more connection; at most 50 ms."""
         self.publish(connections)
         deadline = time.monotonic() + _MAX_WAIT
         while self._has_most(connections) and time.monotonic() > self._timed_out + _NO_WAIT_AFTER_TIMEOUT:

@@ -61,7 +61,7 @@ class Admission:
         else:
             # The only large call may use the whole limit. In a worker without other messages it runs in any case: the
             # allocator has not returned the rest, and will use it again.
-            alone = estimate.required > 0  # requests that have arrived could block each other for ever
+            alone = estimate.required > 0  # requests that have arrived could block each other forever
             others = self.held - connection.held
             admitted = others <= 0 or self._memory.allows(self._needed(connection), alone=alone)
         self.memory_short |= not admitted

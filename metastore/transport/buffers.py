@@ -198,7 +198,7 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
         elif self._window is not self.store or position > _LARGE_CHUNK:
             self.store.seek(position)
             self.reset(self.store.read())
-        else:  # copying is not worth it: the bytes go when the buffer is empty
+        else:  # copying is not worth it: the bytes are removed when the buffer is empty
             self._decoding.release()
             self.start, self._end, self._head = position, None, 0
 

@@ -112,11 +112,12 @@ class Connection:
             return True
 
     def stalled(self, now: float) -> float:
-        """Returns for how many seconds the client has been reading below the minimum rate; 0 if this server is late."""
+        """Returns the seconds for which the client has been reading below the minimum rate; 0 if this server is
+        late."""
         return now - self._progress_at if self.state is State.SENDING and not has_room(self.number) else 0.0
 
     def overdue(self, now: float) -> str | None:
-        """Returns why the connection has to be closed now, or None."""
+        """Returns the reason why the connection has to be closed now, or None."""
         options, elapsed = self._options, now - self._since
         if not self._since:
             return None
@@ -331,7 +332,7 @@ class Connection:
         return self._answer(self._wire, reason) if self._skippable(self._wire.wire_format) else State.CLOSED
 
     def _reject_connection(self, error: ConnectionRejectedError) -> State:
-        """Tells a client in its own protocol why it is rejected, and waits until it closes."""
+        """Sends the reason of the rejection in the client's own protocol, and waits until the client closes."""
         self._log_closed(str(error), logging.WARNING)
         return self._begin_draining() if self.handshake.send(error.answer) else State.CLOSED
 

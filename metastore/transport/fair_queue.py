@@ -66,7 +66,7 @@ class FairQueue:
         return None
 
     def wait_times(self) -> list[float]:
-        """Returns how many seconds each call has waited that was taken since the last call of this method."""
+        """Returns the waiting time in seconds of each call that was taken since this method was last called."""
         wait_times, self._wait_times = self._wait_times, []
         return wait_times
 

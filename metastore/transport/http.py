@@ -217,7 +217,7 @@ def _parse_headers(lines: list[str]) -> dict[str, str]:
 
 
 def _is_last(minor_version: str, connection: str) -> bool:
-    """Tells whether the connection ends after a request (RFC 9112, section 9.3)."""
+    """Returns whether the connection ends after a request (RFC 9112, section 9.3)."""
     options = {option.strip().lower() for option in connection.split(",")}
     return "close" in options or (minor_version == "0" and "keep-alive" not in options)
 

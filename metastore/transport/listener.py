@@ -43,7 +43,7 @@ class Authenticator(Protocol):
         """Records a failed login. Raises nothing."""
 
     def ended(self, identities: Sequence[Identity]) -> list[str]:
-        """Returns, for each identity, why its connections have to end, or an empty text. May block."""
+        """Returns for each identity the reason why its connections have to end, or an empty text. May block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +71,12 @@ class Listener:
 
     @property
     def restricted(self) -> bool:
-        """Whether a client has to do something before it may call. Until then, its time and memory are limited."""
+        """Whether a client has to authenticate or use TLS before it may call. Until then, its time and memory are
+        limited."""
         return self.tls == REQUIRED or bool(self.authentication or self.full)
 
     def refusal(self, identity: Identity | None, *, encrypted: bool) -> str:
-        """Returns why a client may not call, or an empty text."""
+        """Returns the reason why a client may not call, or an empty text."""
         if self.full:
             return self.full
         if self.tls == REQUIRED and not encrypted:

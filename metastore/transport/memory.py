@@ -67,7 +67,7 @@ class Memory:
         return int(os.pread(self._statm, 64, 0).split(b" ", 2)[1]) * _PAGE
 
     def allows(self, more: int = 0, *, alone: bool = False) -> bool:
-        """Returns whether requests and replies may take so many bytes more.
+        """Returns whether requests and replies may use this many more bytes.
 
         `alone`: the whole limit counts, for the only large call of the worker. While such a call runs, only the growth
         since its start counts.
@@ -82,12 +82,12 @@ class Memory:
         return self.resident() + more <= limit
 
     def reserve(self, change: int) -> None:
-        """Reserves so many bytes; a negative number releases them."""
+        """Reserves this many bytes; a negative number releases them."""
         with self._lock:
             self._reserved += change
 
     def note_idle(self) -> None:
-        """Notes the memory that the idle worker keeps. The allocator uses it again: it does not count for requests."""
+        """Records the memory that the idle worker keeps. The allocator reuses it, so it does not count for requests."""
         self._kept = max(0, self.resident() - self._at_start)
 
     def begin_alone(self) -> None:
@@ -121,7 +121,7 @@ class Memory:
         return (self._request_limit - self._at_start) * 3 // 4 // (others + 1)
 
     def trim_if_due(self) -> None:
-        """Returns freed memory to the kernel if that may be much. To be called periodically."""
+        """Returns freed memory to the kernel if it may be much. Call it periodically."""
         now = time.monotonic()
         if now - self._trimmed > _IDLE_TRIM_INTERVAL and self.resident() > self._at_start + _WORTH_TRIMMING:
             self.trim()
@@ -186,7 +186,7 @@ class DecodingMemory:
 
 
 def prepare() -> None:
-    """Configures malloc and the garbage collector for large messages. To be called before threads are started."""
+    """Configures malloc and the garbage collector for large messages. Call it before threads are started."""
     gc.collect()
     gc.freeze()  # modules stay: the collector need not look at them again
     gc.set_threshold(*_GC_THRESHOLDS)

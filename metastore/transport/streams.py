@@ -41,5 +41,5 @@ def first_piece(chunks: Sequence[Chunk]) -> Chunk:
 
 
 def has_room(descriptor: int) -> bool:
-    """Tells whether a socket accepts more bytes, because the peer has received enough of the others."""
+    """Returns whether a socket accepts more bytes, because the peer has received enough of the others."""
     return bool(writable([descriptor], 0))

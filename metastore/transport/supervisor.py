@@ -69,7 +69,7 @@ class Supervisor:
     """Keeps the workers and background processes running until a signal stops them.
 
     A process that dies is restarted, with a growing delay after early deaths; the others continue. A worker without a
-    heartbeat is killed: its clients would wait for ever. If a worker reports that it cannot start before all workers
+    heartbeat is killed: its clients would wait forever. If a worker reports that it cannot start before all workers
     have been ready once, a setting is wrong, and the server stops. `ready` is called once, when all workers are ready.
     This process must have one thread and no database connection, because the workers are forked from it.
     """

@@ -46,9 +46,8 @@ def run_worker(
     """Serves until `lifeline` ends, then drains. Returns the exit status.
 
     `lifeline` is the reading end of a pipe whose writing end only the supervisor has: it ends when the supervisor wants
-    the worker to drain, and when the supervisor has died. The first byte written to `report` says that the worker is
-    ready; one more a second is the heartbeat.
-    """
+    the worker to drain, and when the supervisor has died. The first byte written to `report` means that the worker is
+    ready; one more per second is the heartbeat."""
     try:
         application = make_application()
     except Exception as error:  # whatever prevents the start is reported in one line

@@ -122,7 +122,7 @@ class WorkerPool:
             logger.warning("connections are rejected: %s are open", limit)
 
     def check(self) -> None:
-        """Enforces timeouts of connections and queued calls, and returns memory. To be called periodically."""
+        """Enforces timeouts of connections and queued calls, and returns memory to the kernel. Call it periodically."""
         now = time.monotonic()
         with self._lock:
             expired = list(self._queue.take_expired(now - self._options.queue_timeout))

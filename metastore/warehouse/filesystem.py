@@ -96,7 +96,7 @@ class Warehouse:
             yield from (paths.normalise(paths.join(location, *[".."] * above)) if above else location for above in made)
 
     def exists(self, location: str) -> bool:
-        """Tells whether a file or directory exists."""
+        """Returns whether a file or directory exists."""
         self.roots.require([location])
         with opened(location) as (files, path):
             return _exists(files, path)
@@ -108,7 +108,7 @@ class Warehouse:
             files.info(path)
 
     def is_missing(self, location: str) -> bool:
-        """Tells whether a directory does not exist although it could.
+        """Returns whether a directory does not exist although it could.
 
         Always False on object stores, where a directory without objects does not exist.
         """
@@ -320,7 +320,7 @@ def _each(locations: Sequence[str], action: Callable[[Any, str], T]) -> Iterator
 
 
 def _exists(files: Any, path: str) -> bool:
-    """Tells whether a path exists. fsspec's own `exists` returns False if the file system does not answer."""
+    """Returns whether a path exists. fsspec's own `exists` returns False if the file system does not answer."""
     try:
         files.info(path)
     except OSError as error:

@@ -41,6 +41,6 @@ def _resolved(scheme: str, authority: str) -> tuple[Callable[..., Any], dict[str
 
 
 def supports_deletion(files: type[Any]) -> bool:
-    """Tells whether a file-system class implements deletion: `http:`, for example, is read-only."""
+    """Returns whether a file-system class implements deletion: `http:`, for example, is read-only."""
     names = ("rm", "rm_file", "_rm", "_rm_file")
     return any(name in vars(kind) for kind in files.__mro__ if kind.__module__ not in _ABSTRACT for name in names)

@@ -122,14 +122,14 @@ def _rename(source: str, target: str) -> None:
 
 
 def has_renames(files: Any) -> bool:
-    """Tells whether a file system renames directories. On others fsspec copies, and it fails on object stores'
+    """Returns whether a file system renames directories. On others fsspec copies, and it fails on object stores'
     directories.
     """
     return type(files).mv is not AbstractFileSystem.mv
 
 
 def _is_literal(files: Any, path: str) -> bool:
-    """Tells whether fsspec takes the path literally. It does not expand paths of local files."""
+    """Returns whether fsspec takes the path literally. It does not expand paths of local files."""
     return "file" in files.protocol or _PATTERN.isdisjoint(path)
 
 

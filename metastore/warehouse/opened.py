@@ -40,7 +40,7 @@ def translate(error: Exception, location: str) -> MetastoreError:
 
 
 def means_missing(error: OSError) -> bool:
-    """Tells whether an error means that the path does not exist, or cannot exist (name too long, loop of links)."""
+    """Returns whether an error means that the path does not exist, or cannot exist (name too long, loop of links)."""
     return isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno in _IMPOSSIBLE
 
 

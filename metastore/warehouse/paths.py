@@ -73,7 +73,7 @@ def absolute(locations: Iterable[str | None]) -> list[str]:
 
 
 def is_relative(location: str) -> bool:
-    """Tells whether a location is a name below another one: not absolute, and not special for a file system."""
+    """Returns whether a location is a name below another one: not absolute, and not special for a file system."""
     return not absolute([location]) and ":" not in location and not location.startswith(("~", "%"))
 
 
@@ -100,12 +100,12 @@ def name(location: str) -> str:
 
 
 def is_root(location: str) -> bool:
-    """Tells whether a location is the root of a file system or bucket."""
+    """Returns whether a location is the root of a file system or bucket."""
     return parse(location).path == "/"
 
 
 def same(location: str, other: str) -> bool:
-    """Tells whether both are spellings of one location."""
+    """Returns whether both are spellings of one location."""
     return parse(location).identity == parse(other).identity
 
 
@@ -134,24 +134,24 @@ def ancestors(location: str) -> list[str]:
 
 
 def is_below(location: str, ancestor: str) -> bool:
-    """Tells whether `location` is inside `ancestor`, at any depth. A location is not below itself."""
+    """Returns whether `location` is inside `ancestor`, at any depth. A location is not below itself."""
     *file_system, path = parse(location).identity
     *other_file_system, other_path = parse(ancestor).identity
     return file_system == other_file_system and path != other_path and path.startswith(other_path.rstrip("/") + "/")
 
 
 def is_within(location: str, ancestor: str) -> bool:
-    """Tells whether `location` is `ancestor`, or below it."""
+    """Returns whether `location` is `ancestor`, or below it."""
     return same(location, ancestor) or is_below(location, ancestor)
 
 
 def is_nested(location: str, other: str) -> bool:
-    """Tells whether one of the two is inside the other."""
+    """Returns whether one of the two is inside the other."""
     return is_below(location, other) or is_below(other, location)
 
 
 def on_one_file_system(location: str, other: str) -> bool:
-    """Tells whether files can be renamed from one location to the other."""
+    """Returns whether files can be renamed from one location to the other."""
     return parse(location).identity[:2] == parse(other).identity[:2]
 
 

@@ -159,7 +159,7 @@ class _Resolver:
         return real
 
     def _is_link(self, resolved: str, above: str) -> bool:
-        """Tells whether a path is a symbolic link. Below a missing directory, nothing is checked."""
+        """Returns whether a path is a symbolic link. Below a missing directory, nothing is checked."""
         if above not in self._missing:
             with suppress(OSError, ValueError):
                 return stat.S_ISLNK(os.lstat(resolved).st_mode)

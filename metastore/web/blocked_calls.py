@@ -25,7 +25,7 @@ class BlockedCalls:
     async def explain(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the calls with `blocked_by`: the blocking sessions, with the request id if it is one of the calls.
 
-        If the database does not answer within two seconds, the calls are returned as they are.
+        If the database does not answer within two seconds, the calls are returned unchanged.
         """
         requests = {call["backend"]: call["request"] for call in calls if call.get("backend")}
         if not requests:

@@ -19,7 +19,7 @@ class ProbeError(Exception):
 
 
 class DatabaseState(NamedTuple):
-    """The last gauges, and why the database cannot be used ("" if it can)."""
+    """The last gauges, and the reason why the database cannot be used ("" if it can)."""
 
     gauges: Gauges
     error: str = ""

@@ -27,8 +27,8 @@ _LOG_LEVEL: Final = logging.ERROR  # of uvicorn: its warnings are about malforme
 class _BoundedProtocol(H11Protocol):
     """Bounds the number and the lifetime of connections, which uvicorn does not.
 
-    uvicorn's `limit_concurrency` would answer 503 to everybody while 64 clients are stuck. Here, the oldest connection
-    is closed instead: a healthy one ends within milliseconds.
+    uvicorn's `limit_concurrency` would answer 503 to all clients while 64 of them are stuck. Here, the oldest
+    connection is closed instead: a healthy one ends within milliseconds.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class

@@ -108,7 +108,7 @@ def _local(location: str) -> list[str]:
 
 
 def _stop_with_input(stop: threading.Event) -> None:
-    while os.read(0, 4096):  # without Python's buffer, which a thread must not have locked at the end
+    while os.read(0, 4096):  # without Python's buffer, which a thread could hold locked at the end
         pass
     stop.set()
 

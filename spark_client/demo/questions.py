@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def is_right(self) -> bool:
-        """Tells whether both answers are equal."""
+        """Returns whether both answers are equal."""
         return self.rows == self.raw_rows
 
     @property

@@ -22,7 +22,7 @@ _NOT_FORWARDED: Final = ("authorization", "user-agent", "grpc-", ":")  # prefixe
 
 
 class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package has no types
-    """A server of Spark Connect. It passes messages on as they are (`messages` checks them)."""
+    """A server of Spark Connect. It passes messages on unchanged (`messages` checks them)."""
 
     def __init__(self, logins: Logins, drivers: Drivers) -> None:
         self._logins = logins
@@ -90,7 +90,7 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
             return await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))  # type: ignore[no-any-return] # it raises
 
     async def _channel(self, driver: Driver) -> Any:
-        """Returns the channel to a driver. Closes those to drivers that have ended."""
+        """Returns the channel to a driver. Closes channels to drivers that have ended."""
         for ended in [each for each in self._channels if not each.is_running]:
             await self._channels.pop(ended).close()
         if driver not in self._channels:
@@ -99,7 +99,7 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
 
 
 async def _checked(method: str, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
-    """Yields messages. Ends the call at one that drivers must not receive."""
+    """Yields messages. Ends the call at a message that drivers must not receive."""
     async for message in requests:
         try:
             rejected = rejection(method, message)

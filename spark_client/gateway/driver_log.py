@@ -20,7 +20,8 @@ _REST: Final = 1.0  # seconds to wait for the rest of the output when a driver h
 
 
 class DriverLog(asyncio.Protocol):
-    """Copies the output of a driver to the file `log` of a directory. A full file becomes `log.1`; the older one goes.
+    """Copies the output of a driver to the file `log` of a directory. A full file becomes `log.1` and replaces the
+    older one.
 
     The output is a pipe of its own: asyncio waits for the end of a process's pipes, which a user's function may keep.
     """
@@ -58,7 +59,7 @@ class DriverLog(asyncio.Protocol):
 
 
 class _Handler(RotatingFileHandler):
-    """A full disk must not stop the driver: its output is lost then."""
+    """A full disk must not stop the driver: it only loses output."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name in `logging`
         pass

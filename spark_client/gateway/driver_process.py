@@ -51,7 +51,7 @@ async def execute(
 
 
 def environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
-    """Returns the environment of a driver, and makes its directory.
+    """Returns the environment of a driver, and creates its directory.
 
     The user's name is a system property: with the environment variable HADOOP_USER_NAME, Spark's Thrift server would
     run statements as a proxy user without tokens.

@@ -87,7 +87,7 @@ class Driver:
 
 
 class Drivers:
-    """Starts drivers on demand. Stops those that are idle, or whose user has no valid login any more."""
+    """Starts drivers on demand. Stops drivers that are idle, or whose user has no valid login left."""
 
     def __init__(self, logins: Logins, relay: Relay, options: DriverOptions) -> None:
         self._logins = logins
@@ -95,7 +95,7 @@ class Drivers:
         self._options = options
         self._known: dict[Credentials, Login] = {}
         self._latest: dict[str, Login] = {}  # by user
-        self._rejected_since: dict[str, float] = {}  # user to the time since when no login is valid
+        self._rejected_since: dict[str, float] = {}  # user to the time since which no login has been valid
         self._drivers: dict[str, Driver] = {}
         self._starts: dict[str, asyncio.Task[Driver]] = {}  # by user
         self._ends: set[asyncio.Task[None]] = set()
@@ -155,7 +155,7 @@ class Drivers:
         return await asyncio.shield(self._starts[user])
 
     async def _replace(self, user: str) -> Driver:
-        """Starts a driver for a user. Before, removes one that has ended."""
+        """Starts a driver for a user, and first removes one that has ended."""
         if ended := self._drivers.get(user):
             await self._stop(ended)
         try:
@@ -165,7 +165,7 @@ class Drivers:
         return driver
 
     async def watch(self) -> None:
-        """Stops drivers that are idle or may not go on, until this task is cancelled."""
+        """Stops drivers that are idle or no longer permitted, until this task is cancelled."""
         while True:
             await asyncio.sleep(_CHECK)
             await self._check_logins()
@@ -175,7 +175,7 @@ class Drivers:
                     await self._stop(driver)
 
     async def stop(self) -> None:
-        """Stops all drivers, also those that are starting."""
+        """Stops all drivers, including those that are starting."""
         starts = list(self._starts.values())
         for start in starts:
             start.cancel()
@@ -201,7 +201,7 @@ class Drivers:
                 _LOG.warning("the login of %s has ended: %s", login.user, error)
 
     def _is_rejected(self, user: str) -> bool:
-        """Tells whether a user has had no valid login for a while."""
+        """Returns whether a user has had no valid login for a while."""
         if user in self._latest:
             self._rejected_since.pop(user, None)
             return False
@@ -209,7 +209,8 @@ class Drivers:
         return time.monotonic() - since > _PERMITTED_WITHOUT_LOGIN
 
     async def _start(self, user: str) -> Driver:
-        """Starts a driver and waits until it is ready. Raises SessionError. After an error, nothing of it is left."""
+        """Starts a driver and waits until it is ready. Raises SessionError. After an error, nothing of the driver
+        remains."""
         token, secret = new_token(user), secrets.token_hex(32)
         folder = Path(tempfile.mkdtemp(prefix="spark-driver-"))
         log = DriverLog(folder)
@@ -260,7 +261,7 @@ class Drivers:
         raise SessionError(f"the driver of {driver.user} does not start: {reason.removeprefix('metastore: ')}")
 
     async def _stop(self, driver: Driver) -> None:
-        """Stops a driver and removes its files. Its next user starts a new one. This goes on if the caller ends."""
+        """Stops a driver and removes its files. The user's next call starts a new one. Continues if the caller ends."""
         end = asyncio.ensure_future(self._end(driver))
         self._ends.add(end)
         end.add_done_callback(self._ends.discard)

@@ -22,7 +22,7 @@ _TIMEOUT: Final = 20.0  # seconds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Login:
-    """A user whom the metastore has authenticated, and the connection on which it did.
+    """An authenticated user, and the connection on which the metastore authenticated the user.
 
     The metastore closes the connection when the credentials are no longer valid.
     """
@@ -33,7 +33,7 @@ class Login:
 
     @property
     def is_open(self) -> bool:
-        """Tells whether the metastore still accepts the credentials."""
+        """Returns whether the metastore still accepts the credentials."""
         return self.connection.is_alive
 
 
@@ -95,7 +95,7 @@ class Logins:
 
 
 def _is_token(text: str) -> bool:
-    """Tells whether a text is a delegation token."""
+    """Returns whether a text is a delegation token."""
     try:
         return token_text(*parse_token(text)) == text.rstrip("=")
     except ValueError:

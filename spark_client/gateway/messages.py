@@ -1,6 +1,6 @@
 """Rejects messages of Spark Connect that would bypass the rules of a driver's analyzer.
 
-Only the fields that decide are read, so that the gateway does not depend on the version of Spark's messages.
+Only the relevant fields are read, so that the gateway does not depend on the version of Spark's messages.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def table_definition(spark_table: Any, *, if_not_exists: bool = False) -> TableD
 
 
 def table_exists(context: Context, definition: TableDefinition) -> bool:
-    """Tells whether a table or view with the definition's name exists."""
+    """Returns whether a table or view with the definition's name exists."""
     return bool(_state(context.spark).catalog().tableExists(definition.spark_table.identifier()))
 
 
@@ -128,7 +128,7 @@ def _copied(spark_table: Any, is_replaced: Callable[[Any], bool], value: Any) ->
 
 
 def is_datasource_table(definition: TableDefinition) -> bool:
-    """Tells whether the definition is a datasource table: CREATE TABLE … USING a format."""
+    """Returns whether the definition is a datasource table: CREATE TABLE … USING a format."""
     provider = definition.spark_table.provider()
     return bool(provider.isDefined()) and str(provider.get()).lower() != "hive"
 
@@ -140,7 +140,7 @@ def name_of(definition: TableDefinition) -> tuple[str, str]:
 
 
 def matches_definition(context: Context, definition: TableDefinition, table: Table) -> bool:
-    """Tells whether an existing table has the provider, format, columns, properties and location of a definition."""
+    """Returns whether an existing table has the provider, format, columns, properties and location of a definition."""
     created = definition.spark_table
     location = definition.location
     if table.table_type == "VIRTUAL_VIEW" or (location and location.rstrip("/") != (table.location or "").rstrip("/")):

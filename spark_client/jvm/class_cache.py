@@ -54,7 +54,7 @@ def keep(name: str, files: Mapping[str, bytes]) -> None:
             for path, content in sorted(files.items()):
                 jar.writestr(path, content)
         Path(temporary.name).replace(directory / f"{name}.jar")
-        # This also deletes temporary files of processes that were killed here.
+        # This also deletes temporary files of killed processes.
         for old in sorted(directory.iterdir(), key=lambda file: file.stat().st_mtime)[:-_MAX_JARS]:
             old.unlink()
     except OSError as error:

@@ -46,13 +46,13 @@ def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence
 
 
 def _has_types(schema: StructType, declared: StructType) -> bool:
-    """Tells whether names and types are equal. It is False for fields with metadata, such as char and varchar."""
+    """Returns whether names and types are equal. It is False for fields with metadata, such as char and varchar."""
     pairs = [[(field.name, field.dataType) for field in struct.fields] for struct in (schema, declared)]
     return pairs[0] == pairs[1] and not any(field.metadata for field in (*schema.fields, *declared.fields))
 
 
 def _is_like(schema: StructType, columns: Sequence[Column]) -> bool:
-    """Tells whether names and types are equal, by the texts of the types, without asking the JVM."""
+    """Returns whether names and types are equal, by the texts of the types, without asking the JVM."""
     pairs = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     return pairs == [(column.name, column.type) for column in columns] and not any(
         field.metadata for field in schema.fields

@@ -53,7 +53,7 @@ def catalog_name(context: Context) -> str:
 
 
 def is_temporary(context: Context, words: Sequence[str]) -> bool:
-    """Tells whether a name with these parts is a temporary view."""
+    """Returns whether a name with these parts is a temporary view."""
     return len(words) == 1 and bool(_state(context).catalog().getTempView(words[0]).isDefined())
 
 
@@ -74,7 +74,7 @@ def default_format(context: Context) -> str:
 
 
 def names_format(context: Context, text: str) -> bool:
-    """Tells whether a CREATE TABLE has a format clause: STORED AS, ROW FORMAT or USING."""
+    """Returns whether a CREATE TABLE has a format clause: STORED AS, ROW FORMAT or USING."""
     spec = parsed(context, text).tableSpec()
     return bool(spec.provider().isDefined() or spec.serde().isDefined())
 

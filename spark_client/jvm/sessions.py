@@ -71,7 +71,7 @@ def _java_version(java: Any) -> str:
 
 
 def has_rules(java_session: Any) -> bool:
-    """Tells whether a JVM session has this library's parser, and so its rules."""
+    """Returns whether a JVM session has this library's parser, and so its rules."""
     return str(java_session.sessionState().sqlParser().getClass().getName()) == "spark_client.core.Parser"
 
 
@@ -115,7 +115,7 @@ def hide_secrets(spark: SparkSession) -> None:
 
 
 def is_running(context: SparkContext) -> bool:
-    """Tells whether a SparkContext has not been stopped."""
+    """Returns whether a SparkContext has not been stopped."""
     return context._jsc is not None  # noqa: SLF001 - PySpark has no public API for it
 
 

@@ -95,7 +95,7 @@ def _hive_text(kind: str, value: str) -> str | None:
 
 
 def _is_storable(text: str) -> bool:
-    """Tells whether PostgreSQL and Thrift can carry the text: it has neither a NUL nor half of a surrogate pair."""
+    """Returns whether PostgreSQL and Thrift can carry the text: it has neither a NUL nor half of a surrogate pair."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 

@@ -28,7 +28,7 @@ def bucketing_version(table: str, parameters: Mapping[str, str]) -> int:
 
 
 def creates_empty_files(setting: str | None, parameters: Mapping[str, str]) -> bool:
-    """Tells whether buckets without rows get a file. The session setting overrides the table's property. Default:
+    """Returns whether buckets without rows get a file. The session setting overrides the table's property. Default:
     no.
     """
     table_property = next((value for key, value in parameters.items() if key.lower() == EMPTY_FILES_PROPERTY), "false")

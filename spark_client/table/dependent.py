@@ -9,7 +9,7 @@ MARK, BASES = "dependent.table", "dependent.on"
 
 
 def is_dependent(table: Table) -> bool:
-    """Tells whether a table is dependent: other tables have its data."""
+    """Returns whether a table is dependent: other tables have its data."""
     return table.parameters.get(MARK) == "true"
 
 

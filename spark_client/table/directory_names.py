@@ -63,7 +63,7 @@ def register_directory_function(name: str, function: DirectoryFunction) -> None:
 
 
 def has_own_names(table: Table) -> bool:
-    """Tells whether directories are not named by Hive's rule. Raises InvalidInsertError for an unknown function."""
+    """Returns whether directories are not named by Hive's rule. Raises InvalidInsertError for an unknown function."""
     return _function_name(table) != HIVE
 
 

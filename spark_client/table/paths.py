@@ -9,7 +9,7 @@ def parent(location: str) -> str:
 
 
 def is_below(location: str, directory: str) -> bool:
-    """Tells whether `location` is `directory` or is inside it."""
+    """Returns whether `location` is `directory` or is inside it."""
     return f"{location.rstrip('/')}/".startswith(f"{directory.rstrip('/')}/")
 
 

@@ -24,7 +24,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def is_in_place(spark: SparkSession, table: Table) -> bool:
-    """Tells whether overwritten partitions keep their directories. Raises InvalidInsertError for an unknown mode.
+    """Returns whether overwritten partitions keep their directories. Raises InvalidInsertError for an unknown mode.
 
     This is the default of external tables, which other programs read by path, and of datasource tables, whose locations
     Spark itself derives.

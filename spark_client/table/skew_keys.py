@@ -21,7 +21,7 @@ _COMPLEX = ("array", "map", "struct", "binary", "void", "variant", "interval")
 
 
 def is_simple(field: StructField) -> bool:
-    """Tells whether the values of a column have a text form, which a directory name needs."""
+    """Returns whether the values of a column have a text form, which a directory name needs."""
     return not field.dataType.typeName().startswith(_COMPLEX)
 
 

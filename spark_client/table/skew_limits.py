@@ -9,7 +9,7 @@ from metastore.errors import InvalidObjectError
 from spark_client.errors import InvalidStatementError
 
 MAX_VALUES_SETTING = f"spark.{MAX_VALUES}"
-"""The session's, for tables that do not say it themselves."""
+"""The session's setting, for tables without the property."""
 
 
 def max_values(parameters: Mapping[str, str], setting: str | None) -> int:

@@ -21,7 +21,7 @@ Why each of them is needed:
   `Snapshot` is read before the job runs, because publishing compares its versions.
 - `Placement` is planned without touching files, so that property tests cover all layouts. An append that meets another
   writer plans again with a new snapshot, and the journal runs only the difference.
-- `Commit` is no further shape of the data: it is the lifetime of one `Write`, and undoes it.
+- `Commit` is not another form of the data: it manages the lifetime of one `Write`, and can undo it.
 
 DELETE, UPDATE and MERGE (`row_changes.py`) become `Insert`s that replace partitions. CREATE TABLE AS SELECT fills a
 `TemporaryTable` by an `Insert` and renames it.

@@ -16,7 +16,7 @@ from metastore.domain.skew_limit import AUTO_SHARE as SHARE
 from metastore.domain.skew_limit import DEFAULT_SHARE
 from spark_client.errors import InvalidInsertError
 from spark_client.table.properties import AUTO, auto_columns, auto_columns_problem, auto_problem
-from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, those that it is skewed by are taken
+from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, the columns of SKEWED BY are used
 from spark_client.table.sketch import Sketch
 from spark_client.table.skew_keys import is_simple, key_of, values_of
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
@@ -55,7 +55,7 @@ class AutoSkew:
 
 
 def is_auto(table: Table) -> bool:
-    """Tells whether loads choose the heavy values of the table. Raises InvalidInsertError if they cannot."""
+    """Returns whether loads choose the heavy values of the table. Raises InvalidInsertError if they cannot."""
     if table.parameters.get(AUTO, "").lower() != "true":
         return False
     partitioned, bucketed = bool(table.partition_columns), bool(table.buckets.count)

@@ -185,11 +185,11 @@ class Commit:
         self._files.find(final_locations(self._staged, placement.moves) if again else shared)
 
     def has_ended(self) -> bool:
-        """Tells whether the write was published, ended or cleaned."""
+        """Returns whether the write was published, ended or cleaned."""
         return not self._lease.is_open()
 
     def is_last_writer(self, publications: Sequence[PublishPartition]) -> bool:
-        """Tells whether one of the partitions names this write as the last one that changed it."""
+        """Returns whether one of the partitions names this write as the last one that changed it."""
         return any(self._was_changed_by_this(publication) for publication in publications)
 
     @property

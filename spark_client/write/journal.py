@@ -23,7 +23,7 @@ CHUNK = 1000
 class Journal:
     """Runs the renames of a placement below the table's directory `top`, and undoes them.
 
-    Undoing recognizes this write's files by the query id in their names. Files that other clients have added to the
+    The undo recognizes this write's files by the query id in their names. Files that other clients have added to the
     same directories stay there.
     """
 

@@ -97,7 +97,7 @@ def merge_placements(placements: Iterable[Placement]) -> Placement:
 
 
 def is_object_store(location: str) -> bool:
-    """Tells whether a rename at this location copies the files."""
+    """Returns whether a rename at this location copies the files."""
     return location.partition(":")[0] in _OBJECT_STORES
 
 
@@ -236,7 +236,7 @@ class PlacementPlanner:
         )
 
     def _stays(self, existing: PartitionState) -> bool:
-        """Tells whether an overwritten partition keeps its directory.
+        """Returns whether an overwritten partition keeps its directory.
 
         A partition that was overwritten in mode `versions` is below `_versions`, which cleaning deletes. It moves.
         """

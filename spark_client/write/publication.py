@@ -109,7 +109,7 @@ def _set_may_be_visible(publishing: dict[Commit, Placement], *, value: bool) -> 
 
 
 def _have_ended(publishing: dict[Commit, Placement]) -> bool:
-    """Tells whether the writes have ended. One answer is enough, as one transaction ends all of them.
+    """Returns whether the writes have ended. One answer is enough, as one transaction ends all of them.
 
     Retries for some seconds while the metastore or its database restarts. Then raises WriteUncertainError.
     """

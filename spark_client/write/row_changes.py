@@ -113,18 +113,18 @@ def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> 
 
 
 def _has_parts(table: Table) -> bool:
-    """Tells whether partitions have parts that can be replaced separately: skew directories, or buckets."""
+    """Returns whether partitions have parts that can be replaced separately: skew directories, or buckets."""
     return table.skew.is_list_bucketed or bool(table.buckets.count)
 
 
 def _depends_on_time_zone(table: Table) -> bool:
-    """Tells whether the part of a row depends on the time zone of the session, so that sessions may disagree."""
+    """Returns whether the part of a row depends on the time zone of the session, so that sessions may disagree."""
     types = {column.name.lower(): column.type.lower() for column in table.columns}
     return any("timestamp" in types.get(name.lower(), "") for name in (*table.buckets.columns, *table.skew.columns))
 
 
 def _moves(table: Table, change: Change) -> bool:
-    """Tells whether a clause assigns to partition columns."""
+    """Returns whether a clause assigns to partition columns."""
     keys = {column.name.lower() for column in table.partition_columns}
     assigned_to = (name.lower() for clause in change.clauses_for(MATCHED, BY_SOURCE) for name in clause.values or ())
     return any(name in keys for name in assigned_to)
@@ -236,7 +236,8 @@ class _RowChanges:
         return {values: frozenset(numbers) for values, numbers in parts.items()}
 
     def _may_replace_parts(self) -> bool:
-        """Tells whether parts may be replaced separately: not in place, and all sessions agree on the part of a row."""
+        """Returns whether parts may be replaced separately: not in place, and all sessions agree on the part of a
+        row."""
         table = self._table
         may_copy = _has_parts(table) and not is_auto(table) and not is_in_place(self._context.spark, table)
         return may_copy and not _depends_on_time_zone(table)

@@ -57,7 +57,7 @@ def normalise_static(spark: SparkSession, table: Table, spec: PartitionSpec) -> 
 
 
 def is_normal(text: str, type_: str) -> bool:
-    """Tells whether a text is surely the text of its own value, so that Spark need not cast it."""
+    """Returns whether a text is surely the text of its own value, so that Spark need not cast it."""
     if text == DEFAULT_PARTITION or _TEXT_TYPE.match(type_):
         return True
     if type_ == "date":

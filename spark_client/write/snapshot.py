@@ -55,7 +55,7 @@ class PartitionState:
     unrecorded_locations: dict[Values, str] = field(default_factory=dict)
 
     def is_visible(self, name: str) -> bool:
-        """Tells whether a scan of this snapshot reads a file of this name. VisibleWrites.java has the same rule."""
+        """Returns whether a scan of this snapshot reads a file of this name. VisibleWrites.java has the same rule."""
         if self.writes.token is None:
             return True
         numbers = re.findall(rf"{re.escape(self.writes.token)}-(\d{{1,18}})(?!\d)", name)
@@ -160,7 +160,8 @@ def skews_unlike_table(skews: Mapping[Values, Skew], table: Table) -> list[tuple
 
 
 def same_layout(values: Values, before: Snapshot, after: Snapshot, table: Table) -> bool:
-    """Tells whether a partition has the same heavy values and buckets in both snapshots. A new one has the table's."""
+    """Returns whether a partition has the same heavy values and buckets in both snapshots. A new one has the
+    table's."""
     old, new = (snapshot.get(values, table) for snapshot in (before, after))
     return _layout(old.skew) == _layout(new.skew) and old.buckets == new.buckets
 
@@ -190,7 +191,7 @@ def _directories(files: Files, location: str, name: str) -> list[str]:
 
 
 def has_table_skew_directories(table: Table, existing: PartitionState) -> bool:
-    """Tells whether a partition has the table's heavy values, each in a directory that the metastore has recorded."""
+    """Returns whether a partition has the table's heavy values, each in a directory that the metastore has recorded."""
     layout = existing.parameters.get(LAYOUT, table.parameters.get(LAYOUT))
     is_known = existing.skew.is_list_bucketed and bool(existing.skew.locations)
     return is_known and layout != FLAT and _layout(existing.skew) == _layout(table.skew)

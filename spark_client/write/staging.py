@@ -221,7 +221,7 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
 
 
 def _makes_few_files(rows: DataFrame, most: int | None) -> bool:
-    """Tells whether the tasks of the query make few files of sufficient size in at most `most` directories."""
+    """Returns whether the tasks of the query make few files of sufficient size in at most `most` directories."""
     if most is None or most == 1:
         return most == 1
     size = estimated_size(rows)
@@ -232,7 +232,7 @@ def _makes_few_files(rows: DataFrame, most: int | None) -> bool:
 
 
 def _is_small(source: str, count: int | None) -> bool:
-    """Tells whether the rows are few and part of the statement: VALUES, or SELECT without FROM."""
+    """Returns whether the rows are few and part of the statement: VALUES, or SELECT without FROM."""
     return source == "OneRowRelation" or (count is not None and count <= _FEW_ROWS)
 
 

@@ -42,7 +42,7 @@ def with_reliable_buckets(
 
 
 def can_copy_buckets(table: Table, existing: PartitionState) -> bool:
-    """Tells whether a partition has the table's buckets, with the same column types, and is small enough to copy."""
+    """Returns whether a partition has the table's buckets, with the same column types, and is small enough to copy."""
     types, own = ({column.name.lower(): column.type for column in each.columns} for each in (table, existing))
     names = [name.lower() for name in table.buckets.columns]
     return (
@@ -51,7 +51,7 @@ def can_copy_buckets(table: Table, existing: PartitionState) -> bool:
 
 
 def is_copyable(existing: PartitionState) -> bool:
-    """Tells whether a partition is small enough for the driver to copy. Unknown sizes count as small."""
+    """Returns whether a partition is small enough for the driver to copy. Unknown sizes count as small."""
     size = existing.parameters.get("totalSize", "")
     return not (size.isdigit() and int(size) > _COPIED)
 

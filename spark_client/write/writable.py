@@ -31,7 +31,7 @@ def writable_table(context: Context, name: str) -> Table:
 
 
 def is_written_by_file_sink(context: Context, table: Table) -> bool:
-    """Tells whether Spark's file sink writes the table. Spark then reads only the files that the sink lists."""
+    """Returns whether Spark's file sink writes the table. Spark then reads only the files that the sink lists."""
     return bool(Files(context.spark).existing([f"{(table.location or '').rstrip('/')}/{_FILE_SINK_LOG}"]))
 
 

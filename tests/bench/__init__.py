@@ -1,1 +1,1 @@
-"""Benchmarks (`make bench`): this metastore beside Hive's, on one PostgreSQL, operation by operation."""
+"""Benchmarks (`make bench`): this metastore compared with Hive's, on one PostgreSQL, operation by operation."""

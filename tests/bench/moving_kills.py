@@ -105,7 +105,7 @@ class Round:
 @click.option("--partitions", default=60_000, show_default=True)
 @click.option("--seed", default=1, show_default=True)
 def main(kills: int, partitions: int, seed: int) -> None:
-    """Repeats imports until so many processes were killed. Exits with 1 if one gives a difference."""
+    """Repeats imports until the given number of processes was killed. Exits with 1 after a difference."""
     chosen, killed, imports = random.Random(seed), 0, 0
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

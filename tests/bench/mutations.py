@@ -1,9 +1,7 @@
 """Millions of damaged handshakes: through the code of one connection, and through the sockets of a running server.
 
-All authentication methods are on, and each kind of client first logs in undamaged. Counted are forbidden outcomes:
-errors that are not sent to the client, clients that are accepted although damaged, and leaked files, threads and
-memory.
-"""
+All authentication methods are on, and each kind of client first logs in undamaged. It counts forbidden outcomes: errors
+that are not sent to the client, damaged clients that are accepted, and leaked files, threads and memory."""
 
 from __future__ import annotations
 
@@ -58,7 +56,7 @@ IDENTIFIER: Final = Identifier(USER, "", "", 1, 2, 3).encoded()
 NO_TOKEN: Final = token_text(IDENTIFIER, b"password")
 INSIDE: Final = call("echo inside")
 COSTLY: Final = {"GSSAPI": 2, "TLS": 4, "inside TLS": 2}
-"""How often these come, which take milliseconds, beside the others' USUAL."""
+"""The weight of clients that take milliseconds. All others have the weight USUAL."""
 USUAL: Final = 6
 
 
@@ -231,7 +229,7 @@ def _surprises(actual: Found) -> Iterator[None]:
 
 
 def through_sockets(count: int, seed: int, side: Side, clients: Clients, log: Path) -> Found:
-    """Makes clients visit a running server, eight at a time. Reports what the server holds before and after."""
+    """Makes clients visit a running server, eight at a time. Reports the resources of the server before and after."""
     actual = Found()
     workers = [worker for worker in side.workers() if worker.num_threads() > 1] or side.workers()
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -269,7 +267,7 @@ def _one(side: Side, clients: Clients, choose: random.Random, actual: Found) -> 
 
 
 def _comes_in(side: Side, kind: str, talk: Talk) -> bool:
-    """Tells whether a client got an answer. An encrypted answer differs from a rejection by its length alone."""
+    """Returns whether a client got an answer. An encrypted answer differs from a rejection by its length alone."""
     heard = _visit(side, talk)
     return b"getOption" in heard or (kind in COSTLY and len(heard) > 50 and heard[:1] != b"\x03")
 

@@ -1,7 +1,7 @@
 """Cost of TLS, authorization and Kerberos: python -m tests.bench.security [--calls] [--seconds 0.5] [--rounds 12].
 
 Servers of one database take turns. Processor time is that of their processes, on which other work on the machine has
-little effect. With --handshakes 1000000, it instead checks what damaged handshakes leave behind.
+little effect. With --handshakes 1000000, it instead checks for leaks after damaged handshakes.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Workload:
     columns: int
     batch: int
     shared_directories: bool = False
-    """The partitions of a day lie in one: a million directories would measure the file system."""
+    """The partitions of a day share one directory: a million directories would measure the file system."""
 
     @property
     def database(self) -> str:

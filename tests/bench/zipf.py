@@ -34,7 +34,7 @@ QUESTIONS = {"heavy": "x = 'v3'", "rare": "x = 'v77'", "mixed": "x IN ('v3', 'v7
 
 @dataclass
 class Layout:
-    """A way to lay out the rows."""
+    """A layout of the rows."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ class Layout:
 
 
 def layouts(skewed_by: str) -> list[Layout]:
-    """The first is ours."""
+    """Returns the layouts; the first one is ours."""
     plain = f"({COLUMNS}, x STRING) PARTITIONED BY (ds INT)"
     return [
         Layout("list_bucketed", "list bucketing", f"{plain} {skewed_by} STORED AS PARQUET"),
@@ -75,7 +75,7 @@ def layouts(skewed_by: str) -> list[Layout]:
     "--write/--no-write", default=True, show_default=True, help="docs/zipf.*, and the table in docs/benchmarks.md."
 )
 def main(partitions: int, rows: int, values: int, rounds: int, write: bool) -> None:
-    """Loads, asks, compares."""
+    """Loads the layouts, runs the queries, and compares the results."""
     console = Console(width=150)
     with session() as spark:
         make_rows(spark, partitions, rows, values)
@@ -109,7 +109,7 @@ def main(partitions: int, rows: int, values: int, rounds: int, write: bool) -> N
 def make_rows(spark: Session, partitions: int, rows: int, values: int) -> None:
     """A view `rows` of values v1, v2 …, of which each has fewer rows than the one before it (Zipf, s = 1.1)."""
     weights = [1 / rank**1.1 for rank in range(1, values + 1)]
-    # Ten are heavy: the others share what is left of them.
+    # Ten values are heavy: all others share the default directory.
     heavy, rare = sum(weights[:HEAVY]), sum(weights[HEAVY:])
     shares = [0.8 * weight / heavy for weight in weights[:HEAVY]] + [0.2 * weight / rare for weight in weights[HEAVY:]]
     bounds = [round(sum(shares[: rank + 1]) * 1e6) for rank in range(values)]
@@ -126,7 +126,7 @@ def make_rows(spark: Session, partitions: int, rows: int, values: int) -> None:
 
 
 def load(spark: Session, layout: Layout) -> None:
-    """Makes the table and fills it."""
+    """Creates the table and fills it."""
     spark.sql(f"CREATE TABLE {layout.name} {layout.definition} {PROPERTIES}")
     columns = "id, amount, note, ds, x" if layout.name == "by_value" else "id, amount, note, x, ds"
     start = time.perf_counter()
@@ -137,7 +137,7 @@ def load(spark: Session, layout: Layout) -> None:
 
 
 def measure(spark: Session, every: Sequence[Layout], rounds: int) -> None:
-    """Each question to each layout by turns; the first round warms up. All answers must be the same."""
+    """Runs each query on each layout, alternating; the first round warms up. All answers must be equal."""
     for number in range(rounds + 1):
         for question, condition in QUESTIONS.items():
             answers = set()
@@ -150,7 +150,7 @@ def measure(spark: Session, every: Sequence[Layout], rounds: int) -> None:
 
 
 def show(console: Console, every: Sequence[Layout]) -> None:
-    """On the screen."""
+    """Prints the table."""
     grid = Table("layout", "partitions", "files", "MB", "load, s", title="read for a query, MB; median time, ms")
     for question, condition in QUESTIONS.items():
         grid.add_column(f"{question}: {condition}", justify="right")
@@ -166,7 +166,7 @@ def _cells(layout: Layout) -> Iterator[str]:
 
 
 def markdown(about: dict[str, object], every: Sequence[Layout]) -> str:
-    """For docs/benchmarks.md."""
+    """Returns the table for docs/benchmarks.md."""
     data = (
         f"{about['rows']:,} rows in {about['partitions']} daily partitions, Zipf over {about['values']} values. "
         f"The ten heaviest values have {about['heavy share']:.0%} of the rows. {about['cores']} cores, load "
@@ -188,7 +188,7 @@ def markdown(about: dict[str, object], every: Sequence[Layout]) -> str:
 
 
 def write_table(document: Path, text: str) -> None:
-    """Between its two marks."""
+    """Writes the table between its two marks."""
     marked = re.compile(r"(<!-- make bench-zipf writes this -->\n).*?(<!-- to here -->)", re.DOTALL)
     before = document.read_text()
     after, actual = marked.subn(lambda match: match[1] + text + "\n" + match[2], before)
@@ -197,7 +197,7 @@ def write_table(document: Path, text: str) -> None:
 
 
 def plot(path: Path, every: Sequence[Layout]) -> None:
-    """Two groups of bars: bytes and time."""
+    """Draws two groups of bars: bytes and time."""
     import matplotlib as mpl
 
     mpl.use("Agg")

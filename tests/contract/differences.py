@@ -34,7 +34,7 @@ class Difference:
     why: str = ""
 
     def covers(self, finding: Finding) -> bool:
-        """Tells whether a finding is this one: at this step and field, with both of these answers."""
+        """Returns whether a finding is this one: at this step and field, with both of these answers."""
         texts = (finding.step, finding.field or WHOLE, repr(finding.real), repr(finding.ours))
         patterns = (self.step, self.field, self.real, self.ours)
         return all(map(_alike, patterns, texts))

@@ -9,7 +9,7 @@ import pytest
 
 
 def is_there(version: str) -> bool:
-    """Tells whether this Spark has this minor version, or a newer one."""
+    """Returns whether this Spark has this minor version, or a newer one."""
     ours, needed = ([int(number) for number in re.findall(r"\d+", text)[:2]] for text in (pyspark.__version__, version))
     return ours >= needed
 

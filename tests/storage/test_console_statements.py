@@ -128,7 +128,8 @@ def scans(application: Application, page: Page, query: dict[str, str], user: str
 
 
 def is_scan(node: dict[str, Any]) -> bool:
-    """Tells whether a node of a plan was run and reads a whole table, or a whole index other than that of all names."""
+    """Returns whether a node of a plan was run and reads a whole table, or a whole index other than that of all
+    names."""
     reads_all = node["Node Type"] == "Seq Scan" or ("Index Name" in node and "Index Cond" not in node)
     is_named = node.get("Index Name") == "tables_name_idx" and node["Node Type"] == "Index Only Scan"
     return reads_all and "Relation Name" in node and node["Actual Loops"] > 0 and not is_named

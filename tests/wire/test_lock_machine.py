@@ -76,7 +76,7 @@ class Model:
         self.locks: list[Held] = []
 
     def free(self, new: Held) -> bool:
-        """Tells whether nothing blocks a request."""
+        """Returns whether nothing blocks a request."""
         return not any(
             self.in_the_way(new, held) and not self.waits_for(held, new.transaction)
             for held in self.locks
@@ -88,7 +88,7 @@ class Model:
         return not same and any(excludes(ask, have) for ask in new.wanted for have in old.wanted)
 
     def waits_for(self, lock: Held, transaction: int | None) -> bool:
-        """Tells whether a lock waits, directly or indirectly, for one of this transaction."""
+        """Returns whether a lock waits, directly or indirectly, for one of this transaction."""
         if lock.granted or transaction is None:
             return False
         older = [held for held in self.locks if held.granted or held.number < lock.number]

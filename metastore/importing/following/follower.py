@@ -153,7 +153,7 @@ class Follower:
         self._store_sweep(reading)
 
     def _sweep_beside(self) -> None:
-        """Makes a sweep that is due. It is read at the same time as the following batches, if that is possible."""
+        """Performs a due sweep. If possible, it is read in parallel with the following batches."""
         if self._sweep is None:
             if not self._sweeps.is_due():
                 return

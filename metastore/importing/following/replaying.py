@@ -62,10 +62,10 @@ class Replay:
                 self._apply_table(name, theirs.get(name), changes, differs=name in differs)
             except UnsupportedCallError as error:
                 self._source.table_names(_database(name))  # raises UnavailableError if the source is broken
-                self._report(UNREADABLE, name, f"it stays as it was: {error}")
+                self._report(UNREADABLE, name, f"it was not changed: {error}")
 
     def _different(self, theirs: Sequence[Table]) -> set[TableName]:
-        """Returns the tables that are not here, or have other own fields."""
+        """Returns the tables that are missing here, or whose own fields differ."""
         rewritten = [self._target.rewriting.rewrite(table) for table in theirs]
         changed = self._work.bulk_load.changed(rewritten, self._target.tables) if rewritten else ()
         return {TableName(table.catName, table.dbName, table.tableName) for table in changed}
@@ -118,7 +118,7 @@ class Replay:
                 changes.add_table(name.table(table), whole=True)
 
     def _apply_table(self, name: TableName, table: Table | None, changes: Changes, *, differs: bool) -> None:
-        """`table`: of the source. `differs`: its own fields are not those of the table here."""
+        """`table`: the table at the source. `differs`: whether its own fields differ from those of the table here."""
         if _database(name) not in self._target.databases:
             return
         if table is None:
@@ -135,12 +135,12 @@ class Replay:
         if keys and partitions != set():
             has_partitions = self._apply_partitions(name, _named(keys, partitions)) or partitions is not None
         if statistics is None and not has_partitions:
-            statistics = {OWN}  # those of partitions went with the partitions
+            statistics = {OWN}  # those of partitions were deleted with the partitions
         if statistics != set():
             self._apply_statistics(name, _named(keys, statistics), own=statistics is None or OWN in statistics)
 
     def _has_table(self, name: TableName) -> bool:
-        """Tells whether the source lists a table, which it may be unable to read."""
+        """Returns whether the source lists a table. It may list a table that it cannot read."""
         database = _database(name)
         if database not in self._listed:
             self._listed[database] = set(self._source.table_names(database))

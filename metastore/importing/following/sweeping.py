@@ -15,8 +15,8 @@ from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
 from metastore.storage.repositories.imports import ImportState
 
-_PAUSE: Final = 60.0  # seconds between two sweeps, if no event asks for one
-_SHARE: Final = 10  # a sweep takes at most one part of so many of the time, also if events ask for one all the time
+_PAUSE: Final = 60.0  # seconds between two sweeps, unless an event requests one
+_SHARE: Final = 10  # a sweep takes at most this fraction (1/n) of the time, even if events constantly request one
 
 
 class SweepReading:
@@ -64,7 +64,7 @@ class Sweeps:
     def __init__(self) -> None:
         self.wanted = True
         self.stored: dict[Stage, int] = {}
-        self._due = 0.0  # without an event that asks for one
+        self._due = 0.0  # unless an event requests one
         self._rests_until = 0.0
 
     def reset(self) -> None:
@@ -73,7 +73,7 @@ class Sweeps:
         self.stored.clear()
 
     def is_due(self) -> bool:
-        """Tells whether a sweep is due."""
+        """Returns whether a sweep is due."""
         now = time.monotonic()
         return now >= self._due or (self.wanted and now >= self._rests_until)
 

@@ -363,7 +363,7 @@ def same(text: str) -> str:
 
 
 def _is_rejection(error: BaseException) -> bool:
-    """Tells whether MySQL rejected a statement. Errors of a connection have the numbers 2000 to 2999, or none."""
+    """Returns whether MySQL rejected a statement. Errors of a connection have the numbers 2000 to 2999, or none."""
     number = error.args[0] if error.args else None
     return isinstance(number, int) and number >= _FIRST_OF_SERVER and number not in _OF_CONNECTION
 

@@ -72,7 +72,7 @@ class TableReader:
         return self._reachable if self.known else {}
 
     def is_reachable(self, table_id: int) -> bool:
-        """Tells whether the table exists and is the oldest of its name."""
+        """Returns whether the table exists and is the oldest of its name."""
         return table_id in self.reachable
 
     def forget(self) -> None:

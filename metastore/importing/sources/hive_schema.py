@@ -30,7 +30,7 @@ class HiveSchema:
     """Text columns of MySQL whose character set is latin1."""
 
     def has(self, table: str, column: str | None = None) -> bool:
-        """Tells whether the table, or one of its columns, exists."""
+        """Returns whether the table, or one of its columns, exists."""
         return table in self.tables and (column is None or column in self.tables[table])
 
     def sql(self, statement: str) -> str:

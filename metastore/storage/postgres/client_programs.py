@@ -73,7 +73,8 @@ def client_program(name: str, need: Need) -> str:
 
 
 def has_tls(program: str) -> bool:
-    """Tells whether psql or pg_dump can encrypt connections. It is asked to do so, for an address that does not exist.
+    """Returns whether psql or pg_dump can encrypt connections. It is asked to do so, for an address that does not
+    exist.
 
     A libpq without TLS rejects the parameter sslmode before it looks at the address.
     """

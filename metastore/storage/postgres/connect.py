@@ -86,7 +86,7 @@ def _do_connect(_dialect: Any, _record: Any, _arguments: Any, parameters: Mappin
 
 
 def _is_rejected(parameters: Mapping[str, Any]) -> bool:
-    """Tells whether PostgreSQL rejects the password. True also if it accepts it meanwhile."""
+    """Returns whether PostgreSQL rejects the password. True also if it accepts it meanwhile."""
     try:
         states = rejection_states((), with_password(parameters))
     except PasswordError:

@@ -41,7 +41,7 @@ _LONGEST_LOG: Final = 2**24  # bytes; of a longer log, the second half is kept
 
 
 def is_made(data_dir: Path) -> bool:
-    """Tells whether a data directory has an embedded database."""
+    """Returns whether a data directory has an embedded database."""
     return os.path.exists(data_dir / "postgres" / "PG_VERSION")  # noqa: PTH110 - Path's raises for a bad directory
 
 

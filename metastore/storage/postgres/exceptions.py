@@ -80,7 +80,7 @@ _STATES: dict[str, tuple[type[MetastoreError], str]] = {
 
 
 def is_read_only(error: Exception) -> bool:
-    """Tells whether PostgreSQL rejected a change because it accepts no writes."""
+    """Returns whether PostgreSQL rejected a change because it accepts no writes."""
     return isinstance(error, DBAPIError) and getattr(error.orig, "pgcode", None) == READ_ONLY
 
 

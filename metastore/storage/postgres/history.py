@@ -1,4 +1,4 @@
-"""Notices that the database has lost commits, after a fail-over to a standby that lagged (decision 023)."""
+"""Detects that the database has lost commits, after a fail-over to a standby that lagged (decision 023)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SIZE: Final = 8  # bytes of a number
 
 
 def shared_history(workers: int) -> mmap:
-    """Returns memory for the history of all workers of a server. Make it before they are forked."""
+    """Returns memory for the history of all workers of a server. Create it before they are forked."""
     return mmap(-1, (1 + workers) * _SIZE)
 
 
@@ -29,15 +29,15 @@ class CommitHistory:
 
     @property
     def losses(self) -> int:
-        """How often commits were lost, as far as this server has noticed."""
+        """Number of losses of commits that this server has detected."""
         return self._numbers[0]
 
     def latest(self) -> int:
-        """Returns a number that every transaction that begins from now on exceeds."""
+        """Returns a number below that of every later transaction."""
         return max(self._numbers[1:])
 
     def committed(self, number: int) -> None:
-        """Notes a transaction that has changed something, after its commit."""
+        """Records the number of a transaction that has changed data, after its commit."""
         with self._lock:
             self._numbers[self._own] = max(number, self._numbers[self._own])
 

@@ -11,7 +11,7 @@ _PAUSE: Final = 0.1  # seconds between two attempts
 
 
 class Outage:
-    """Limits how long callers wait for a database that cannot be used, counted from the first failure.
+    """Limits how long callers wait for an unusable database, counted from the first failure.
 
     A caller may wait only if the database has executed nothing for it.
     """

@@ -107,7 +107,7 @@ class ConnectionPool:
             yield connection
 
     def is_reachable(self) -> bool:
-        """Tells whether PostgreSQL answers. At most one thread sends a query, at most once a second."""
+        """Returns whether PostgreSQL answers. At most one thread sends a query, at most once a second."""
         if time.monotonic() - self._probed_at > _FRESH and self._probing.acquire(blocking=False):
             try:
                 self._was_reachable = self._probe()
@@ -125,7 +125,7 @@ class ConnectionPool:
         self._read_only.ended()
 
     def accepts_writes(self) -> bool:
-        """Tells whether new connections lead to a server that accepts writes. A call waits for one in a short outage.
+        """Returns whether new connections lead to a server that accepts writes. A call waits for one in a short outage.
 
         Use it after the database rejected a write. Closes idle connections.
         """

@@ -61,7 +61,7 @@ def check_pooler(settings: Settings, url: str) -> None:
 
 
 def _rejects_options(url: str, error: DBAPIError) -> bool:
-    """Tells whether a connection with the parameter options is rejected as a violation of the protocol."""
+    """Returns whether a connection with the parameter options is rejected as a violation of the protocol."""
     if isinstance(error.orig, PasswordError):
         return False
     states = rejection_states((), {**with_password(parameters_of(url)), "options": "-c jit=off"})

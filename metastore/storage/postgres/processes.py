@@ -28,9 +28,7 @@ def postmaster(folder: Path) -> int | None:
 
 
 def told_to_stop(lifeline: int, server: int | None) -> bool:
-    """Waits briefly for an event: returns True once `lifeline` is readable, False if the server has ended or nothing
-    happened.
-    """
+    """Waits briefly. Returns True if `lifeline` is readable, False if the server has ended or nothing has happened."""
     with _ends(server) as ends:
         return lifeline in select.select([lifeline, *ends], [], [], _LOOK)[0]
 
@@ -68,7 +66,7 @@ def kill_orphans(folder: Path) -> None:
 
 
 def _serves(pid: int, folder: Path) -> bool:
-    """Tells whether a process is a child of the server on this data directory, by its title and working directory."""
+    """Returns whether a process is a child of the server on this data directory, by its title and working directory."""
     try:
         process = Path(f"/proc/{pid}")
         ours = process.joinpath("cmdline").read_bytes().startswith(b"postgres: ")

@@ -91,7 +91,7 @@ class Readers:
         return self._run(lambda cursor: _add(cursor, name, password))
 
     def remove(self, name: str) -> bool:
-        """Takes the views from a reader, and drops the role. Returns False if the role stays, because other objects
+        """Revokes the views from a reader, and drops the role. Returns False if the role stays, because other objects
         of this server grant it rights. Raises NotFoundError, InvalidInputError.
         """
         _check_name(name)

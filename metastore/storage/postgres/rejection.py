@@ -55,7 +55,7 @@ def rejection_states(arguments: tuple[Any, ...], parameters: Mapping[str, Any]) 
 
 
 def is_temporary(states: frozenset[str] | None) -> bool:
-    """Tells whether PostgreSQL may accept the same connection later, without a change of its address or account."""
+    """Returns whether PostgreSQL may accept the same connection later, without a change of its address or account."""
     return not states or any(state.startswith(_TEMPORARY) for state in states)
 
 

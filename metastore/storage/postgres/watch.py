@@ -61,7 +61,7 @@ class Link(extensions.connection):  # type: ignore[misc]
         return int(self.get_backend_pid()) if self.pooled_process is None else self.pooled_process
 
     def is_waiting(self) -> bool:
-        """Tells whether a statement was sent and its reply has not arrived."""
+        """Returns whether a statement was sent and its reply has not arrived."""
         active: bool = not self.closed and self.info.transaction_status == extensions.TRANSACTION_STATUS_ACTIVE
         return active
 
@@ -112,7 +112,7 @@ def _peer(link: Link) -> _Peer:
 
 
 def _responds(peer: _Peer) -> bool:
-    """Tells whether a server responds at all. Any reply counts, also a refused connection."""
+    """Returns whether a server responds at all. Any reply counts, also a refused connection."""
     host, port = peer
     try:
         if host.startswith(("/", "@")):

@@ -44,7 +44,8 @@ class BulkChanges:
     def changed_partitions(
         self, table_id: int, kinds: Sequence[KeyKind], named: Sequence[tuple[str, Partition, Descriptor]]
     ) -> set[str]:
-        """Returns the names of partitions that are not stored exactly so. `kinds`: of the table's keys."""
+        """Returns the names of partitions that are not stored, or are stored differently. `kinds`: of the table's
+        keys."""
         if not named:
             return set()
         _, heads = partition_rows(kinds, [partition for _, partition, _ in named])

@@ -1,4 +1,4 @@
-"""Bulk loading: stores objects of another metastore as they are, without the rules of the services.
+"""Bulk loading: stores objects of another metastore unchanged, without the rules of the services.
 
 Times, parameters and names are stored unchanged. No event is recorded, and no file system is accessed. Each method is a
 constant number of statements, and is part of the caller's transaction.
@@ -162,7 +162,7 @@ class BulkLoad:
         }
 
     def changed(self, new: Sequence[Table], known: Mapping[TableName, LoadedTable]) -> list[Table]:
-        """Returns the tables that are not stored, or not exactly so."""
+        """Returns the tables that are not stored, or are stored differently."""
         for table in new:
             complete(table.sd)
         descriptor_ids = self._descriptors.store([shared_part(table.sd) for table in new])
@@ -205,7 +205,7 @@ class BulkLoad:
         )
 
     def delete_tables(self, ids: Sequence[int]) -> None:
-        """Deletes tables with everything that belongs to them."""
+        """Deletes tables with all dependent rows."""
         self.delete_partitions(ids)
         self._connection.execute(delete(tables).where(is_among(tables.c.id, ids)))
         self._connection.execute(delete(partition_lists).where(is_among(partition_lists.c.table_id, ids)))

@@ -1,6 +1,6 @@
 """Bulk loading of objects that belong to databases and tables, and of roles, tokens, transactions and events.
 
-As in `bulk_load`, everything is stored as it is. Rows that exist already stay.
+As in `bulk_load`, everything is stored unchanged. Rows that exist already stay.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class TableEdge(NamedTuple):
 
     @property
     def used(self) -> bool:
-        """Tells whether the dependent table still needs the base."""
+        """Returns whether the dependent table still needs the base."""
         return self.current or self.partitions > 0
 
 
@@ -198,7 +198,7 @@ class Dependencies(Repository):
     """Queries on dependencies."""
 
     def is_used(self, table_id: int) -> bool:
-        """Tells whether tables or materialized views depend on this table (also dropped ones), or it has or stores an
+        """Returns whether tables or materialized views depend on this table (also dropped ones), or it has or stores an
         index.
         """
         return bool(_IS_USED.rows(self._connection, table_id=table_id)[0][0])

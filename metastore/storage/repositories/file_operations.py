@@ -55,12 +55,12 @@ class FileOperation(NamedTuple):
 
     @property
     def deletes(self) -> bool:
-        """Tells whether it deletes files: a removal that no drop can restore, except of empty directories."""
+        """Returns whether it deletes files: a removal that no drop can restore, except of empty directories."""
         return self.kind == REMOVE and self.drop_id is None and self.reason != "undone"
 
     @property
     def is_restorable(self) -> bool:
-        """Tells whether the operation belongs to a drop that can be undone: its files are kept in the trash."""
+        """Returns whether the operation belongs to a drop that can be undone: its files are kept in the trash."""
         return self.drop_id is not None
 
 

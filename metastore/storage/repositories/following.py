@@ -1,8 +1,7 @@
-"""Followers and the way back: which process may continue an import, and how far it is.
+"""Followers and the way back: the process that may continue an import, and its progress.
 
-A lock of the session lets one process work. Its `runner` is the fence: the lock is lost with its connection, and a
-process that does not notice that must not store anything more.
-"""
+A session lock lets one process work. The column `runner` is the fence: the lock is lost with its connection, and a
+process that has not noticed the loss must not store anything."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _RETURN: Final = "hashtextextended('metastore import back ' || %(number)s, 0)"
 
 
 class Progress(NamedTuple):
-    """How far a follower is.
+    """The progress of a follower.
 
     Attributes:
         position: the last event whose changes are stored; None if the source has no log.
@@ -66,7 +65,7 @@ class Following:
     def hand_over(self, number: int, runner: UUID, *, lasting: bool = False) -> bool:
         """Hands a finished import over to a follower; False if it is not finished, or gone.
 
-        `lasting`: the follower goes on until it is stopped, so that its delay is measured from now on.
+        `lasting`: the follower runs until it is stopped, so its delay is measured from now on.
         """
         since = func.coalesce(imports.c.current_at, imports.c.copied_at) if lasting else None
         chosen = (imports.c.id == number) & (imports.c.state == COPIED)
@@ -95,11 +94,12 @@ class Following:
         return True
 
     def may_return(self, number: int, runner: UUID) -> bool:
-        """Keeps all other processes from returning changes until the commit. False if one has taken over."""
+        """Keeps all other processes from returning changes until the commit. False if another process has taken
+        over."""
         return self._try_lock_transaction(number) and self.is_returner(number, runner)
 
     def is_returner(self, number: int, runner: UUID) -> bool:
-        """Tells whether a process still returns changes. Raises DBAPIError if its transaction is lost."""
+        """Returns whether a process still returns changes. Raises DBAPIError if its transaction is lost."""
         query = select(imports.c.options["returner"].astext).where(imports.c.id == number)
         return bool(self._connection.execute(query).scalar() == str(runner))
 

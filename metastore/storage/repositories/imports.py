@@ -37,7 +37,7 @@ from metastore.storage.schema.imports import COPIED as COPIED
 COPYING: Final = "copying"
 FORGOTTEN: Final = "forgotten"
 RETURNING: Final = "returning"
-"""States of an import. One that is forgotten keeps the databases that were switched: they are this server's."""
+"""States of an import. A forgotten import keeps its switched databases: they belong to this server."""
 
 BORROWED: Final = "borrowed"
 SWITCHED: Final = "switched"
@@ -68,7 +68,7 @@ class ImportState(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Something that an import has changed, left out or found wrong. `kind`: the class of findings."""
+    """An object that an import has changed, skipped or reported as invalid. `kind`: the class of findings."""
 
     kind: str
     object: str
@@ -76,7 +76,8 @@ class Finding(NamedTuple):
 
 
 class Borrowing(NamedTuple):
-    """How a location relates to the borrowed ones. `above`: the longest one at or above it; `below`: one is below."""
+    """The relation of a location to borrowed ones. `above`: the longest one at or above it; `below`: whether one is
+    below it."""
 
     above: str | None
     below: bool
@@ -158,7 +159,7 @@ class Imports:
         return number
 
     def resume(self, number: int, runner: UUID) -> None:
-        """Hands an import over to a new run, which reads a new snapshot. The runs before cannot store anything more."""
+        """Hands an import over to a new run, which reads a new snapshot. Earlier runs can no longer store anything."""
         values = {"runner": runner, "seen_at": now(), "snapshots": imports.c.snapshots + 1}
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
@@ -174,9 +175,9 @@ class Imports:
         return bool(run(self._connection, _ADVANCE, **added))
 
     def begin_again(self, number: int, runner: UUID, options: Mapping[str, Any], event: int | None) -> None:
-        """Begins to copy more databases of a source whose import was finished, or forgotten.
+        """Begins to copy more databases of a source whose import was finished or forgotten.
 
-        `event`: the source's last event, from which on an import that was forgotten is followed.
+        `event`: the source's last event, from which a forgotten import is followed.
         """
         is_new = imports.c.state == FORGOTTEN
         values = {
@@ -203,9 +204,9 @@ class Imports:
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
     def forget(self, number: int) -> None:
-        """Forgets an import, except which of its databases were switched, if any were.
+        """Forgets an import, but remembers its switched databases.
 
-        Its databases stay, and all files that it borrowed are this server's from now on.
+        Its databases stay, and this server owns all files that the import had borrowed.
         """
         of_import = import_databases.c.import_id == number
         for table in (borrowed_locations, import_findings):
@@ -285,7 +286,7 @@ class Imports:
         run(self._connection, _BORROW, id=number, **arrays)
 
     def borrowed(self, above: Mapping[str, Sequence[str]]) -> dict[str, Borrowing]:
-        """Returns how locations relate to borrowed ones, for those that do.
+        """Returns the relation of locations to borrowed ones, for locations that have one.
 
         `above`: the canonical locations, each with itself and all directories above it.
         """

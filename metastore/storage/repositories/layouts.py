@@ -25,7 +25,7 @@ _OF_TABLE: Final = text("""
 
 
 class Layouts:
-    """Reads where the data of a table lie."""
+    """Reads the locations of a table's data."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

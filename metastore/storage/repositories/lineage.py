@@ -1,4 +1,4 @@
-"""The lineage of the catalog: which restore of it this database is, and how far it has come (decision 023).
+"""The lineage of the catalog: the restores that led to this database, and its progress (decision 023).
 
 It consists of properties of the metastore. A file in the warehouse, the witness, repeats it.
 """
@@ -17,7 +17,7 @@ from metastore.storage.queries.repository import Repository
 
 BACKUP, LOST_COMMITS = "true", "lost commits"
 _EVENT_GAP: Final = 1_000_000
-"""Event numbers that a restore skips: more than a database loses that its witness has not seen."""
+"""Number of event ids that a restore skips: more than a database can lose since the witness was last written."""
 
 _ID_GAP: Final = 1_000_000_000
 """Ids that a restore skips, of 2**52: those of lost objects do not recur for readers of the schema `hive`."""
@@ -184,7 +184,7 @@ class Lineages(Repository):
         self._connection.execute(_SKIP_IDS, {"gap": _ID_GAP})
 
     def note_problem(self) -> None:
-        """Records that files are not cleaned until an administrator acts, and since when.
+        """Records that files are not cleaned until an administrator acts, and the time.
 
         Later write numbers start at the present time in microseconds, so that lost numbers do not recur.
         """

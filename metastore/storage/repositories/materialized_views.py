@@ -75,7 +75,7 @@ class MaterializedViews(Repository):
         return self._connection.execute(taken.returning(held)).first() is not None
 
     def is_rebuilt_by(self, view_id: int, transaction: int) -> bool:
-        """Tells whether this transaction has reserved the rebuild of a view."""
+        """Returns whether this transaction has reserved the rebuild of a view."""
         own = materialized_view_rebuilds.c.transaction_id == transaction
         query = select(exists().where(materialized_view_rebuilds.c.view_id == view_id, own))
         return bool(self._connection.execute(query).scalar_one())

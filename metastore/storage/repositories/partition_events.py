@@ -19,7 +19,7 @@ class PartitionEvents(Repository):
         self._connection.execute(insert(partition_events).values(row).on_conflict_do_nothing())
 
     def is_marked(self, table: TableRef, name: str, kind: int) -> bool:
-        """Tells whether a client has marked the partition."""
+        """Returns whether a client has marked the partition."""
         matches = (
             partition_events.c.table_id == table.id,
             partition_events.c.partition_name == name,

@@ -77,7 +77,7 @@ class Roles(Repository):
         self._connection.execute(text("LOCK TABLE role_grants IN SHARE ROW EXCLUSIVE MODE"))
 
     def is_above(self, role: str, other: str) -> bool:
-        """Tells whether members of `other` have `role` through it. A role is above itself."""
+        """Returns whether members of `other` have `role` through it. A role is above itself."""
         above = select(literal(other).collate("C").label("role")).cte("above", recursive=True)
         above = above.union(_parents(above))
         return self._connection.execute(select(above.c.role).where(above.c.role == role)).first() is not None

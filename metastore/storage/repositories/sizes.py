@@ -76,8 +76,8 @@ _REMEMBER: Final = text("""
     SET partitions = excluded.partitions, rows = excluded.rows, bytes = excluded.bytes, files = excluded.files
 """)
 
-# The base is the state a week ago, or the first known state. A base of today tells nothing, but a table that was
-# created within the last week has grown from nothing.
+# The base is the state a week ago, or the first known state. A base of today is useless, but a table that was created
+# within the last week has grown from zero.
 _GROWTH: Final = text("""
     UPDATE table_sizes AS s SET growth = CASE
         WHEN base.day < current_date

@@ -80,7 +80,8 @@ class Transactions(Repository):
         return list(range(last - count + 1, last + 1))
 
     def has_room(self, user: str, new: int, limit: int, timeout: timedelta) -> bool:
-        """Tells whether a user who opens `new` transactions stays within the limit. Reads at most `limit` + 1 rows."""
+        """Returns whether a user who opens `new` transactions stays within the limit. Reads at most `limit` + 1
+        rows."""
         columns = transactions.c
         alive = (columns.state == OPEN) & (columns.user_name == user) & (columns.heartbeat_at > ago(timeout))
         held = select(columns.id).where(alive).limit(limit + 1).subquery()

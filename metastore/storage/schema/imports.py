@@ -25,7 +25,7 @@ imports = Table(
     Column("position", BigInteger),
     Column("snapshots", BigInteger, nullable=False),  # the number of snapshots that its rows come from
     json_column("options"),
-    json_column("counts"),  # objects that are stored, by kind
+    json_column("counts"),  # number of stored objects, by kind
     time_column("started_at", nullable=False),
     time_column("seen_at", nullable=False),
     time_column("copied_at"),
@@ -60,7 +60,7 @@ borrowed_locations = Table(
     Index("borrowed_locations_import_id_idx", "import_id", "catalog", "database"),
 )
 
-# Objects that an import has changed, left out or found wrong. Reports read it.
+# Objects that an import has changed, skipped or reported as invalid. Reports read this table.
 import_findings = Table(
     "import_findings",
     metadata,

@@ -1,4 +1,4 @@
-"""Whether a database has all tables, indexes and constraints: an interrupted restore leaves some out."""
+"""Checks that a database has all tables, indexes and constraints: an interrupted restore lacks some."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ActivityPages:
         ]
 
     def changes(self, parameters: Parameters) -> Data:
-        """The newest events, and what can be undone."""
+        """The newest events, and the drops that can be undone."""
         before = parameters.number("before", 0, low=0, high=_HIGHEST)
         events, drops = self._activity.changes(before or None)
         return {"events": events, "drops": drops, "before": before}

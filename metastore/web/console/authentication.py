@@ -81,7 +81,7 @@ class ConsoleAuthenticator:
             raise ClosedError(NO_METHOD)
 
     async def visitor(self, request: Request) -> Visitor:
-        """Returns who sent the request. Raises ClosedError, LoginRequiredError, AuthenticationFailedError."""
+        """Returns the sender of a request. Raises ClosedError, LoginRequiredError, AuthenticationFailedError."""
         self.check_open(request)
         peer = _peer(request)
         if not self._methods:
@@ -166,7 +166,8 @@ def login_path(request: Request) -> str:
 
 
 def local_path(text: str) -> str:
-    """Returns the text if it is a path on this server, else the first page: a login must not lead to other sites."""
+    """Returns the text if it is a path on this server, else the first page: a login must not redirect to other
+    sites."""
     is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable()
     return text if is_local else "/"
 

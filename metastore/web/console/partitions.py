@@ -49,7 +49,7 @@ def _default_figure(data: Data) -> str:
 
 
 def _with_grid(data: Data) -> Data:
-    """Adds the coordinates of the picture, and the addresses to which its cells lead."""
+    """Adds the coordinates of the picture, and the links of its cells."""
     if not data["keys"]:
         return data
     cells = [Cell(**cell) for cell in data["cells"]]
@@ -94,7 +94,7 @@ def _with_grid(data: Data) -> Data:
 
 
 def _column_labels(labels: list[str], width: int) -> list[tuple[str, float]]:
-    """Returns as many labels as there is room for."""
+    """Returns as many labels as fit."""
     room = max((min(len(label), _LONGEST_LABEL) for label in labels), default=1) * 7 + 6
     step = max(1, -(-room // width))
     return [

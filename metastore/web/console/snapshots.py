@@ -36,7 +36,7 @@ class Snapshots:
     async def get(self, key: Hashable, max_age: float, make: Callable[[], Awaitable[Snapshot]]) -> Snapshot:
         """Returns a snapshot that was begun at most `max_age` seconds ago, or makes a new one.
 
-        `key` must name everything that the page depends on, above all the user. Raises what `make` raises.
+        `key` must contain everything that the page depends on, above all the user. Raises the errors of `make`.
         """
         now = self._clock()
         begun, known = self._known.get(key, (0.0, None))

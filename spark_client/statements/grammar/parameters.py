@@ -34,7 +34,7 @@ def pieces(text: str) -> tuple[list[str], list[str | None]]:
 
 
 def _is_field(words: list[Token], position: int) -> bool:
-    """Tells whether the colon follows the name of a field, as in STRUCT<a: INT, b: INT>."""
+    """Returns whether the colon follows the name of a field, as in STRUCT<a: INT, b: INT>."""
     if position < 2 or words[position - 1].kind not in ("word", "quoted"):
         return False
     return words[position - 2].text in ("<", ",")

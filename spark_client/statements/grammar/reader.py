@@ -36,7 +36,7 @@ class Reader:
         return token
 
     def take(self, *words: str) -> bool:
-        """Reads these words if all of them are next, and tells whether they are. Otherwise reads nothing."""
+        """Reads these words if all of them are next, and returns whether they are. Otherwise reads nothing."""
         ahead = self._tokens[self._next : self._next + len(words)]
         if len(ahead) < len(words) or not all(token.matches(word) for token, word in zip(ahead, words, strict=True)):
             return False
@@ -44,7 +44,7 @@ class Reader:
         return True
 
     def follows(self, word: str) -> bool:
-        """Tells whether the last token that was read is this word."""
+        """Returns whether the last token that was read is this word."""
         return self._next > 0 and self._tokens[self._next - 1].matches(word)
 
     def expect(self, word: str) -> None:

@@ -16,7 +16,7 @@ _OPENING = ("BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ";")
 
 
 def is_script(text: str) -> bool:
-    """Tells whether a text is a script."""
+    """Returns whether a text is a script."""
     first = next(iter(tokens(text)), None)
     return first is not None and first.matches("BEGIN")
 

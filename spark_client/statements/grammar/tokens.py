@@ -33,7 +33,7 @@ class Token:
     depth: int
 
     def matches(self, *words: str) -> bool:
-        """Tells whether the token is one of these words (given in capitals) or symbols."""
+        """Returns whether the token is one of these words (given in capitals) or symbols."""
         return self.kind in ("word", "symbol") and self.text.upper() in words
 
     @property

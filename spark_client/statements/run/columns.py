@@ -72,7 +72,7 @@ def _table(context: Context, statement: ColumnStatement) -> Table:
 
 
 def _has_format(table: Table, formats: tuple[str, ...]) -> bool:
-    """Tells whether a table has one of these input formats. A datasource table counts as `_BY_NAME`."""
+    """Returns whether a table has one of these input formats. A datasource table counts as `_BY_NAME`."""
     if PROVIDER in table.parameters:
         return datasource_format(table) is not None and formats == _BY_NAME
     return table.storage.input_format.endswith(formats)

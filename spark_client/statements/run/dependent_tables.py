@@ -48,7 +48,7 @@ _REJECTED = ("WRITE", "VIEW")
 
 
 def check(context: Context, statement: Statement) -> bool:
-    """Tells whether the statement may be executed here.
+    """Returns whether the statement may be executed here.
 
     Raises InvalidStatementError if it writes to a dependent table or changes its view text.
     """

@@ -91,7 +91,7 @@ def _without_internal(context: Context, text: str) -> DataFrame:
 
 
 def _is_hive(table: Table) -> bool:
-    """Tells whether a table is in Hive's format. Spark's statement would have USING."""
+    """Returns whether a table is in Hive's format. Spark's statement would have USING."""
     is_iceberg = table.parameters.get("table_type", "").lower() == "iceberg"
     return (
         table.table_type in ("MANAGED_TABLE", "EXTERNAL_TABLE") and PROVIDER not in table.parameters and not is_iceberg

@@ -15,7 +15,7 @@ def columns(_: Context, __: CreateExternalTable) -> str:
 
 
 def execute(context: Context, statement: CreateExternalTable, _: str) -> DataFrame:
-    """Runs the statement with a LOCATION. Raises NoSuchDatabaseError, and what Spark raises."""
+    """Runs the statement with a LOCATION. Raises NoSuchDatabaseError, and the errors of Spark."""
     database, name = resolve(context, statement.table)
     path = f"{context.metastore.get_database(database).location.rstrip('/')}/{name}"
     location = path.replace("\\", "\\\\").replace("'", "\\'")

@@ -62,7 +62,7 @@ class StatementKind:
         columns: Called when Spark analyzes the statement. Returns the columns of its rows, as in CREATE TABLE, or None
             if the statement is Spark's.
         execute: Runs the statement and returns its rows.
-        check: Called when Spark parses the text. Tells whether the statement may belong to this library.
+        check: Called when Spark parses the text. Returns whether the statement may belong to this library.
     """
 
     parse: Callable[[str], Any | None]
@@ -94,7 +94,7 @@ STATEMENT_KINDS = (
 
 
 def is_candidate(context: Context, text: str) -> bool:
-    """Tells whether a text may be a statement of this library. Raises SparkClientError if it is an invalid one."""
+    """Returns whether a text may be a statement of this library. Raises SparkClientError if it is an invalid one."""
     return any([kind.check(context, statement) for kind, statement in _parsed(text)])  # noqa: C419 - every check must run, as it may raise
 
 

@@ -20,7 +20,7 @@ from spark_client.table.skew_layout import layout_problem
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, check_count, max_values
 
 # Spark's ALTER TABLE drops the skew of a table but keeps parameters, and partitions keep their skew directories. So
-# this parameter tells ResolveHiveTables.java for ever that the table may have skew directories.
+# this parameter permanently tells ResolveHiveTables.java that the table may have skew directories.
 MARK = "skewed.directories"
 # A SerDe property of unpartitioned tables that Spark's readers take as an option: Spark without this library then
 # reads skew directories too. For partitioned tables there is no such option (see MARK in spark_client/jvm/files.py).

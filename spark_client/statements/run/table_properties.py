@@ -37,7 +37,8 @@ def _auto_problem(context: Context, statement: TableProperties) -> str:
 
 
 def _auto_columns_problem(context: Context, statement: TableProperties, properties: Mapping[str, str]) -> str:
-    """Returns why the columns of `skew.auto.columns` are wrong. CREATE TABLE AS SELECT checks them when it writes."""
+    """Returns the problem with the columns of `skew.auto.columns`. CREATE TABLE AS SELECT checks them when it
+    writes."""
     if statement.clauses is not None:
         columns = statement.columns
         return auto_columns_problem(statement.table, properties, columns) if columns else ""

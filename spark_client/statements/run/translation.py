@@ -14,5 +14,5 @@ def columns(_: Context, statement: Translation) -> str:
 
 
 def execute(context: Context, statement: Translation, _: str) -> DataFrame:
-    """Runs the translation. Raises what Spark raises."""
+    """Runs the translation. Raises the errors of Spark."""
     return context.spark.sql(statement.text)

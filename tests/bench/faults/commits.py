@@ -26,7 +26,7 @@ class Swallower(Proxy):
             self._left, self._arrives, self._struck = number, arrives, False
 
     def disarm(self) -> bool:
-        """Tells whether a commit or reply was dropped."""
+        """Returns whether a commit or reply was dropped."""
         with self._lock:
             self._left = 0
             return self._struck

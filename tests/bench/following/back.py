@@ -71,7 +71,7 @@ def returned(url: str) -> int:
 
 
 def give_back(command: list[str], choice: random.Random, kills: int) -> None:
-    """Runs `--give-back` until it ends. Kills it some times before."""
+    """Runs `--give-back` until it ends. Kills it several times first."""
     for number in range(kills + 1):
         process = subprocess.Popen([*command, "--give-back"], stderr=subprocess.PIPE, text=True)
         with suppress(subprocess.TimeoutExpired):

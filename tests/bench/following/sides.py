@@ -18,7 +18,8 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 @contextmanager
 def sides() -> Iterator[tuple[Path, ExitStack, dict[str, str]]]:
-    """Yields a folder, what is closed at the end, and the URLs of the databases \"source\" and \"target\"."""
+    """Yields a folder, an ExitStack that is closed at the end, and the URLs of the databases \"source\" and
+    \"target\"."""
     with tempfile.TemporaryDirectory(prefix="following-") as name, ExitStack() as stack:
         postgres = stack.enter_context(EmbeddedPostgres(stack.enter_context(reachable_folder()), 100))
         urls = {one: str(postgres.url).replace("/metastore?", f"/{one}?") for one in ("source", "target")}

@@ -1,6 +1,6 @@
-"""Makes the condition of each alert on a running server, reads the metrics, and lets promtool judge the rules.
+"""Creates the condition of each alert on a running server, reads the metrics, and lets promtool evaluate the rules.
 
-The samples are real. promtool continues them as they went on last, because some rules wait for an hour.
+The samples are real. promtool extrapolates them, because some rules wait for an hour.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Rehearsal:
             time.sleep(STEP)
 
     def firing(self) -> set[str]:
-        """Returns the alerts that fire if the condition goes on."""
+        """Returns the alerts that fire if the condition persists."""
         written = {}
         for name, values in self.series.items():
             slope = max(0.0, (values[-1] - values[len(values) // 2]) / max(1, len(values) - 1 - len(values) // 2))
@@ -330,7 +330,7 @@ CONDITIONS: Final = {
 
 
 def rehearse(only: str) -> int:
-    """Makes each condition, prints what the runbook's commands show, and returns the exit status."""
+    """Creates each condition, prints the output of the runbook's commands, and returns the exit status."""
     missing = 0
     for alert, condition in CONDITIONS.items():
         if only in ("all", alert):

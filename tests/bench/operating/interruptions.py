@@ -178,7 +178,7 @@ def _replace(servers: Servers, which: int) -> None:
 
 
 def _load(servers: list[Server], interrupt: Callable[[], object], times: int) -> Wrong:
-    """Interrupts the writers, prints the figures, and returns what is wrong."""
+    """Interrupts the writers, prints the figures, and returns the errors."""
     with connected(servers[0]) as client:
         table = new_table(client, [("ds", "string")])
     addresses = [(server.host, server.port) for server in servers]

@@ -96,7 +96,7 @@ def main() -> None:
 def crash_command(
     kills: int, in_place: int, readers: int, rounds: int, seconds: int, first: int, *, changes: bool
 ) -> None:
-    """Kills writers at every step, and lets writers race."""
+    """Kills writers at every step, and runs concurrent writers."""
     set_java_options()  # drivers live for seconds
     wrong: list[str] = []
     how: dict[str, Any] = {"first": first, "seconds": seconds, "tell": lambda text: click.echo(text, err=True)}

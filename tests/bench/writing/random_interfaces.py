@@ -72,7 +72,7 @@ class Interface:
 
 @dataclass
 class Figures:
-    """What was done, and what was wrong."""
+    """The counts of steps, and the errors."""
 
     steps: Counter[str] = field(default_factory=Counter)
     reads: Counter[str] = field(default_factory=Counter)

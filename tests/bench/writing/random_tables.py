@@ -1,4 +1,4 @@
-"""Random tables, with the rows that they must have; random rows and conditions for them."""
+"""Random tables with their expected rows; random rows and conditions for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""INSERT and SELECT in each layout, by our library and by Spark's own writer and reader, in turns on one metastore."""
+"""INSERT and SELECT in each layout, by our library and by Spark's own writer and reader, alternating, on one
+metastore."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class EchoServer:
         return client
 
     def refuses(self) -> bool:
-        """Tells whether the port is closed."""
+        """Returns whether the port is closed."""
         try:
             self.connect()
         except ConnectionError:
