@@ -142,7 +142,8 @@ class RestorationService(FileService):
         return sorted(known_origins, key=lambda trashed: (len(trashed.origin), trashed.origin, trashed.decided_at))
 
     def _reconcile(self, trashed: Trashed, put_back: set[str], since: float, *, dry_run: bool) -> list[Finding]:
-        """`since`: files that are newer belong to the present catalog, and stay."""
+        """Moves one directory back if its location needs it. Files newer than `since` belong to this catalog, and
+        stay."""
         origin = trashed.origin
         kept = [Finding(trashed.location, f"{KEPT}: {origin}")]
         is_needed, table_id, owner = self._use(trashed)
@@ -173,7 +174,8 @@ class RestorationService(FileService):
         return findings
 
     def _use(self, trashed: Trashed) -> tuple[bool, int | None, str | None]:
-        """Tells whether the catalog needs these files at their old location; id and write token of the table there."""
+        """Returns whether the catalog needs the files at their old location, and the table's id and write token
+        there."""
         origin = trashed.origin
         if not self._warehouse.roots.within([origin]):
             return False, None, None
@@ -184,7 +186,7 @@ class RestorationService(FileService):
         return use is not None and use.itself and not is_another, table_id, owner
 
     def _is_used_since(self, origin: str, since: float, changed: Iterable[str]) -> bool:
-        """Tells whether a directory has files that are newer than `since`, or partitions in `changed`."""
+        """Returns whether a directory has files that are newer than `since`, or partitions in `changed`."""
         newer = any(file.modified is None or file.modified >= since for file in self._warehouse.files(origin))
         return newer or any(paths.is_below(text, origin) for text in changed)
 
@@ -201,7 +203,7 @@ class RestorationService(FileService):
     def _put_back_partitions(
         self, trashed: Trashed, table_id: int, changed: Set[str], put_back: set[str], *, dry_run: bool
     ) -> list[Finding]:
-        """Puts directories of partitions back whose files are missing; the others are in use or in `changed`.
+        """Moves directories of partitions back whose files are missing; the others are in use or in `changed`.
 
         Adds their locations to `put_back`.
         """
