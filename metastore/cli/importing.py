@@ -19,7 +19,7 @@ import click
 from metastore.cli.database import database
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
-from metastore.importing.arriving import is_followed
+from metastore.importing.arriving import compared_by_follower, is_followed
 from metastore.importing.copying import Copier, Request, existing_of, find_import, name_of
 from metastore.importing.following.follower import Follower
 from metastore.importing.following.replaying import drop_database
@@ -149,13 +149,19 @@ def _is_fresh(state: ImportState) -> bool:
 def _caught_up(source: Source, store: Store, state: ImportState) -> str:
     """Applies the changes of the source since the copy, all of them if this run copied nothing. Returns a sentence."""
     lines: list[str] = []
+    whole = not state.options["databases"]
     follower = Follower(source, store, lines.append)
-    with follower.lock() as is_held:
-        if not is_held:
+    while True:
+        with follower.lock() as is_held:
+            if is_held:
+                step = follower.catch_up(whole=whole)
+                compared = " Everything was compared." if whole else ""
+                reasons = "".join(f" {line[0].upper()}{line[1:]}." for line in lines)
+                return f" {step.events} events of the source since then were applied.{compared}{reasons}"
+        if not whole:
             return " Another process follows the source."
-        step = follower.catch_up(whole=not state.options["databases"])
-    reasons = "".join(f" {line[0].upper()}{line[1:]}." for line in lines)
-    return f" {step.events} events of the source since then were applied.{reasons}"
+        if compared_by_follower(store, state):
+            return " The process that follows the source has compared everything."
 
 
 def show_status(settings: Settings, most: int) -> None:

@@ -33,6 +33,19 @@ def is_followed(store: Store, state: ImportState) -> bool:
     return True
 
 
+def compared_by_follower(store: Store, state: ImportState) -> bool:
+    """Asks the process that follows the source to compare everything, and waits for it. False if it ends."""
+    with store.transaction(audited=False) as work:
+        request = work.following.request_comparison(state.id)
+    while is_followed(store, state):
+        with store.read() as work:
+            options = find_import(work, state.source).options
+        if options.get("compared") == request:
+            return True
+        time.sleep(_PAUSE)
+    return False
+
+
 def arrive(store: Store, address: str, names: Collection[DatabaseName], *, sweeps: bool = True) -> float:
     """Waits until the follower has applied the last event of the source. Does nothing if none runs.
 

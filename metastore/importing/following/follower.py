@@ -84,7 +84,9 @@ class Follower:
         self._sweep: SweepReading | None = None  # the sweep that is being read
         self._round: Iterator[Changes] | None = None  # the rest of the current comparison
         self._round_begun = 0.0
+        self._round_ended = float("inf")
         self._round_due = time.monotonic() + _WHOLE
+        self._request: str | None = None  # for a comparison of everything; `arriving.compared_by_follower`
 
     @contextmanager
     def lock(self) -> Iterator[bool]:
@@ -113,6 +115,7 @@ class Follower:
             UnavailableError: the source or the database does not answer. Nothing of this batch is stored.
         """
         state = self._state()
+        self._take_request(state)
         with self._source.snapshot():
             step = self._next(state)
             if state.position is None and time.monotonic() >= self._round_due:
@@ -152,6 +155,12 @@ class Follower:
         reading.read(self._source)
         self._store_sweep(reading)
 
+    def _take_request(self, state: ImportState) -> None:
+        """Begins a comparison of everything, and a sweep after it, if another command has asked for it."""
+        request = state.options.get("compare")
+        if request not in (None, self._request, state.options.get("compared")):
+            self._request, self._round, self._round_due, self._round_ended = request, None, 0.0, float("inf")
+
     def _sweep_beside(self) -> None:
         """Performs a due sweep. If possible, it is read in parallel with the following batches."""
         if self._sweep is None:
@@ -178,6 +187,8 @@ class Follower:
                 states = work.imports.databases(reading.state.id)  # one may be switched since then
                 names = [name for name in reading.names if states.get(name) == BORROWED]
                 store_unlogged(work, target, names, reading.result, known)
+            if self._request and reading.begun > self._round_ended:
+                work.following.answer_comparison(reading.state.id, self._request)
         self._sweeps.end(reading)
 
     def _continue_round(self) -> bool:
@@ -188,8 +199,7 @@ class Follower:
             self._round = everything(self._source, self._store, self._followed(self._state()))
             self._round_begun = time.monotonic()
         if (changes := next(self._round, None)) is None:
-            self._round, self._sweeps.wanted = None, True
-            self._round_due = time.monotonic() + max(_WHOLE, _SHARE * (time.monotonic() - self._round_begun))
+            self._end_round(self._round_begun, _WHOLE)
             return False
         self._compare_some(self._state(), changes)
         return True
@@ -309,10 +319,15 @@ class Follower:
         with self._applying(state, progress) as (work, _):
             if state.options["events"] and work.bulk_objects.last_event() == state.position and position:
                 work.bulk_objects.raise_last_event(position)
-        self._missing, self._sweeps.wanted, self._round = 0, True, None
-        pause = _ROUND if position is None else _WHOLE
-        self._round_due = time.monotonic() + max(pause, _SHARE * (time.monotonic() - begun))
+        self._missing = 0
+        self._end_round(begun, _ROUND if position is None else _WHOLE)
         return Step(0, position, compared=True)
+
+    def _end_round(self, begun: float, pause: float) -> None:
+        """Plans a sweep, and the next comparison of everything. `begun`: when this one began."""
+        now = self._round_ended = time.monotonic()
+        self._round, self._sweeps.wanted = None, True
+        self._round_due = now + max(pause, _SHARE * (now - begun))
 
     def _replay(self, work: UnitOfWork, target: Target, state: ImportState, changes: Changes) -> None:
         takes_new = bool(state.options.get("everything"))

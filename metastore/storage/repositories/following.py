@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, case, func, select, update
 
@@ -84,13 +84,21 @@ class Following:
         """Records the delay of a follower whose position stays. False if another one has taken the import over."""
         return self._store(number, runner, progress, {})
 
+    def request_comparison(self, number: int) -> str:
+        """Asks the follower of an import to compare everything. Returns the request (`options.compare`)."""
+        request = str(uuid4())
+        self._set_option(number, "compare", request)
+        return request
+
+    def answer_comparison(self, number: int, request: str) -> None:
+        """Records that everything was compared since the request (`options.compared`)."""
+        self._set_option(number, "compared", request)
+
     def begin_return(self, number: int, runner: UUID) -> bool:
         """Hands the way back over to a process. False if the one before it is within a transaction of `may_return`."""
         if not self._try_lock_transaction(number):
             return False
-        entry = func.jsonb_build_object("returner", str(runner))
-        options = imports.c.options.op("||")(entry)
-        self._connection.execute(update(imports).where(imports.c.id == number).values(options=options))
+        self._set_option(number, "returner", str(runner))
         return True
 
     def may_return(self, number: int, runner: UUID) -> bool:
@@ -105,8 +113,11 @@ class Following:
 
     def returned_to(self, number: int, event: int) -> None:
         """Records the last event of this server whose changes the source has (`options.returned`)."""
-        returned = imports.c.options.op("||")(func.jsonb_build_object("returned", event))
-        self._connection.execute(update(imports).where(imports.c.id == number).values(options=returned))
+        self._set_option(number, "returned", event)
+
+    def _set_option(self, number: int, name: str, value: str | int) -> None:
+        options = imports.c.options.op("||")(func.jsonb_build_object(name, value))
+        self._connection.execute(update(imports).where(imports.c.id == number).values(options=options))
 
     def _store(self, number: int, runner: UUID, progress: Progress, values: dict[str, Any]) -> bool:
         if progress.source_event is not None:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from thrift.Thrift import TApplicationException
 
+from metastore.cli.commands import run
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
+from tests.wire.importing.changing import statistics
 from tests.wire.importing.moving import compare, followed
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -75,3 +77,15 @@ def test_databases_of_this_server_are_not_forwarded(servers: tuple[Server, Serve
         client.create_table(table("own", "t"))
         assert "own" not in theirs.get_all_databases()
         client.drop_database("own", True, True)
+
+
+def test_a_refresh_is_made_by_the_process_that_follows(
+    servers: tuple[Server, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = servers
+    with connected(source) as client:
+        client.create_table(table("sales", "analyzed"))
+        client.update_table_column_statistics(statistics("sales", "analyzed", 7))  # in no event
+    assert run(["import", "run", source.uri, "--database-url", target.database_url]) == 0
+    assert "compared" in capsys.readouterr().err
+    assert compare(source.uri, target.uri) == []
