@@ -62,7 +62,10 @@ finds visible ones soon if they are more."""
 
 # Some tables are repeated.
 _CANDIDATES: Final = f"""
-    SELECT t.id FROM databases AS d JOIN tables AS t ON t.database_id = d.id WHERE {WHOLE}
+    SELECT t.id FROM databases AS d
+    CROSS JOIN LATERAL (  -- OFFSET 0: only the tables of these databases are read
+        SELECT t.id FROM tables AS t WHERE t.database_id = d.id OFFSET 0
+    ) AS t WHERE {WHOLE}
     UNION ALL
     SELECT t.id FROM databases AS d JOIN tables AS t
         ON t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[])) AND {OWNED.format(table="t")}
@@ -76,7 +79,7 @@ _CANDIDATES_BY_RULE: Final = f"""
     SELECT t.id FROM unnest(cast(:rule_catalogs AS text[]), cast(:rule_databases AS text[]),
                             cast(:rule_tables AS text[])) AS r(catalog, database, name)
     JOIN databases AS d ON d.catalog LIKE r.catalog AND d.name LIKE r.database
-    CROSS JOIN LATERAL (  -- OFFSET 0: only the tables of these databases are read
+    CROSS JOIN LATERAL (
         SELECT t.id FROM tables AS t WHERE t.database_id = d.id AND t.name LIKE r.name OFFSET 0
     ) AS t
 """  # noqa: S608 - constants

@@ -191,9 +191,12 @@ class Search:
 
 
 def word_query(query: str) -> str:
-    """Returns a tsquery for texts with words that begin with all words of the query; "" if it has none."""
+    """Returns a tsquery for texts with words that begin with all words of the query; "" if it has none.
+
+    A single letter must be a whole word: most texts have a word that begins with it, and the index would read them all.
+    """
     words = _WORDS.findall(query.lower())[:_MAX_WORDS]
-    return " & ".join(f"'{word}':*" for word in words)
+    return " & ".join(f"'{word}':*" if len(word) > 1 else f"'{word}'" for word in words)
 
 
 def _escaped(name: str) -> str:
