@@ -142,7 +142,7 @@ def _copied(copier: Copier) -> ImportState:
 
 
 def _is_fresh(state: ImportState) -> bool:
-    """Tells whether this run has copied something, and the source has no log of the changes since then."""
+    """Returns whether this run has copied something, and the source has no log of the changes since then."""
     return state.position is None and bool(state.options["databases"])
 
 

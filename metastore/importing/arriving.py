@@ -25,7 +25,7 @@ _PAUSE: Final = 0.05
 
 
 def is_followed(store: Store, state: ImportState) -> bool:
-    """Tells whether a follower runs now, in any process."""
+    """Returns whether a follower runs now, in any process."""
     with store.read() as work:
         if work.following.try_lock(state.id):
             work.following.unlock(state.id)

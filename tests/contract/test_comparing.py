@@ -33,7 +33,7 @@ def thing(**fields: Any) -> Struct:
         (RAISED, None, [""]),
     ],
 )
-def test_what_differs_is_found(real: Any, ours: Any, fields: list[str]) -> None:
+def test_differences_are_found(real: Any, ours: Any, fields: list[str]) -> None:
     actual = compare("scenario", {"step": real}, {"step": ours})
     assert [finding.field for finding in actual] == fields
     assert {finding.step for finding in actual} <= {"scenario/step"}
@@ -54,7 +54,7 @@ def test_a_listed_difference_covers_what_it_says_of_both_sides_only() -> None:
     assert not Difference("scenario/step: x", "answer", "1", "2").covers(actual)
 
 
-def test_what_is_found_can_be_listed_as_it_is_printed() -> None:
+def test_printed_differences_can_be_listed_as_expected() -> None:
     actual = compare("scenario", {"a": [], "b (*)": thing(a="x | y")}, {"a": RAISED, "b (*)": thing(a="\n…[")})
     differences = list(listed("# Title\n\n## because\n\n" + "\n".join(map(str, actual))))
     assert {difference.why for difference in differences} == {"because"}

@@ -98,7 +98,7 @@ def test_timestamps_have_the_clock_of_the_session(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("kind", ["binary", "array<binary>", "struct<a:binary>"])
-def test_what_nobody_can_compute_is_refused(spark: SparkSession, kind: str) -> None:
+def test_hashes_that_cannot_be_computed_are_rejected(spark: SparkSession, kind: str) -> None:
     rows, columns = one_row(spark, [(kind, None)])
     with pytest.raises(
         IllegalArgumentException, match="cannot compute the hash of type BINARY in Hive's bucketing_version 2"

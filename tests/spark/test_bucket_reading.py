@@ -117,7 +117,7 @@ COLUMNS: list[tuple[str, list[Any], list[str]]] = [
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
-def test_what_was_written_is_found_whatever_the_type(context: Context, table_name: str, version: str) -> None:
+def test_written_rows_are_found_for_each_type(context: Context, table_name: str, version: str) -> None:
     """All types are bucketing columns of one table: a wrong hash of one literal would lose a row."""
     names = [f"c{number}" for number in range(len(COLUMNS))]
     table = make_table(
@@ -323,7 +323,7 @@ def test_buckets_are_the_metastores_not_sparks_copy(context: Context, table_name
     assert rows(spark.table(table_name).where("id = 7")) == [(7,), (7,)]
 
 
-def test_what_create_table_as_select_wrote_is_pruned(spark: SparkSession, table_name: str) -> None:
+def test_tables_of_create_table_as_select_are_pruned(spark: SparkSession, table_name: str) -> None:
     spark.sql(
         f"CREATE TABLE {table_name} CLUSTERED BY (id) INTO 8 BUCKETS STORED AS PARQUET AS SELECT id FROM range(16)"
     )

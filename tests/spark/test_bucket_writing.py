@@ -194,7 +194,7 @@ def test_no_file_is_added_where_the_order_of_names_tells_buckets(
         ("id int", {"bucketing_version": "3"}, "Unsupported bucketing version: '3'"),
     ],
 )
-def test_what_cannot_be_computed_is_refused(
+def test_buckets_that_cannot_be_computed_are_rejected(
     context: Context, table_name: str, data: str, parameters: dict[str, str], refusal: str
 ) -> None:
     table = make_table(context.metastore, table_name, data, parameters=parameters, buckets=Buckets(("id",), 2))

@@ -58,7 +58,7 @@ def test_columns_of_text_are_renamed(spark: SparkSession, table_name: str) -> No
         spark.sql(f"ALTER TABLE {table_name} DROP COLUMN a")
 
 
-def test_what_is_not_ours_is_left_to_spark(spark: SparkSession, table_name: str) -> None:
+def test_other_statements_are_left_to_spark(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT, b STRING) USING csv")
     for text in ["DROP COLUMN a", "RENAME COLUMN a TO c"]:
         with pytest.raises(PySparkException, match=r"(?i)not support"):

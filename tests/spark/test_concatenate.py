@@ -100,7 +100,7 @@ def test_nothing_to_merge_is_no_write(spark: Session, table_name: str) -> None:
     assert spark.sql(f"ALTER TABLE {table_name} CONCATENATE").collect() == []
 
 
-def test_who_writes_meanwhile_is_not_lost(spark: Session, table_name: str) -> None:
+def test_concurrent_writes_are_not_lost(spark: Session, table_name: str) -> None:
     make(spark, table_name, "PARQUET", loads=2)
 
     def at(step: str) -> None:

@@ -75,7 +75,7 @@ def test_typed_and_by_name(spark: Session, context: Context, db: str) -> None:
     assert locations == {f"{typed.location}/ds=a/hr=12", f"{typed.location}/ds=__HIVE_DEFAULT_PARTITION__/hr=10"}
 
 
-def test_what_fails_leaves_no_table_and_no_file(spark: Session, context: Context, db: str, tmp_path: Path) -> None:
+def test_failures_leave_no_table_and_no_file(spark: Session, context: Context, db: str, tmp_path: Path) -> None:
     for statement, text in [
         ("t (k int) STORED AS ORC AS SELECT 'x'", 'Cannot safely cast `k` "STRING" to "INT"'),
         ("t (k int, l int) STORED AS ORC AS SELECT 1", f"Table {db}.t has 2 columns, but query has 1 columns."),
@@ -104,7 +104,7 @@ def test_the_error_of_a_cast_names_the_table_and_the_fix(spark: Session, db: str
     assert tables(spark, db) == []
 
 
-def test_nobody_sees_it_before_its_rows_are_there(spark: Session, context: Context, db: str) -> None:
+def test_the_table_is_invisible_before_its_rows_are_written(spark: Session, context: Context, db: str) -> None:
     seen: list[list[str]] = []
 
     def look(step: str) -> None:
@@ -148,7 +148,7 @@ def test_saved_over_a_table_takes_its_place_when_the_rows_are_written(spark: Ses
     assert tables(spark, db) == ["t"]
 
 
-def test_an_external_table_is_where_it_was_told(spark: Session, db: str, tmp_path: Path) -> None:
+def test_an_external_table_is_at_its_location(spark: Session, db: str, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE {db}.e (k int) STORED AS PARQUET LOCATION '{tmp_path}/elsewhere' AS SELECT 1")
     assert rows(spark, f"{db}.e") == [(1,)]
     assert any(name.endswith(".parquet") for name in files_below(f"{tmp_path}/elsewhere"))

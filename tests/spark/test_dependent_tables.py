@@ -318,7 +318,7 @@ def test_values_of_all_types(spark: Session, database: str, values: list[str], k
         ("describe extended Tdep partition (ds='9')", NoSuchPartitionError, r"no partition \(ds=9\)"),
     ],
 )
-def test_what_is_refused(spark: Session, refusing: str, statement: str, error: type[Exception], text: str) -> None:
+def test_rejected_statements(spark: Session, refusing: str, statement: str, error: type[Exception], text: str) -> None:
     with current(spark, refusing):
         with pytest.raises(error, match=text):
             spark.sql(statement)

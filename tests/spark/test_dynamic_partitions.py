@@ -80,7 +80,7 @@ def test_overwriting_replaces_what_receives_rows_and_what_is_named_in_full(spark
     assert rows(spark, t) == [(10, "new", "b", 2), (3, "x", "b", 1), (9, "new", "a", 1)]
 
 
-def test_what_hive_refuses_is_refused_in_its_words(spark: Session, context: Context, t: str) -> None:
+def test_rejections_use_the_words_of_hive(spark: Session, context: Context, t: str) -> None:
     name = f"default.{t}"
     insert = f"INSERT OVERWRITE TABLE {t} PARTITION"
     spec = f"{name}: Partition spec"

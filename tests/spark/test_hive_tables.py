@@ -172,7 +172,7 @@ def test_the_largest_size_of_files(spark: Session, context: Context, db: str) ->
     assert spark.sql(f"SELECT count(*), sum(id) FROM {db}.none").first() == (2000, 1999000)
 
 
-def test_what_does_not_fit_is_refused_or_null_as_the_session_says(spark: Session, db: str) -> None:
+def test_values_that_do_not_fit_are_rejected_or_null_by_session_setting(spark: Session, db: str) -> None:
     spark.sql(f"CREATE TABLE {db}.t (a INT) STORED AS ORC")
     with pytest.raises((SparkClientError, PySparkException), match="Cannot safely cast"):
         spark.sql(f"INSERT INTO {db}.t SELECT 'abc'")

@@ -131,7 +131,7 @@ def test_what_matches_is_read_and_of_little_else_is_told(
 
 
 @pytest.mark.parametrize("ansi", [("true", "UTC")], ids=["ansi"], indirect=True)
-def test_what_cannot_be_evaluated_is_an_error_only_of_what_is_read(spark: Session, days: str, ansi: bool) -> None:
+def test_filters_that_cannot_be_evaluated_fail_only_if_evaluated(spark: Session, days: str, ansi: bool) -> None:
     assert ansi
     with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
         _read(spark, days, "ds = DATE'2024-01-05'")

@@ -224,7 +224,7 @@ def test_a_value_that_does_not_fit_changes_nothing(spark: SparkSession, table_na
     assert rows(spark, table_name) == before
 
 
-def test_what_these_tables_cannot_do_is_refused(spark: SparkSession, table_name: str) -> None:
+def test_unsupported_changes_are_rejected(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id INT, s STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<a: INT>>)")
     spark.sql(f"CREATE VIEW {table_name}_view AS SELECT * FROM {table_name}")
     with pytest.raises(QueryExecutionException, match=r"_view is a view: "):

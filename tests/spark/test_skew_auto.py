@@ -91,7 +91,7 @@ def test_never_more_values_than_the_table_may_have(spark: Session, table_name: s
         ("PARTITIONED BY (p INT)", ", 'skew.auto.columns'='b'", "skew.auto.columns of .*: b has type binary"),
     ],
 )
-def test_what_cannot_be_picked_is_refused(
+def test_columns_that_cannot_be_picked_are_rejected(
     spark: Session, table_name: str, partitioned: str, properties: str, message: str
 ) -> None:
     properties = f"TBLPROPERTIES ('skew.auto'='true'{properties})"

@@ -273,7 +273,7 @@ for servers in ({"connect": int(connect)}, {"thrift": int(thrift)}):
 
 
 @pytest.mark.slow
-def test_of_two_that_serve_on_one_port_the_second_is_told_in_one_line(
+def test_a_second_server_on_one_port_fails_in_one_line(
     servers: Servers, metastore_server: Server, tmp_path: Path
 ) -> None:
     ports = [address.rpartition(":")[2] for address in (servers.connect, servers.thrift)]

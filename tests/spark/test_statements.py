@@ -91,7 +91,7 @@ def test_values_are_those_of_the_column_s_type(
         ("SKEWED BY (x) ON (1) STORED AS PARQUET AS SELECT 1 AS x", "AS SELECT"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_leaves_no_table(
+def test_queries_that_do_not_fit_are_rejected_and_leave_no_table(
     spark: Session, table_name: str, statement: str, message: str
 ) -> None:
     with pytest.raises(InvalidStatementError, match=message) as raised:
@@ -266,7 +266,7 @@ def test_explain_inserts_nothing(spark: Session, target: str) -> None:
         ("INSERT INTO {} SELECT 1, raise_error('no way'), 1, 'x'", QueryExecutionException, "no way"),
     ],
 )
-def test_what_fails_fails_clearly_and_inserts_nothing(
+def test_failing_inserts_have_clear_errors_and_insert_nothing(
     spark: Session, target: str, statement: str, kind: type[Exception], message: str
 ) -> None:
     with pytest.raises(kind, match=message):
@@ -274,7 +274,7 @@ def test_what_fails_fails_clearly_and_inserts_nothing(
     assert spark.table(target).count() == 0
 
 
-def test_what_is_assigned_and_does_not_fit_is_told_by_its_column(spark: Session, target: str) -> None:
+def test_the_error_names_the_column_whose_value_does_not_fit(spark: Session, target: str) -> None:
     spark.sql(f"INSERT INTO {target} VALUES (1, 'a', 1, 'x')")
     with pytest.raises(QueryExecutionException, match="column or variable `id` due to an overflow"):
         spark.sql(f"UPDATE {target} SET id = id + 3000000000L")

@@ -54,7 +54,7 @@ def test_a_reader_that_has_begun_finds_its_files(spark: Session, table: str) -> 
     assert all(file.exists() for file in files)
 
 
-def test_what_depends_on_it_is_stale(spark: Session, table: str) -> None:
+def test_dependent_tables_become_stale(spark: Session, table: str) -> None:
     spark.sql(f"CREATE DEPENDENT TABLE {table}_days PARTITIONED BY (ds DATE) DEPENDS ON TABLE {table}")
     spark.sql(f"ALTER TABLE {table}_days ADD PARTITION (ds = '2024-01-01')")
 
@@ -103,7 +103,7 @@ def test_tables_without_partitions(spark: Session, table_name: str) -> None:
         ("PARTITION (hr = 'x')", "10248"),
     ],
 )
-def test_what_is_not_there_is_refused(spark: Session, table: str, clause: str, message: str) -> None:
+def test_missing_objects_are_rejected(spark: Session, table: str, clause: str, message: str) -> None:
     with pytest.raises(Exception, match=message) as refusal:
         spark.sql(f"TRUNCATE TABLE {table} {clause}")
     assert "Traceback" not in str(refusal.value)

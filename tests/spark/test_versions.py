@@ -144,7 +144,7 @@ def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, mon
     assert "NoSuchClass" in line
 
 
-def test_what_was_compiled_is_kept_for_the_next_start(
+def test_compiled_code_is_kept_for_the_next_start(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -312,7 +312,7 @@ def test_columns_are_taken_by_position_and_cast(context: Context, table_name: st
         ("SELECT 1, raise_error('poison'), 1", {}, errors.WriteFailedError, "poison"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(
+def test_values_that_do_not_fit_are_rejected_in_one_line(
     context: Context, table_name: str, sql: str, clause: dict[str, str | None], kind: type[Exception], text: str
 ) -> None:
     table = make_table(context.metastore, table_name, "id bigint, x string", "m int", skew=skewed("x", "a"))

@@ -298,7 +298,7 @@ def test_a_lost_answer_is_found_again(
 
 
 @pytest.mark.parametrize("answers", [["lost after"] * 3, ["lost after", "unreachable"], ["lost before"] * 3])
-def test_what_may_be_visible_is_not_removed(
+def test_files_that_may_be_visible_are_not_removed(
     context: Context,
     table: Table,
     lossy: Callable[..., Context],

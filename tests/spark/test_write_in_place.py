@@ -96,7 +96,7 @@ def test_two_cannot_replace_one_partition_in_place_at_once(context: Context, tab
     assert ids(context, table) == [3, 11, 12, 14]
 
 
-def test_rows_that_are_appended_meanwhile_are_not_lost(context: Context, table: Table) -> None:
+def test_concurrently_appended_rows_are_not_lost(context: Context, table: Table) -> None:
     def append() -> None:
         insert_into(context, table.full_name, frame(context.spark, SCHEMA, (21, 7, 1)))
 
@@ -106,7 +106,7 @@ def test_rows_that_are_appended_meanwhile_are_not_lost(context: Context, table: 
     assert set(layout(table.location or "")) == {"m=1/x=7", f"m=1/{DEFAULT}", "m=2/x=7"}
 
 
-def test_an_append_that_was_renamed_away_is_told(context: Context, table: Table) -> None:
+def test_an_append_whose_files_were_renamed_meanwhile_fails(context: Context, table: Table) -> None:
     data = frame(context.spark, SCHEMA, (21, 7, 1))
     with pytest.raises(errors.WriteFailedError, match="does not exist"):
         insert_into(rival(context, "placed", lambda: overwrite(context, table)), table.full_name, data)

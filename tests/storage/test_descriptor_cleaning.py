@@ -47,7 +47,9 @@ def verified(application: Application) -> bool:
     return not any(each.wrong for each in verify(application._store._engine, 10))
 
 
-def test_what_is_not_needed_goes_in_two_steps(application: Application, cleaning: DescriptorCleaningService) -> None:
+def test_unused_descriptors_are_removed_in_two_steps(
+    application: Application, cleaning: DescriptorCleaningService
+) -> None:
     call = partial(called, application)
     call("create_table", shaped("kept", "x"))
     before = counts(application)
@@ -64,7 +66,7 @@ def test_what_is_not_needed_goes_in_two_steps(application: Application, cleaning
     assert verified(application)
 
 
-def test_what_partitions_alone_have_stays(
+def test_descriptors_used_only_by_partitions_stay(
     application: Application, cleaning: DescriptorCleaningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(descriptor_cleaning, "_LEAST", 0.0)
@@ -98,7 +100,7 @@ def test_who_has_found_it_before_it_was_retired_may_use_it(
     assert cleaning.run() == 1
 
 
-def test_what_is_used_again_is_found_again(application: Application, cleaning: DescriptorCleaningService) -> None:
+def test_descriptors_used_again_are_found_again(application: Application, cleaning: DescriptorCleaningService) -> None:
     call = partial(called, application)
     call("create_table", shaped("t", "x"))
     call("create_table", shaped("u", "y"))

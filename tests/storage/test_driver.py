@@ -76,7 +76,7 @@ def test_of_many_lost_connections_one_call_hears(
     assert prepared(pool) == ["find_table"]
 
 
-def test_what_postgresql_refuses_is_told_as_elsewhere(pool: ConnectionPool) -> None:
+def test_errors_of_postgresql_are_translated_as_elsewhere(pool: ConnectionPool) -> None:
     with pool.connection() as connection:
         with pytest.raises(DBAPIError) as raised:
             MATCH.rows(connection, pattern="(")

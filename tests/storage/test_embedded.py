@@ -156,7 +156,7 @@ def test_an_unusable_folder_is_one_line(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_folder_that_is_somebody_elses_is_left(data_dir: Path) -> None:
+def test_a_directory_that_is_no_cluster_is_left_alone(data_dir: Path) -> None:
     (data_dir / "postgres").mkdir(parents=True)
     (data_dir / "postgres" / "letter").write_text("dear")
     with pytest.raises(ConfigurationError, match="not empty and not a PostgreSQL cluster: move it"):
@@ -226,7 +226,7 @@ def test_a_killed_server_is_started_again(data_dir: Path) -> None:
     assert postmaster(data_dir) is None, "the new one is stopped as the first would have been"
 
 
-def test_what_would_be_replayed_is_bounded(data_dir: Path) -> None:
+def test_the_log_to_replay_is_bounded(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir) as postgres:
         megabyte = "pg_logical_emit_message(false, '', repeat('x', 1048576))"
         ask(postgres.url, f"SELECT count({megabyte}) FROM generate_series(1, 200)")

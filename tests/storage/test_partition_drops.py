@@ -59,7 +59,7 @@ def dropping_while(
     return outcome.result()
 
 
-def test_what_was_changed_meanwhile_is_dropped_as_it_is_then(application: Application) -> None:
+def test_partitions_changed_meanwhile_are_dropped_in_their_new_state(application: Application) -> None:
     with ThreadPoolExecutor(1) as pool, application._store.transaction() as work:
         stored = work.tables.find(TABLE, lock="share")
         assert stored is not None
@@ -71,7 +71,7 @@ def test_what_was_changed_meanwhile_is_dropped_as_it_is_then(application: Applic
     assert names(application) == ["ds=c"]
 
 
-def test_what_was_dropped_meanwhile_is_missing_and_nothing_goes(application: Application) -> None:
+def test_if_a_partition_was_dropped_meanwhile_none_is_dropped(application: Application) -> None:
     with ThreadPoolExecutor(1) as pool, application._store.transaction() as work:
         stored = work.tables.find(TABLE, lock="share")
         assert stored is not None

@@ -79,7 +79,7 @@ def test_another_table_changes_nothing(both: tuple[Application, Application]) ->
     assert len(statements) == 1
 
 
-def test_what_is_not_committed_is_nobody_s(both: tuple[Application, Application]) -> None:
+def test_uncommitted_names_are_invisible_to_others(both: tuple[Application, Application]) -> None:
     one, other = both
     add(one, "a")
     with one._store.transaction() as work:
@@ -90,7 +90,7 @@ def test_what_is_not_committed_is_nobody_s(both: tuple[Application, Application]
     assert names(other) == names(one) == ["ds=a", "ds=b"]
 
 
-def test_what_is_undone_was_never_there(both: tuple[Application, Application]) -> None:
+def test_rolled_back_names_are_not_stored(both: tuple[Application, Application]) -> None:
     one, other = both
     add(one, "a")
 

@@ -149,7 +149,7 @@ def test_a_closed_store_has_no_session_left(database_url: str) -> None:
     assert link.closed
 
 
-def test_who_waits_in_vain_is_told_what_to_raise(database_url: str) -> None:
+def test_a_timeout_names_the_setting_to_raise(database_url: str) -> None:
     with engine_of(database_url) as engine:
         pool = ConnectionPool(engine, 1, timeout=0.05)
         with pool.connection(), pytest.raises(UnavailableError, match="METASTORE_POOL_SIZE"), pool.connection():

@@ -40,7 +40,7 @@ def value(url: str, query: str, role: str | None = None) -> object:
         return connection.execute(text(query)).scalar()
 
 
-def test_a_reader_sees_the_views_and_nothing_else(database_url: str, name: str, capsys: Capture) -> None:
+def test_a_reader_sees_only_the_views(database_url: str, name: str, capsys: Capture) -> None:
     assert reader("add", name, url=database_url) == 0
     said = capsys.readouterr()
     assert "currentSchema=hive" in said.out

@@ -156,14 +156,14 @@ def test_a_change_of_any_column_is_found(full: Application) -> None:
         ("UPDATE column_lists SET encoded = encoded || '\\x00'", "storage_descriptors "),
     ],
 )
-def test_the_difference_is_told(full: Application, statement: str, difference: str) -> None:
+def test_the_difference_is_reported(full: Application, statement: str, difference: str) -> None:
     with undone(full) as connection:
         connection.execute(text(statement))
         told = [str(each) for kind in verify_within(connection, 10) for each in kind.differences]
     assert [name for name in told if name.startswith(difference)], told
 
 
-def test_as_many_differences_are_named_as_are_asked_for(full: Application) -> None:
+def test_the_number_of_named_differences_can_be_chosen(full: Application) -> None:
     called(full, "add_partitions", [partition("db", "t", [str(number)]) for number in range(2, 22)])
     with undone(full) as connection:
         connection.execute(text("UPDATE partitions SET create_time = create_time + 1"))

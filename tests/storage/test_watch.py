@@ -54,7 +54,7 @@ def looked_after(future: Future[int], statement_timeout: float = TIMEOUT) -> int
     return future.result()
 
 
-def test_a_statement_that_nobody_answers_is_given_up(database_url: str, proxied: Proxied) -> None:
+def test_a_statement_without_an_answer_is_given_up(database_url: str, proxied: Proxied) -> None:
     proxy = proxied(database_url)
 
     def ask(store: Store) -> int:
@@ -70,7 +70,7 @@ def test_a_statement_that_nobody_answers_is_given_up(database_url: str, proxied:
         assert ask(store) == 1
 
 
-def test_a_commit_that_nobody_answers_is_not_known(database_url: str, proxied: Proxied) -> None:
+def test_the_outcome_of_a_commit_without_an_answer_is_unknown(database_url: str, proxied: Proxied) -> None:
     proxy = proxied(database_url)
     execute(database_url, "CREATE TABLE rows (n int)")
 
@@ -110,7 +110,7 @@ def test_a_statement_that_takes_long_goes_on_where_postgresql_is_there(
     engine.dispose()
 
 
-def test_what_postgresql_should_have_ended_is_given_up(database_url: str) -> None:
+def test_statements_that_postgresql_should_have_ended_are_given_up(database_url: str) -> None:
     def ask(store: Store) -> int:
         with store.read() as work:
             return int(work._connection.scalar(text("SELECT 1 FROM pg_sleep(60)")) or 0)
@@ -123,7 +123,7 @@ def test_what_postgresql_should_have_ended_is_given_up(database_url: str) -> Non
         looked_after(thread.submit(ask, store), statement_timeout=-watch._GRACE)
 
 
-def test_who_listens_notices_silence_and_hears_again(
+def test_a_listener_notices_silence_and_reconnects(
     database_url: str, proxied: Proxied, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listening, "_SILENCE", 0.1)

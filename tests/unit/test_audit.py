@@ -24,12 +24,12 @@ def test_what_is_pinned_is_read() -> None:
     assert len(audit.pinned(audit.LOCK.read_text())) > 30
 
 
-def test_a_version_within_an_advisory_is_told() -> None:
+def test_a_version_within_an_advisory_is_reported() -> None:
     packages = audit.pinned(LOCK)
     assert not list(audit.known(packages, {"aio.http": [advisory("<3.14.5"), advisory(">=4")], "other": []}))
     (line,) = audit.known(packages, {"aio.http": [advisory(">=3,<3.14.6")], "idnax": [advisory(">0")]})
     assert "3.14.5: GHSA-1" in line
 
 
-def test_versions_that_cannot_be_read_are_told() -> None:
+def test_versions_that_cannot_be_read_are_reported() -> None:
     assert list(audit.known(audit.pinned(LOCK), {"idna": [advisory("before 2")]}))

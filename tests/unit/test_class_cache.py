@@ -19,7 +19,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache/spark_client"
 
 
-def test_what_is_kept_is_found_by_its_name_alone(cache: Path) -> None:
+def test_cached_classes_are_found_by_name(cache: Path) -> None:
     assert class_cache.find("core-1") is None
     for _ in range(2):  # making the same class twice succeeds
         class_cache.keep("core-1", CLASSES)
@@ -32,7 +32,7 @@ def test_what_is_kept_is_found_by_its_name_alone(cache: Path) -> None:
     assert cache.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_was_not_used_for_longest_goes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_entry_is_removed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_cache, "_MAX_JARS", 2)
     for age, name in enumerate(("left", "used", "older", "newer")):
         class_cache.keep(name, CLASSES)

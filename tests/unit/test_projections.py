@@ -70,7 +70,7 @@ FIELDS = [
 
 
 @given(st.lists(st.sampled_from(FIELDS), min_size=1))
-def test_a_projection_has_what_was_asked_for_and_no_more(names: list[str]) -> None:
+def test_a_projection_has_only_the_requested_fields(names: list[str]) -> None:
     sd = StorageDescriptor([FieldSchema("a", "int", "c")], "l", serdeInfo=SerDeInfo("n", "lib", {"k": "v"}))
     whole = Partition(["1"], "d", "t", 5, 0, sd, {"p": "q"})
     part = projected(whole, tree_of(Partition, names))

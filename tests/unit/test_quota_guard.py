@@ -55,7 +55,7 @@ def test_calls_at_once_and_connections_are_those_that_are_there() -> None:
     assert (guard._calls, guard._connections) == ({}, {})
 
 
-def test_it_does_not_remember_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_names_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quotas, "_MOST_BUCKETS", 3)
     guard = QuotaGuard(parse_quotas("user *: calls=2"))
     for number in range(10):

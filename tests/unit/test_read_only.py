@@ -56,12 +56,12 @@ def locked(*wanted: tuple[int, int]) -> str:
     return str(read_only("lock")(LockRequest(components, user="me", hostname="host")))
 
 
-def test_what_is_read_is_locked() -> None:
+def test_locks_for_reads_are_granted() -> None:
     assert locked((LockType.SHARED_READ, Op.SELECT), (LockType.SHARED_READ, Op.UNSET)) == "served"
 
 
 @pytest.mark.parametrize("kind", [LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE])
-def test_what_is_written_is_not_locked(kind: int) -> None:
+def test_locks_for_writes_are_rejected(kind: int) -> None:
     with pytest.raises(PermissionDeniedError):
         locked((LockType.SHARED_READ, Op.SELECT), (kind, Op.NO_TXN))
 

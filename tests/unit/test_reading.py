@@ -49,7 +49,7 @@ def read(transport: TMemoryBuffer, protocol: Any = TBinaryProtocolAccelerated) -
 
 
 @given(shapes, st.lists(st.tuples(st.integers(0, 2), st.none() | texts), max_size=8), st.integers(1, 200))
-def test_what_is_read_is_what_was_sent(
+def test_values_are_read_as_they_were_sent(
     shapes: list[list[FieldSchema] | None], sent: list[tuple[int, str | None]], size: int
 ) -> None:
     partitions = [

@@ -39,7 +39,7 @@ def test_other_names(name: str) -> None:
 
 
 @given(st.text())
-def test_what_holds_a_secret_looks_so(name: str) -> None:
+def test_names_of_secrets_are_recognized(name: str) -> None:
     assert may_hold_secrets(name.encode("utf-8", "replace")) or not is_secret(name)
 
 
@@ -63,7 +63,7 @@ def test_an_event_is_searched_through() -> None:
     assert redacted_json("no password, no JSON") == "no password, no JSON"
 
 
-def test_what_was_not_seen_is_not_changed() -> None:
+def test_unknown_parameters_are_not_restored() -> None:
     new = {"password": REDACTED, "token": REDACTED, "a": REDACTED}
     restore_secrets(new, {"password": "p", "token": "t"})
     assert new == {"password": "p", "token": "t", "a": REDACTED}

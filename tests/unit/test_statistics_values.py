@@ -60,7 +60,7 @@ def test_names_are_folded_and_counts_filled_in() -> None:
         ColumnStatisticsData(decimalStats=DecimalColumnStatsData(lowValue=Decimal(b"\x01", 32_767))),
     ],
 )
-def test_what_is_no_statistics_is_refused(data: ColumnStatisticsData | None) -> None:
+def test_invalid_statistics_are_rejected(data: ColumnStatisticsData | None) -> None:
     with pytest.raises(InvalidObjectError):
         complete_column(ColumnStatisticsObj("a", "int", data))
 

@@ -24,7 +24,7 @@ def test_short_texts_are_asked_once_and_long_ones_are_not_kept() -> None:
     assert asked[4:] == ["b", "a"]
 
 
-def test_what_is_raised_is_not_kept() -> None:
+def test_errors_are_not_cached() -> None:
     fails = [True, False]
 
     @cached(2)

@@ -91,7 +91,7 @@ def test_numbers_bytes_and_sets(number: float, data: bytes, ids: set[int]) -> No
 
 
 @pytest.mark.parametrize(("number", "text"), [(float("inf"), '"Infinity"'), (float("-inf"), '"-Infinity"')])
-def test_what_is_no_number_is_a_word(number: float, text: str) -> None:
+def test_special_numbers_are_written_as_words(number: float, text: str) -> None:
     assert f'"dbl":{text}' in encode_json(BinaryColumnStatsData(avgColLen=number))
 
 

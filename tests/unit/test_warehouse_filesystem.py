@@ -93,7 +93,7 @@ def test_statistics_skip_what_hive_hides(warehouse: Warehouse) -> None:
     }
 
 
-def test_what_is_precious_stays(warehouse: Warehouse) -> None:
+def test_protected_directories_stay(warehouse: Warehouse) -> None:
     for location in (warehouse.root, paths.parent(warehouse.root), paths.join(warehouse.root, "a/.."), "/", "s3a://b"):
         with pytest.raises(InvalidOperationError):
             warehouse.delete_directory(location)
@@ -185,7 +185,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "outside/part-0").exists()
 
 
-def test_what_cannot_be_listed_is_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directories_that_cannot_be_listed_are_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warehouse = Warehouse(str(tmp_path))
 
     def refuse(*_: object, **__: object) -> None:

@@ -56,7 +56,7 @@ def test_default_locations() -> None:
 
 
 @given(ROOTS, st.lists(NAMES, min_size=1, max_size=4))
-def test_what_is_joined_is_below_and_comes_back(root: str, names: list[str]) -> None:
+def test_joined_paths_are_below_their_root_and_split_into_the_same_names(root: str, names: list[str]) -> None:
     location = paths.join(root, *names)
     assert paths.normalise(location) == location
     assert paths.is_below(location, root)

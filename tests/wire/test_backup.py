@@ -41,7 +41,7 @@ def fails(capsys: Capture) -> OneLine:
     return once
 
 
-def test_what_was_backed_up_comes_back(
+def test_a_backup_can_be_restored(
     application: Application,
     database_url: str,
     empty_database_url: str,
@@ -93,7 +93,7 @@ def test_a_database_that_is_not_empty_is_not_filled(database_url: str, tmp_path:
     assert f"{file} already exists" in fails("backup", file, database_url)
 
 
-def test_what_is_no_backup_changes_nothing(
+def test_an_invalid_backup_changes_nothing(
     empty_database_url: str, database_url: str, tmp_path: Path, fails: OneLine, capsys: Capture
 ) -> None:
     file = tmp_path / "backup"

@@ -143,7 +143,7 @@ def test_partitions_of_another_table(hive_client: Any, events: Partitioned) -> N
     assert hive_client.get_partition_names(database, "other", -1) == []
 
 
-def test_half_of_what_is_asked_for_is_missing(hive_client: Any, events: Partitioned) -> None:
+def test_half_of_the_requested_objects_are_missing(hive_client: Any, events: Partitioned) -> None:
     request = DropPartitionsRequest(*events, RequestPartsSpec(names=["ds=a/n=1", "ds=none/n=1"]), ifExists=False)
     with pytest.raises(NoSuchObjectException):
         hive_client.drop_partitions_req(request)
@@ -290,7 +290,7 @@ def test_required_fields_and_structs_may_be_missing(hive_client: Any, events: Pa
     assert hive_client.get_all_tables(events[0]) == ["t"]
 
 
-def test_a_half_written_message_disturbs_nobody(metastore_server: Server) -> None:
+def test_a_half_written_message_disturbs_no_other_client(metastore_server: Server) -> None:
     client = raw.RawClient(metastore_server)
     client._protocol.writeMessageBegin("get_table", 1, 1)
     client._transport.flush()

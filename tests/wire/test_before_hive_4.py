@@ -70,7 +70,9 @@ def test_a_null_database_ends_the_connection_of_hive_2(metastore_server: Server)
         client.get_database("@hive#")
 
 
-def test_what_hive_3_did_not_declare_is_undeclared_to_its_clients(metastore_server: Server, hive_client: Any) -> None:
+def test_errors_that_hive_3_did_not_declare_are_undeclared_for_its_clients(
+    metastore_server: Server, hive_client: Any
+) -> None:
     database = new_database(hive_client)
     hive_client.create_function(function(dbName=database))
     with client_of(metastore_server, HIVE_3) as client:
@@ -85,7 +87,7 @@ def test_what_hive_3_did_not_declare_is_undeclared_to_its_clients(metastore_serv
         hive_client.create_function(function(dbName=None))
 
 
-def test_tables_are_told_without_what_hive_3_does_not_say(metastore_server: Server, hive_client: Any) -> None:
+def test_tables_are_sent_without_fields_unknown_to_hive_3(metastore_server: Server, hive_client: Any) -> None:
     database, _ = new_table(hive_client, owner="me")
     with client_of(metastore_server, HIVE_3) as client:
         (old,) = client.get_table_meta(f"@hive#{database}", "*", [])

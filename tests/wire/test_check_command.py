@@ -40,7 +40,7 @@ def test_all_is_well(capsys: Capture, metastore_server: Server, bucketed: tuple[
     assert check(capsys, metastore_server, bucketed) == (0, "", summary)
 
 
-def test_what_is_wrong_is_told_by_partition(
+def test_findings_are_listed_by_partition(
     capsys: Capture, metastore_server: Server, metastore_client: Any, bucketed: tuple[str, str], tmp_path: Path
 ) -> None:
     root, name = f"file:{tmp_path}/t", ".".join(bucketed)

@@ -54,7 +54,7 @@ def overwrite(client: Any, name: Name, root: str, value: str = "1") -> str:
     return path
 
 
-def test_what_was_replaced_goes_after_its_grace_time(metastore_client: Any, written: Name, root: str) -> None:
+def test_replaced_files_are_removed_after_the_grace_time(metastore_client: Any, written: Name, root: str) -> None:
     first = overwrite(metastore_client, written, root)
     second = overwrite(metastore_client, written, root)
     early = clean(metastore_client, written, graceMillis=None)
@@ -71,7 +71,7 @@ def test_what_was_replaced_goes_after_its_grace_time(metastore_client: Any, writ
     assert clean(metastore_client, written).locations == []
 
 
-def test_what_is_referred_to_again_stays(metastore_client: Any, written: Name, root: str) -> None:
+def test_directories_referred_to_again_stay(metastore_client: Any, written: Name, root: str) -> None:
     overwrite(metastore_client, written, root)
     metastore_client.add_partition(partition(*written, ["2"], sd=descriptor(f"{root}/ds=1")))
     for dry_run in (True, False):
@@ -130,7 +130,7 @@ def left_by_a_writer(client: Any, name: Name, root: str) -> str:
     return write
 
 
-def test_what_a_dead_writer_left_goes(
+def test_files_of_a_dead_writer_are_removed(
     metastore_client: Any, metastore_server: Server, written: Name, root: str
 ) -> None:
     write = left_by_a_writer(metastore_client, written, root)
@@ -254,7 +254,7 @@ def test_renames_that_were_only_announced(
     assert files_below(root) == {"ds=1/part-0"}
 
 
-def test_what_has_come_anew_is_not_overwritten(
+def test_new_files_are_not_overwritten(
     metastore_client: Any, metastore_server: Server, written: Name, root: str
 ) -> None:
     write = renamed_in_place(metastore_client, written, root)
@@ -271,7 +271,7 @@ def test_what_has_come_anew_is_not_overwritten(
     assert files_below(root) == {"ds=1/part-0"}
 
 
-def test_what_an_in_place_write_published_stays(metastore_client: Any, written: Name, root: str) -> None:
+def test_files_published_by_an_in_place_write_stay(metastore_client: Any, written: Name, root: str) -> None:
     write = renamed_in_place(metastore_client, written, root)
     replaced = f"{root}/_versions/{write}/replaced/ds=1"
     publish(metastore_client, written, write, day(root, "1", OVERWRITE), retired=[replaced])
@@ -279,7 +279,7 @@ def test_what_an_in_place_write_published_stays(metastore_client: Any, written: 
     assert everything_below(root) == {"_staging", f"_staging/{write}", "_versions", "ds=1", f"ds=1/part-0_{write}"}
 
 
-def test_errors_are_told_and_tried_again(
+def test_errors_are_reported_and_retried(
     metastore_client: Any, metastore_server: Server, written: Name, root: str
 ) -> None:
     gone = "gs://missing/t"
@@ -292,7 +292,7 @@ def test_errors_are_told_and_tried_again(
     assert not local(f"{root}/ds=1").exists()
 
 
-def test_what_nobody_registered(metastore_client: Any, metastore_server: Server, written: Name, root: str) -> None:
+def test_unregistered_files(metastore_client: Any, metastore_server: Server, written: Name, root: str) -> None:
     old_id, used = "20260131_235959_00007_x7k2p", "20260131_235959_00008_x7k2p"
     alive = begin(metastore_client, written)
     for path in (f"_staging/{old_id}", f"_versions/{old_id}/ds=5", f"_versions/{used}/ds=6", f"_staging/{alive}"):

@@ -129,7 +129,7 @@ def test_a_port_in_use_is_named(database_url: str, one_line: Callable[..., str])
     assert "in use" in line
 
 
-def test_what_is_no_metastore_is_named(one_line: Callable[..., str]) -> None:
+def test_an_address_of_another_server_is_named(one_line: Callable[..., str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         uri = f"thrift://127.0.0.1:{other.getsockname()[1]}"
         with subprocess.Popen(
@@ -315,6 +315,6 @@ def read(terminal: int) -> bytes:
         return b""
 
 
-def test_what_is_not_there_is_one_line(metastore_server: Server, one_line: Callable[..., str]) -> None:
+def test_a_missing_object_is_one_line(metastore_server: Server, one_line: Callable[..., str]) -> None:
     for arguments in (["tables", "nowhere"], ["table", "default.nothing"], ["table", "nothing"]):
         assert arguments[-1].rpartition(".")[2] in one_line(*arguments, "--uri", metastore_server.uri)

@@ -39,7 +39,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, PublishRequest
 
 
-def test_what_goes_in_comes_out_of_a_table(hive_client: Any) -> None:
+def test_table_statistics_are_returned_as_they_were_stored(hive_client: Any) -> None:
     database, name = new_table(hive_client)
     sent = [longs("A", -5, 9, 1, 4), strings("x", 7)]
     assert hive_client.update_table_column_statistics(of_table(f"@hive#{database.upper()}", "T", *sent)) is True
@@ -56,7 +56,7 @@ def test_what_goes_in_comes_out_of_a_table(hive_client: Any) -> None:
         hive_client.get_table_column_statistics(database, name, "ds")
 
 
-def test_what_goes_in_comes_out_of_partitions(hive_client: Any) -> None:
+def test_partition_statistics_are_returned_as_they_were_stored(hive_client: Any) -> None:
     database, name = partitioned(hive_client)
     for part in ("DS=1", "ds=2"):
         hive_client.update_partition_column_statistics(of_partition(database, name, part, longs("a", 0, 9)))

@@ -96,7 +96,7 @@ def test_an_object_is_compacted_once_at_a_time(hive_client: Any, db: str, pool: 
     assert compact(hive_client, db, "t").accepted
 
 
-def test_what_was_compacted_up_to_the_last_write_is_not_again(hive_client: Any, db: str, pool: str) -> None:
+def test_fully_compacted_tables_are_not_compacted_again(hive_client: Any, db: str, pool: str) -> None:
     transaction = open_transaction(hive_client)
     hive_client.allocate_table_write_ids(AllocateTableWriteIdsRequest(db, "t", [transaction]))
     compact(hive_client, db, "t", poolName=pool)
@@ -164,7 +164,7 @@ def test_requests_are_aborted_before_they_are_taken(hive_client: Any, db: str, p
     assert hive_client.abort_Compactions(AbortCompactionRequest()).abortedcompacts == {}
 
 
-def test_what_went_wrong_is_told(hive_client: Any, db: str, pool: str) -> None:
+def test_failures_are_reported(hive_client: Any, db: str, pool: str) -> None:
     compact(hive_client, db, "a", poolName=pool)
     compact(hive_client, db, "b", poolName=pool)
     failed, refused = take(hive_client, pool), take(hive_client, pool)
@@ -203,7 +203,7 @@ def test_the_queue_is_searched_ordered_and_cut(hive_client: Any, db: str) -> Non
             queue(hive_client, db, order=order)
 
 
-def test_the_last_that_went_well_is_told(hive_client: Any, db: str, pool: str) -> None:
+def test_the_last_success_is_reported(hive_client: Any, db: str, pool: str) -> None:
     for name in ("p=1", "p=2", "p=1"):
         compact(hive_client, db, "t", name, poolName=pool)
         taken = take(hive_client, pool)

@@ -232,7 +232,7 @@ def test_a_clock_that_differs(
     assert (match[1] if match else "") == finding
 
 
-def test_health_of_something_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_health_of_another_server(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         other.settimeout(5)
         port = str(other.getsockname()[1])

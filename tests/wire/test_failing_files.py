@@ -64,7 +64,7 @@ def failed_for(house: House, seconds: float) -> None:
         )
 
 
-def test_what_fails_is_tried_again_later_and_later(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_operations_are_retried_after_growing_delays(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     mended = failing(house, monkeypatch, UnavailableError("nobody answers"))
     house.call("drop_table", "db", "plain", True)
     for seconds, wait in ((0, 10), (40, 40), (3600 * 24, 600)):
@@ -83,7 +83,7 @@ def test_what_fails_is_tried_again_later_and_later(house: House, monkeypatch: py
     assert rows(house) == ALL - {"db.db/plain"}
 
 
-def test_what_cannot_succeed_is_parked_and_says_the_mend(
+def test_operations_that_cannot_succeed_are_parked_with_a_remedy(
     house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     mended = failing(house, monkeypatch, InvalidOperationError("it leads out of the warehouse"))
@@ -105,7 +105,7 @@ def test_what_cannot_succeed_is_parked_and_says_the_mend(
     house.agrees()
 
 
-def test_what_cannot_be_undone_is_undone_later(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_undo_is_repeated_later(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     house.die_at = "made"
     with pytest.raises(Killed):
         house.call("create_table", table("db", "new"))
@@ -154,7 +154,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("followed")
 @pytest.mark.parametrize("drop", ["table", "partition"])
-def test_what_is_dropped_before_it_has_moved_is_gone(house: House, drop: str) -> None:
+def test_tables_dropped_before_their_move_are_removed(house: House, drop: str) -> None:
     """The operation moves files first, so that nothing arrives at a location that was just cleared."""
     house.die_at = "committed"
     with pytest.raises(Killed):
@@ -171,7 +171,7 @@ def test_what_is_dropped_before_it_has_moved_is_gone(house: House, drop: str) ->
 
 
 @pytest.mark.usefixtures("followed")
-def test_what_was_replaced_moves_before_it_is_cleaned(house: House) -> None:
+def test_replaced_files_are_moved_before_they_are_cleaned(house: House) -> None:
     published(house)
     house.die_at = "committed"
     with pytest.raises(Killed):
@@ -197,7 +197,7 @@ def test_a_dropped_database_does_not_take_what_is_about_to_leave_it(house: House
     assert rows(house) == {"db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"}
 
 
-def test_what_no_file_system_has_is_one_line(house: House) -> None:
+def test_paths_too_long_for_a_file_system_fail_in_one_line(house: House) -> None:
     with pytest.raises(InvalidInputError, match="too long; no file can exist there"):
         house.call("create_table", table("db", "new", sd=descriptor(f"{house.uri}/{LONG}")))
     with pytest.raises(InvalidInputError, match="too long; no file can exist there"):

@@ -286,7 +286,7 @@ def test_what_was_made_is_made_anew_where_its_note_was_lost(house: House) -> Non
     house.agrees()
 
 
-def test_what_was_truncated_does_not_take_what_came_later(house: House) -> None:
+def test_a_truncation_does_not_remove_later_files(house: House) -> None:
     house.die_at = "committed"
     with pytest.raises(Killed):
         house.call("truncate_table", "db", "plain", None)

@@ -80,7 +80,9 @@ def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastor
         assert client.check_files(CheckFilesRequest()).problems == []
 
 
-def test_what_is_dropped_comes_back(bucket: Any, database_url: str, start_metastore: Callable[..., Server]) -> None:
+def test_dropped_files_can_be_taken_back(
+    bucket: Any, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
     server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--allowed-locations", "")
     with connected(server) as client:
         client.create_database(Database("db"))

@@ -78,7 +78,7 @@ def test_hive_s_examples(client: Any, hive_example: tuple[str, str], text: str, 
         "not p1 = 'x'",
     ],
 )
-def test_what_is_no_filter_is_refused(client: Any, hive_example: tuple[str, str], text: str) -> None:
+def test_invalid_filters_are_rejected(client: Any, hive_example: tuple[str, str], text: str) -> None:
     with pytest.raises(MetaException) as caught:
         client.get_partitions_by_filter(*hive_example, text, -1)
     assert caught.value.message

@@ -31,7 +31,7 @@ def function(database: str | None, name: str | None, **fields: Any) -> Function:
     return Function(name, database, functionType=FunctionType.JAVA, **given | fields)
 
 
-def test_what_goes_in_comes_out(hive_client: Any) -> None:
+def test_objects_are_returned_as_they_were_stored(hive_client: Any) -> None:
     database = new_database(hive_client)
     jars = [ResourceUri(ResourceType.JAR, "s3a://b/é.jar"), ResourceUri(ResourceType.FILE, "x" * 10_000)]
     hive_client.create_function(function(f"@hive#{database.upper()}", "MyFunc", resourceUris=jars, createTime=1))
@@ -70,7 +70,7 @@ def test_a_function_and_its_database_are_named(hive_client: Any) -> None:
             call()
 
 
-def test_a_missing_function_is_named_as_it_was_asked_for(hive_client: Any) -> None:
+def test_a_missing_function_is_named_as_requested(hive_client: Any) -> None:
     """Trap 18. Spark searches the message for "<name> does not exist", in its own spelling."""
     database = new_database(hive_client)
     with pytest.raises(NoSuchObjectException, match="NoSuchFunc does not exist"):

@@ -364,7 +364,7 @@ def test_a_connection_may_have_types_unchecked(metastore_server: Server) -> None
 @pytest.mark.parametrize(
     "key", ["client.socket.timeout", "partition.order.expr", "expression.proxy", "client.capability.check"]
 )
-def test_what_hive_lets_clients_set_is_kept_for_their_connection(metastore_server: Server, key: str) -> None:
+def test_settings_of_clients_are_kept_for_their_connection(metastore_server: Server, key: str) -> None:
     with connected(metastore_server) as client:
         for prefix in ("metastore.", "hive.metastore."):
             client.setMetaConf(prefix + key, prefix)

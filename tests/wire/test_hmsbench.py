@@ -115,7 +115,7 @@ def test_tables_are_dropped_with_their_partitions(hive_client: Any, bench: str, 
     assert hive_client.get_all_tables(bench) == []
 
 
-def test_partitions_are_added_told_and_dropped(hive_client: Any, bench: str) -> None:
+def test_partitions_are_added_notified_and_dropped(hive_client: Any, bench: str) -> None:
     table = partitioned(hive_client, bench)
     for each in partitions(table):
         hive_client.add_partition(each)

@@ -173,7 +173,9 @@ def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: P
     assert client.get_partition("db", "p", ["0"]) == part
 
 
-def test_whatever_is_accepted_lies_inside(confined: Server, client: Any, tmp_path: Path, listener: Listener) -> None:
+def test_accepted_locations_are_inside_the_roots(
+    confined: Server, client: Any, tmp_path: Path, listener: Listener
+) -> None:
     """Creates, alters, adds, exchanges, truncates and drops: no host is contacted, and nothing outside changes."""
     path, outside = Path(confined.warehouse.removeprefix("file:")), tmp_path / "outside"
     client.create_table(table("db", "other", KEYS))
@@ -270,7 +272,9 @@ def test_a_root_with_an_unknown_scheme_does_not_stop_the_server(
 
 
 @pytest.mark.parametrize("parameters", [PURGED, {"EXTERNAL": "TRUE"}])
-def test_what_is_external_elsewhere_is_never_touched(client: Any, tmp_path: Path, parameters: dict[str, str]) -> None:
+def test_external_tables_outside_the_roots_are_never_touched(
+    client: Any, tmp_path: Path, parameters: dict[str, str]
+) -> None:
     outside = tmp_path / "outside"
     directory = outside / "data" / "ds=1"
     directory.mkdir(parents=True)
@@ -308,7 +312,7 @@ def test_the_warehouse_survives(confined: Server, client: Any) -> None:
         assert below(warehouse) == before, spelling
 
 
-def test_what_others_lie_in_is_not_deleted(confined: Server, client: Any) -> None:
+def test_directories_that_contain_other_tables_are_not_deleted(confined: Server, client: Any) -> None:
     """The folder of a database, and that of another table; external data in a database's folder."""
     warehouse = Path(confined.warehouse.removeprefix("file:"))
     client.create_database(Database("other"))

@@ -76,7 +76,7 @@ def test_odd_names_are_names(hive_client: Any, db: str) -> None:
         assert (actual.tablename, actual.partname, actual.agentInfo) == (name.lower(), f"p={name}", name)
 
 
-def test_what_is_not_there_is_told_as_declared(hive_client: Any) -> None:
+def test_missing_objects_raise_the_declared_exceptions(hive_client: Any) -> None:
     with pytest.raises(NoSuchLockException):
         hive_client.check_lock(CheckLockRequest(None))
     with pytest.raises(NoSuchLockException):

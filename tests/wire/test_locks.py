@@ -140,7 +140,7 @@ def test_giving_up_a_wait_lets_the_next_one_in(hive_client: Any, db: str) -> Non
 # ---- Leases
 
 
-def test_a_silent_holder_blocks_nobody(hive_client: Any, metastore_server: Server, db: str) -> None:
+def test_a_silent_holder_blocks_no_client(hive_client: Any, metastore_server: Server, db: str) -> None:
     """Trap 25."""
     silent = lock(hive_client, component(EX, db, "t"))
     waits = lock(hive_client, component(EX, db, "t"))
@@ -156,7 +156,7 @@ def test_a_silent_holder_blocks_nobody(hive_client: Any, metastore_server: Serve
     unlock(hive_client, silent.lockid)
 
 
-def test_a_late_heartbeat_comes_too_late_even_if_nobody_waits(
+def test_a_late_heartbeat_comes_too_late_even_without_waiters(
     hive_client: Any, metastore_server: Server, db: str
 ) -> None:
     held = lock(hive_client, component(EX, db, "t"))
@@ -166,7 +166,7 @@ def test_a_late_heartbeat_comes_too_late_even_if_nobody_waits(
     assert lock(hive_client, component(EX, db, "t")).state == ACQUIRED
 
 
-def test_a_silent_waiter_blocks_nobody(hive_client: Any, metastore_server: Server, db: str) -> None:
+def test_a_silent_waiter_blocks_no_client(hive_client: Any, metastore_server: Server, db: str) -> None:
     lock(hive_client, component(SR, db, "t"))
     silent = lock(hive_client, component(EX, db, "t"))
     silence_lock(metastore_server.database_url, silent.lockid)
@@ -313,7 +313,7 @@ def test_sixteen_connections_never_hold_a_lock_together(
     assert grants == sorted(set(grants))
 
 
-def test_locks_across_databases_asked_for_in_any_order_do_not_lock_up(metastore_server: Server, db: str) -> None:
+def test_locks_across_databases_in_any_order_do_not_deadlock(metastore_server: Server, db: str) -> None:
     names = [f"{db}_{n}" for n in range(6)]
 
     def ask(number: int) -> None:

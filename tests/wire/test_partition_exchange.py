@@ -63,7 +63,7 @@ def test_one_partition_moves_back_and_forth(hive_client: Any, database: str) -> 
         assert rows(hive_client, database, target)["a/1"] == "a-1"
 
 
-def test_what_lies_elsewhere_stays_where_it_is(hive_client: Any, database: str) -> None:
+def test_partitions_at_other_locations_are_not_moved(hive_client: Any, database: str) -> None:
     path = f"{hive_client.get_table(database, 'source').sd.location}/elsewhere"
     hive_client.add_partition(partition(database, "source", ["c", "3"], sd=descriptor(path)))
     with pytest.raises(MetaException, match="not at its default location"):
@@ -137,7 +137,7 @@ def test_tables_must_be_alike(hive_client: Any, database: str) -> None:
         ({"ds": "a\0"}, "source", "target", "NUL"),
     ],
 )
-def test_what_cannot_be_moved_is_refused(
+def test_partitions_that_cannot_be_moved_are_rejected(
     hive_client: Any, database: str, values: Any, source: str, target: str, text: str
 ) -> None:
     with pytest.raises((MetaException, InvalidObjectException), match=text):

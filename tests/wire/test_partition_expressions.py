@@ -60,7 +60,7 @@ def by_expression(client: Any, request: PartitionsByExprRequest) -> tuple[list[l
         (b"ds = '\xc3'", 4, True),
     ],
 )
-def test_what_cannot_be_read_keeps_all(
+def test_unreadable_expressions_keep_all_partitions(
     hive_client: Any, filled: tuple[str, str], expression: bytes | None, expected: int, unknown: bool
 ) -> None:
     values, has_unknown = by_expression(hive_client, PartitionsByExprRequest(*filled, expression))
@@ -105,7 +105,9 @@ def test_a_filters_text_drops_what_it_finds(hive_client: Any, filled: tuple[str,
 
 
 @pytest.mark.parametrize("expression", [KRYO, b"\xff", b"", None, b"nope = 1", b"n = 'x'", b"ds", b"ds = '\xc3'"])
-def test_what_cannot_be_read_drops_nothing(hive_client: Any, filled: tuple[str, str], expression: bytes | None) -> None:
+def test_unreadable_expressions_drop_nothing(
+    hive_client: Any, filled: tuple[str, str], expression: bytes | None
+) -> None:
     with pytest.raises(MetaException):
         drop(hive_client, filled, b"ds = 'a'", expression)
     assert hive_client.get_partition_names(*filled, -1) == NAMES

@@ -148,7 +148,7 @@ def parts(client: Any, database: str, name: str, fields: list[str] | None = None
     return list(client.get_partitions_with_specs(request).partitionSpec)
 
 
-def test_only_the_fields_that_are_asked_for(hive_client: Any, tmp_path: Path) -> None:
+def test_only_the_requested_fields(hive_client: Any, tmp_path: Path) -> None:
     database, name = fill(hive_client, tmp_path)
     (spec,) = parts(hive_client, database, name, ["values", "createTime"])
     shared = spec.sharedSDPartitionSpec
@@ -197,7 +197,7 @@ def test_only_some_parameters(hive_client: Any, tmp_path: Path) -> None:
         (None, None, [["a", "1"], ["a", "2"], ["b", "1"], ["b", "2"], ["c", "1"]]),
     ],
 )
-def test_only_the_partitions_that_are_asked_for(
+def test_only_the_requested_partitions(
     hive_client: Any, tmp_path: Path, mode: int | None, filters: list[str] | None, expected: list[list[str]]
 ) -> None:
     database, name = fill(hive_client, tmp_path)

@@ -44,7 +44,7 @@ def folder(location: str) -> Path:
     return Path(location.removeprefix("file:"))
 
 
-def test_what_goes_in_comes_out(hive_client: Any) -> None:
+def test_objects_are_returned_as_they_were_stored(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True, cols=columns(("a", "int")))
     sd.skewedInfo.skewedColValueLocationMaps = {("1",): "file:/x/a=1"}
@@ -281,7 +281,7 @@ def test_names_as_functions(hive_client: Any) -> None:
         hive_client.partition_name_has_valid_characters(["a\0"], True)
 
 
-def test_what_one_process_writes_another_reads_at_once(database_url: str, start_metastore: Any) -> None:
+def test_changes_of_one_process_are_visible_to_another_at_once(database_url: str, start_metastore: Any) -> None:
     first, second = start_metastore(database_url), start_metastore(database_url)
     with connected(first) as one, connected(second) as two:
         database, name = new_table(one, [("n", "int")])

@@ -50,7 +50,7 @@ def test_a_partition_may_have_no_columns_of_its_own(hive_client: Any) -> None:
     assert [each.sd.cols for each in hive_client.get_partitions(database, name, -1)] == [table.sd.cols] * 3
 
 
-def test_what_is_not_there_is_named_as_it_was_asked_for(hive_client: Any) -> None:
+def test_missing_objects_are_named_as_requested(hive_client: Any) -> None:
     with pytest.raises(NoSuchObjectException, match=r"invDBName\.invTableName table not found"):
         hive_client.get_partitions_by_filter("invDBName", "invTableName", 'p1 = "p11"', -1)
 

@@ -136,14 +136,14 @@ def test_only_the_right_to_grant_is_revoked(hive_client: Any, refs: dict[str, Hi
         hive_client.grant_revoke_privileges(request)
 
 
-def test_what_was_not_granted_is_not_revoked(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
+def test_privileges_that_were_not_granted_are_not_revoked(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
     grant(hive_client, privilege(refs["table"], "SELECT"))
     with pytest.raises(MetaException, match=r"No grant \(INSERT\) of bob found"):
         revoke(hive_client, privilege(refs["table"], "SELECT"), privilege(refs["table"], "INSERT"))
     assert listed(hive_client, refs["table"]) == ["SELECT"]
 
 
-def test_what_is_missing_or_makes_no_sense_is_refused(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
+def test_missing_objects_and_meaningless_grants_are_rejected(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
     database, name = refs["table"].dbName, refs["table"].objectName
     for ref, text in (
         (HiveObjectRef(DATABASE, "nope"), "nope not found"),
@@ -193,7 +193,7 @@ def test_lists_of_a_principal(hive_client: Any, refs: dict[str, HiveObjectRef]) 
     assert listed(hive_client, HiveObjectRef(TABLE, "nope", "nope"), user, USER) == []
 
 
-def test_a_set_holds_everybody_who_was_asked_for(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
+def test_a_set_holds_all_requested_users(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
     role, above, user = unique("role"), unique("role"), unique("user")
     for text in (role, above):
         hive_client.create_role(Role(text, 0, None))

@@ -23,7 +23,7 @@ Capture = pytest.CaptureFixture[str]
 KEYS = [("ds", "string")]
 
 
-def test_what_is_protected_is_not_dropped(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
+def test_protected_objects_are_not_dropped(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
     database, name = new_table(hive_client, KEYS)
     hive_client.add_partition(partition(database, name, ["1"]))
     hive_client.create_table(table(database, "other", KEYS))

@@ -102,7 +102,7 @@ def test_only_the_right_to_grant_is_revoked(hive_client: Any, new_role: Callable
         hive_client.grant_revoke_role(GrantRevokeRoleRequest(None, role, user, USER))
 
 
-def test_the_public_role_is_everybodys(hive_client: Any) -> None:
+def test_every_user_has_the_public_role_granted(hive_client: Any) -> None:
     with pytest.raises(MetaException, match="No user can be added to public"):
         hive_client.grant_role("public", "bob", USER, None, None, False)
     with pytest.raises(MetaException, match="public role can't be revoked"):
@@ -123,7 +123,7 @@ def test_roles_have_roles_but_no_circles(hive_client: Any, new_role: Callable[[]
             hive_client.grant_role(role, principal, ROLE, None, None, False)
 
 
-def test_what_is_missing_is_named(hive_client: Any, new_role: Callable[[], str]) -> None:
+def test_missing_objects_are_named(hive_client: Any, new_role: Callable[[], str]) -> None:
     role = new_role()
     with pytest.raises(MetaException, match="nope role can not be found"):
         hive_client.grant_role("nope", "bob", USER, None, None, False)
@@ -136,7 +136,7 @@ def test_what_is_missing_is_named(hive_client: Any, new_role: Callable[[], str])
             hive_client.grant_role(role, principal, kind, None, None, False)
 
 
-def test_a_dropped_role_is_nobodys(hive_client: Any, new_role: Callable[[], str]) -> None:
+def test_a_dropped_role_belongs_to_no_user(hive_client: Any, new_role: Callable[[], str]) -> None:
     role, above, user = new_role(), new_role(), unique("user")
     hive_client.grant_role(role, user, USER, None, None, False)
     hive_client.grant_role(above, role, ROLE, None, None, False)

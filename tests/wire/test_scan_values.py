@@ -68,13 +68,13 @@ def planned(days: Any, predicate: list[PredicateNode]) -> list[list[str]]:
     return sorted(each.values for each in client.plan_scan(ScanRequest(database, name, predicate)).partitions)
 
 
-def test_each_combination_of_some_columns_is_told_once(days: Any) -> None:
+def test_each_combination_of_some_columns_is_returned_once(days: Any) -> None:
     assert values(days, "ds") == sorted((ds,) for ds in DAYS)
     assert values(days, "n", "DS") == sorted({(n, ds) for ds, n, _ in ROWS})
     assert values(days, "t", "ds", "n") == sorted((t, ds, n) for ds, n, t in ROWS)
 
 
-def test_only_what_a_scan_would_read_is_told(days: Any) -> None:
+def test_only_values_that_a_scan_would_read_are_returned(days: Any) -> None:
     one = [PredicateNode(OPERATOR.EQUAL, "n", ["1"])]
     kept = planned(days, one)
     assert kept != sorted(ROWS)

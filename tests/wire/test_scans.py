@@ -93,7 +93,7 @@ def test_partitions_and_directories_are_pruned(metastore_client: Any, skewed_tab
     assert planned(metastore_client, skewed_table, unknown) == {"1": everything["1"]}
 
 
-def test_what_partitions_share_is_sent_once(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+def test_parts_shared_by_partitions_are_sent_once(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
     publish(metastore_client, skewed_table, *(entry("t", month) for month in range(1, 6)))
     plan = metastore_client.plan_scan(ScanRequest(*skewed_table))
     assert [partition.storageIndex for partition in plan.partitions] == [0] * 5

@@ -117,7 +117,7 @@ def test_a_refusal_is_one_line(tmp_path: Path, reply: str, error: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"metastore: {error}\n")
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ConfigurationError, match=r"No Java in JAVA_HOME=.*: it needs Java 17 or newer"):
         spark.require_java("it")

@@ -36,7 +36,7 @@ def folder(location: str) -> Path:
     return Path(location.removeprefix("file:"))
 
 
-def test_what_goes_in_comes_out(hive_client: Any) -> None:
+def test_objects_are_returned_as_they_were_stored(hive_client: Any) -> None:
     """Trap 17."""
     database = new_database(hive_client)
     sent = table(
@@ -134,7 +134,7 @@ def test_malformed_tables_are_refused_and_leave_nothing(hive_client: Any, change
     "change",
     [{"dbName": None}, {"tableName": None}, {"sd": descriptor(cols=columns(("a", None)))}],  # type: ignore[arg-type]
 )
-def test_what_is_null_is_a_meta_exception(hive_client: Any, change: dict[str, Any]) -> None:
+def test_null_arguments_raise_meta_exception(hive_client: Any, change: dict[str, Any]) -> None:
     """As in Hive."""
     database = new_database(hive_client)
     bad = table(database, "t")

@@ -47,7 +47,7 @@ def test_what_is_transactional_says_how(hive_client: Any) -> None:
         ({"transactional": "true", "transactional_properties": "x"}, ORC, "unknown value x for transactional_prop"),
     ],
 )
-def test_what_cannot_be_transactional_is_not_made(
+def test_tables_that_cannot_be_transactional_are_rejected(
     hive_client: Any, parameters: dict[str, str], sd: dict[str, Any], text: str
 ) -> None:
     database = new_database(hive_client)

@@ -80,7 +80,7 @@ def test_a_snapshot_tells_open_and_aborted_transactions(fresh: Any) -> None:
     assert fresh.get_open_txns().min_open_txn == reading
 
 
-def test_who_opened_a_transaction_is_told(hive_client: Any) -> None:
+def test_transactions_name_their_users(hive_client: Any) -> None:
     transaction = open_transaction(hive_client, agentInfo="Trino")
     hive_client.heartbeat(HeartbeatRequest(None, transaction))
     (actual,) = [txn for txn in hive_client.get_open_txns_info().open_txns if txn.id == transaction]
@@ -105,7 +105,7 @@ def test_aborting_twice_is_once(hive_client: Any) -> None:
         commit(hive_client, transaction)
 
 
-def test_what_was_never_opened_is_not_there(hive_client: Any) -> None:
+def test_transactions_that_were_never_opened_are_missing(hive_client: Any) -> None:
     for number in (0, -1, 2**62):
         with pytest.raises(NoSuchTxnException, match=f"No such transaction txnid:{number}"):
             commit(hive_client, number)
@@ -165,7 +165,7 @@ def test_a_batch_has_its_limit(hive_client: Any) -> None:
     hive_client.abort_txns(AbortTxnsRequest(opened))
 
 
-def test_what_is_not_served_says_so(hive_client: Any) -> None:
+def test_unsupported_calls_say_so(hive_client: Any) -> None:
     with pytest.raises(TApplicationException, match="not supported"):
         open_transaction(hive_client, txn_type=TxnType.REPL_CREATED, replPolicy="p", replSrcTxnIds=[1])
     with pytest.raises(TApplicationException, match="alter the table"):
@@ -245,7 +245,7 @@ def test_inserts_never_conflict(hive_client: Any, db: str) -> None:
     commit(hive_client, second)
 
 
-def test_dynamic_partitions_are_told_before_the_commit(hive_client: Any, db: str) -> None:
+def test_dynamic_partitions_are_reported_before_the_commit(hive_client: Any, db: str) -> None:
     """Until then an update may concern any partition; after it, only those that were reported."""
     first, second, third = (open_transaction(hive_client) for _ in range(3))
     dynamic = component(SW, db, "t", operationType=DataOperationType.UPDATE, isDynamicPartitionWrite=True)

@@ -263,7 +263,7 @@ def test_what_is_listed_of_nothing(hive_client: Any) -> None:
     assert hive_client.get_table_objects_by_name("nowhere", []) == []
 
 
-def test_nobody_asks_for_a_version_first(metastore_server: Server) -> None:
+def test_no_call_needs_a_version_first(metastore_server: Server) -> None:
     """Trap 31: any call may be the first one on a connection, and getVersion is answered."""
     for call in ("get_all_databases", "getVersion", "get_current_notificationEventId", "get_catalogs"):
         with connected(metastore_server) as client:

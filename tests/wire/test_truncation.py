@@ -114,7 +114,7 @@ def test_a_directory_that_was_not_there_is_made(hive_client: Any) -> None:
     assert path.is_dir()
 
 
-def test_what_is_not_the_metastores_is_left_alone(hive_client: Any, tmp_path: Path) -> None:
+def test_tables_that_the_metastore_does_not_manage_are_left_alone(hive_client: Any, tmp_path: Path) -> None:
     database = new_database(hive_client)
     path = fill(str(tmp_path / "external"))
     sd = descriptor(f"file:{path}")

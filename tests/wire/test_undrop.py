@@ -230,7 +230,7 @@ def test_its_place_is_taken(house: House) -> None:
     assert house.disk()["db.db/third/rows"] == "plain"
 
 
-def test_what_came_after_a_truncation_stays(house: House) -> None:
+def test_files_written_after_a_truncation_stay(house: House) -> None:
     house.call("truncate_table", "db", "plain", None)
     (house.warehouse / "db.db/plain/later").write_text("later")
     changed = house.call("get_table", "db", "plain").decode()
@@ -247,7 +247,7 @@ def test_what_came_after_a_truncation_stays(house: House) -> None:
 
 
 @pytest.mark.parametrize(("name", "values", "rows"), [("plain", [], "rows"), ("days", ["1", "1"], "ds=1/hr=1/rows")])
-def test_what_was_overwritten_and_cleaned_is_gone(name: str, values: list[str], rows: str, house: House) -> None:
+def test_overwritten_files_that_were_cleaned_are_gone(name: str, values: list[str], rows: str, house: House) -> None:
     before = house.disk()[f"db.db/{name}/{rows}"]
     overwrite(house, name, values)
     house.application.cleaning.run()

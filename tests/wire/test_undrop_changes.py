@@ -76,7 +76,7 @@ def test_its_place_was_anothers(house: House) -> None:
     assert rows(house) == ALL
 
 
-def test_what_was_overwritten_has_been_renamed(house: House) -> None:
+def test_overwritten_files_of_a_renamed_table(house: House) -> None:
     published(house)
     renamed(house, "db", "weeks")
     undrop(house, "db.weeks")
@@ -84,7 +84,7 @@ def test_what_was_overwritten_has_been_renamed(house: House) -> None:
 
 
 @pytest.mark.parametrize("name", RENAMES)
-def test_what_was_truncated_has_been_renamed(name: str, house: House) -> None:
+def test_truncated_files_of_a_renamed_table(name: str, house: House) -> None:
     rename, now = RENAMES[name]
     house.call("truncate_table", "db", "days", None)
     rename(house)
@@ -103,7 +103,7 @@ def test_what_stayed_where_it_was_is_there_under_another_name(house: House) -> N
         undrop(house, "db.again")
 
 
-def test_somebody_else_has_made_the_database_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_client_has_created_the_database_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     restore = Drops.restore_database
 
     def later(drops: Drops, drop_id: int) -> None:

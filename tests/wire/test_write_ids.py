@@ -75,7 +75,7 @@ def test_write_ids_count_for_each_table(hive_client: Any, db: str) -> None:
     assert hive_client.get_max_allocated_table_write_id(request).maxWriteId == 0
 
 
-def test_who_does_not_write_gets_no_write_id(hive_client: Any, db: str) -> None:
+def test_read_only_transactions_get_no_write_ids(hive_client: Any, db: str) -> None:
     reading, aborted, opened = (
         open_transaction(hive_client, txn_type=TxnType.READ_ONLY),
         open_transaction(hive_client),
@@ -147,7 +147,7 @@ def test_many_tables_in_one_call(hive_client: Any, db: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "t", "db.", ".t", "."])
-def test_what_names_no_table_is_refused(hive_client: Any, name: str) -> None:
+def test_requests_without_a_table_are_rejected(hive_client: Any, name: str) -> None:
     with pytest.raises(MetaException, match="is not a table name"):
         valid(hive_client, name)
 

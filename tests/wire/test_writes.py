@@ -80,7 +80,7 @@ def test_writes_of_unpartitioned_tables(metastore_client: Any, root: str) -> Non
 
 @pytest.mark.parametrize("mode", [PublishMode.APPEND, PublishMode.OVERWRITE])
 @pytest.mark.parametrize("keys", [[("ds", "string")], []], ids=["partitioned", "not partitioned"])
-def test_what_spark_has_counted_is_forgotten_when_something_is_written(
+def test_counts_of_spark_are_deleted_by_a_write(
     metastore_client: Any, root: str, keys: list[tuple[str, str]], mode: int
 ) -> None:
     name = new_table(metastore_client, keys, sd=descriptor(root))
@@ -262,7 +262,7 @@ def test_retired_locations_are_not_granted(metastore_client: Any, written: Name,
     assert metastore_client.renew_write(asked).granted == [False, False, True]
 
 
-def test_what_others_refer_to_is_not_replaced(metastore_client: Any, written: Name, root: str) -> None:
+def test_directories_in_use_by_others_are_not_replaced(metastore_client: Any, written: Name, root: str) -> None:
     for value in ("1", "2"):
         metastore_client.add_partition(partition(*written, [value], sd=descriptor(f"{root}/both")))
     moved = day(root, "1", PublishMode.OVERWRITE, location=f"{root}/_versions/q/ds=1")

@@ -241,7 +241,7 @@ class Follower:
         return Step(len(complete), max(state.position, complete[-1].eventId))
 
     def _continues(self, state: ImportState, position: int) -> bool:
-        """Tells whether the log still has the event that was applied last, or has cleaned it away."""
+        """Returns whether the log still has the event that was applied last, or has cleaned it away."""
         found = self._digests_at(position) if state.event_digest else []
         return not found or state.event_digest in found
 

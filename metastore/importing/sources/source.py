@@ -79,7 +79,7 @@ class Source(Protocol):
 
     @property
     def repeats_event_ids(self) -> bool:
-        """Tells whether transactions at the same time can write events with the same id."""
+        """Returns whether transactions at the same time can write events with the same id."""
 
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         """Returns the next events after one, ascending."""

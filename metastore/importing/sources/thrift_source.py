@@ -306,7 +306,7 @@ class ThriftSource:
 
 
 def _has_nul(partition: Partition) -> bool:
-    """Tells whether a text of a partition contains NUL. Its shape is not looked at: partitions share it."""
+    """Returns whether a text of a partition contains NUL. Its shape is not looked at: partitions share it."""
     parameters, location = partition.parameters, partition.sd.location or ""
     return "\0" in "".join((*partition.values, location, *parameters, *parameters.values()))
 

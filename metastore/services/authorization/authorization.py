@@ -51,9 +51,7 @@ class ReadWithRights(NamedTuple):
 
 
 def is_exact(grants: CallerGrants) -> bool:
-    """Tells whether conditions in SQL, which cannot ask a policy engine, select exactly the objects that the caller may
-    see.
-    """
+    """Returns whether conditions in SQL select exactly the visible objects. They cannot ask a policy engine."""
     return grants.is_admin or not grants.by_policy
 
 

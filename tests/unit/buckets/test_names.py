@@ -47,5 +47,5 @@ def test_written_names_are_trinos(bucket: int, name: str) -> None:
 
 
 @given(st.integers(0, 2**31 - 1), st.text(max_size=40))
-def test_what_is_written_is_read(bucket: int, rest: str) -> None:
+def test_written_names_can_be_read(bucket: int, rest: str) -> None:
     assert bucket_of(bucket_file(bucket, rest)) == bucket

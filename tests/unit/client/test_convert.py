@@ -37,7 +37,7 @@ def test_an_overlay_keeps_what_the_dataclass_does_not_know() -> None:
     assert changed.parameters == {}
 
 
-def test_what_is_unset_is_empty() -> None:
+def test_unset_fields_are_empty() -> None:
     bare = hive.Table(tableName="t", dbName="db", sd=hive.StorageDescriptor())
     table = convert.table_of(bare)
     assert (table.columns, table.partition_columns, dict(table.parameters)) == ((), (), {})

@@ -51,7 +51,7 @@ def test_old_clients_wrote_a_word(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "false", "{", "[]", "null", '{"COLUMN_STATS":[1]}', "[" * 100_000, "9" * 5_000])
-def test_what_cannot_be_read_says_nothing(text: str) -> None:
+def test_unreadable_statistics_states_are_ignored(text: str) -> None:
     assert not is_accurate({ACCURATE: text}, "a")
     assert with_accurate({ACCURATE: text}, ["a"])[ACCURATE] == '{"COLUMN_STATS":{"a":"true"}}'
 

@@ -144,7 +144,7 @@ def test_the_view_reads_exactly_what_its_partitions_depend_on(
             assert holds(row, reads_null) == (row in specs), (name, row, text)
 
 
-def test_what_days_have_in_common_is_said_once() -> None:
+def test_values_common_to_all_days_are_written_once() -> None:
     keys = [Column("ds", "string"), Column("hr", "int")]
     specs = [(str(day), str(hour)) for day in range(3) for hour in range(2)]
     text = view_text([], keys, [Source("x", "t", specs)])

@@ -90,7 +90,7 @@ def test_no_message_holds_objects_without_end(sizes: list[int]) -> None:
 
 
 @given(st.lists(st.text(), min_size=1, max_size=3), st.text(), st.text())
-def test_what_objects_have_in_common_is_in_the_message_once(own: list[str], common: str, value: str) -> None:
+def test_parts_common_to_all_objects_are_in_the_message_once(own: list[str], common: str, value: str) -> None:
     texts = [json.dumps({"common": common, "own": name}, separators=(",", ":")) for name in own]
     marked = json.dumps({"common": common}, separators=(",", ":"))[1:-1]
     objects = Objects((f"{{{PLACEHOLDER}{text[len(marked) + 1 :]}" for text in texts), marked)
@@ -106,7 +106,7 @@ def test_repetitions_count_where_messages_must_not_be_too_long() -> None:
     assert len(list(table_events.add_partitions(TABLE, values(3), objects))) == 3
 
 
-def test_dropped_partitions_are_told_by_their_values() -> None:
+def test_dropped_partitions_are_named_by_their_values() -> None:
     dropped = list(table_events.drop_partitions(TABLE, values(2 * NAMED)))
     assert [event.type for event in dropped] == [EventType.DROP_PARTITION] * 2
     told = [pair["n"] for event in dropped for pair in message(event)["partitions"]]

@@ -206,7 +206,7 @@ def test_no_nodes_are_no_condition() -> None:
     assert from_postfix([]) == TRUE
 
 
-def test_what_is_nested_too_deeply_is_unknown() -> None:
+def test_expressions_nested_too_deeply_are_unknown() -> None:
     deep = [Node(7, "x", ["1"])]
     for _ in range(4_000):
         deep += [Node(6), Node(4, operands=1)]

@@ -102,7 +102,7 @@ def meet(asking: ExistingLock, standing: list[ExistingLock]) -> bool:
 
 
 @given(st.lists(st.tuples(requests, st.integers(1, 3)), max_size=8))
-def test_what_is_granted_never_conflicts_and_everybody_gets_a_turn(asked: list[tuple[list[Component], int]]) -> None:
+def test_granted_locks_never_conflict_and_every_request_gets_a_turn(asked: list[tuple[list[Component], int]]) -> None:
     """Three transactions request locks, get those that are free, and end in the order of their requests."""
     standing: list[ExistingLock] = []
     for number, (requested, transaction) in enumerate(asked):

@@ -45,7 +45,7 @@ def test_escaping(text: str, escaped: str) -> None:
     ("escaped", "text"),
     [("%zz", "%zz"), ("100%", "100%"), ("%2f", "/"), ("%+1", "\x01"), ("%-1", "%-1"), ("%1_", "%1_")],
 )
-def test_what_is_no_escape_stays(escaped: str, text: str) -> None:
+def test_sequences_that_are_not_escapes_stay(escaped: str, text: str) -> None:
     assert unescape(escaped) == text
 
 

@@ -22,7 +22,7 @@ TOKENS = st.text(CHARACTERS, min_size=LENGTH, max_size=LENGTH)
 
 
 @given(TOKENS, st.integers(1, 10**12))
-def test_ids_are_told_from_those_of_earlier_versions(token: str, number: int) -> None:
+def test_ids_are_distinguished_from_those_of_earlier_versions(token: str, number: int) -> None:
     assert is_registered_form(f"{token}-{number}")
     assert token_of(f"{token}-{number}") == token
 
@@ -45,7 +45,7 @@ def test_a_file_holds_one_id(token: str, number: int, other: int, before: str) -
     assert holds(name, f"{token}-{other}") == (number == other)
 
 
-def test_what_only_looks_like_an_id() -> None:
+def test_names_that_only_look_like_ids() -> None:
     assert not holds(f"part-0_{TOKEN}-12", f"{TOKEN}-1")
     assert not holds(f"x{TOKEN}-1", f"{TOKEN}-1")
     assert not holds_token(f"part-0_{TOKEN}-", TOKEN)
@@ -57,7 +57,7 @@ def test_what_only_looks_like_an_id() -> None:
     ("name", "hidden"),
     [(f"part-{TOKEN}-3.parquet", False), (f"{TOKEN}-4", True), (f"{TOKEN}-2_0", True), (f"000001_0_{TOKEN}-22", True)],
 )
-def test_what_is_open_or_later_is_hidden(name: str, hidden: bool) -> None:
+def test_open_and_later_writes_are_hidden(name: str, hidden: bool) -> None:
     assert is_hidden(name, TOKEN, 3, [2]) is hidden
     assert not is_hidden(name, None, None, [])
     assert is_hidden(name, TOKEN, None, []), "none is published"

@@ -23,7 +23,7 @@ def test_nothing_is_no_quota() -> None:
 @pytest.mark.parametrize(
     "text", ["alice: calls=1", "user a", "user a:", "user a: calls=x", "user a: rows=1", "calls=1"]
 )
-def test_what_cannot_be_read_is_named(text: str) -> None:
+def test_invalid_quotas_are_named(text: str) -> None:
     with pytest.raises(ConfigurationError, match=f"quotas: '{text}' cannot be parsed"):
         parse_quotas(f"user *: calls=1; {text}")
 

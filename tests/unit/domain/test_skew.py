@@ -201,7 +201,7 @@ def test_many_values_and_conditions() -> None:
         ),
     ],
 )
-def test_what_hive_refuses(skew: Skew, error: str) -> None:
+def test_skew_that_hive_rejects(skew: Skew, error: str) -> None:
     with pytest.raises(InvalidObjectError) as refused:
         check_skew(["x", "y"], ["ds"], skew)
     assert str(refused.value) == error
@@ -213,5 +213,5 @@ def test_what_hive_refuses(skew: Skew, error: str) -> None:
 @pytest.mark.parametrize(
     "skew", [Skew(), Skew(("X",), (("1",), ("1",))), Skew(("y", "x"), (("a", ""), (DEFAULT, "01")))]
 )
-def test_what_hive_takes(skew: Skew) -> None:
+def test_skew_that_hive_accepts(skew: Skew) -> None:
     check_skew(["x", "Y"], ["ds"], skew)

@@ -44,7 +44,7 @@ def test_a_reader_sees_a_write_if_and_only_if_it_sees_its_transaction(
     assert actual_visible_writes.min_open == min(still_open, default=None)
 
 
-def test_what_everybody_sees_stays_visible_behind_an_aborted_write() -> None:
+def test_visible_writes_stay_visible_after_an_aborted_write() -> None:
     snapshot = Snapshot(10, frozenset(), frozenset({3}))
     assert visible_writes(snapshot, [WriteId(3, 1)], 7) == (7, [1], [0], None)
 
@@ -82,13 +82,13 @@ def test_write_ids_as_hive_writes_them() -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "1:2:a", ":", "1:2:3:4.5", "9" * 5000])
-def test_what_is_no_snapshot_is_refused(text: str) -> None:
+def test_malformed_snapshots_are_rejected(text: str) -> None:
     with pytest.raises(InvalidInputError, match="is not a list of valid"):
         parse_snapshot(text)
 
 
 @pytest.mark.parametrize("text", ["", "t", "db.t", ":1:2", "db.t:x"])
-def test_what_is_no_list_of_write_ids_is_refused(text: str) -> None:
+def test_malformed_write_id_lists_are_rejected(text: str) -> None:
     with pytest.raises(InvalidInputError, match="is not a list of valid"):
         parse_write_ids(text)
 

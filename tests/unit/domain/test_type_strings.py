@@ -111,7 +111,7 @@ def test_types_as_engines_write_them(type_string: str) -> None:
         ("int\0", "a type is missing"),
     ],
 )
-def test_what_is_no_type_is_refused(type_string: str, reason: str) -> None:
+def test_invalid_types_are_rejected(type_string: str, reason: str) -> None:
     with pytest.raises(InvalidObjectError, match=rf"^Invalid column type name: .*{reason}"):
         check_type(type_string)
 

@@ -117,7 +117,7 @@ def test_not_understood_is_nothing_to_tell(expression: Expression) -> None:
     assert _predicate(expression) in (None, Not(UNKNOWN))
 
 
-def test_what_is_not_understood_does_not_spoil_its_neighbours() -> None:
+def test_unsupported_predicates_do_not_affect_their_neighbours() -> None:
     odd = node("EqualTo", A, A)
     assert _predicate(node("Or", odd, B)) == Or((UNKNOWN, _equal("b", "true")))
     assert _predicate(odd, B) == _equal("b", "true")

@@ -31,7 +31,7 @@ def test_java_asks_for_these_and_no_others() -> None:
     assert asked >= {"scan", "buckets", "check_spark_reader", "check_load", "check_insert", "skew_join", "capability"}
 
 
-def test_what_is_nested_is_typed_too() -> None:
+def test_nested_values_are_typed_too() -> None:
     sent = {
         "request": "scan",
         "database": "d",
@@ -79,7 +79,7 @@ def test_answers_are_objects_of_their_fields() -> None:
     assert requests.encode_answer(None) == "{}"
 
 
-def test_what_is_no_request_or_answer_is_refused() -> None:
+def test_malformed_requests_and_responses_are_rejected() -> None:
     with pytest.raises(KeyError):
         requests.decode_request(json.dumps({"request": "nothing"}))
     with pytest.raises(TypeError):

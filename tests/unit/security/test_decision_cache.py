@@ -56,7 +56,7 @@ def test_decisions_take_no_more_memory_than_the_limit() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 40), st.booleans()), max_size=200))
-def test_what_is_remembered_is_the_last_decision(steps: list[tuple[str, int, bool]]) -> None:
+def test_the_last_decision_is_remembered(steps: list[tuple[str, int, bool]]) -> None:
     """An evicted decision is forgotten, and never another one."""
     cache, model = DecisionCache(9000), {}
     for user, number, is_granted in steps:

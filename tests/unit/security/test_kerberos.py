@@ -46,13 +46,13 @@ def test_short_names(rules: str, principal: str, user: str) -> None:
         ("RULE:[1:$1]s/.*//", "alice@OURS"),
     ],
 )
-def test_who_has_no_short_name_is_refused(rules: str, principal: str) -> None:
+def test_principals_without_a_short_name_are_rejected(rules: str, principal: str) -> None:
     with pytest.raises(AuthenticationFailedError, match="METASTORE_KERBEROS_AUTH_TO_LOCAL"):
         ShortNames(rules).user(principal, "OURS")
 
 
 @pytest.mark.parametrize("rules", ["RULE:nonsense", "default", "RULE:[1:$1](", "RULE:[1:$1](()s/a/b/"])
-def test_rules_that_cannot_be_read_are_told(rules: str) -> None:
+def test_rules_that_cannot_be_read_are_reported(rules: str) -> None:
     with pytest.raises(ConfigurationError, match="kerberos_auth_to_local"):
         ShortNames(rules)
 

@@ -50,7 +50,7 @@ def test_several_with_settings_of_their_own() -> None:
         ({"listeners": "[::1]:9083 [::]:9083"}, "use the same port"),
     ],
 )
-def test_what_does_not_go_together_is_told(settings: dict[str, Any], text: str) -> None:
+def test_contradictory_settings_are_reported(settings: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigurationError, match=text):
         listeners(Settings(**settings))
 
@@ -113,7 +113,7 @@ def test_subjects_are_written_as_rfc_4514_has_them(names: tuple[tuple[str, str],
     assert subject(certificate(*names)) == written
 
 
-def test_a_name_that_looks_like_a_subject_is_nobodys() -> None:
+def test_a_name_that_looks_like_a_subject_belongs_to_no_user() -> None:
     rule = Certificates(Settings().tls_user_pattern)
     assert rule.identity(certificate(("commonName", "alice"), ("organizationalUnitName", "x"))).user == "alice"
     for name in ("a,CN=root", "x+CN=root", ""):
@@ -205,7 +205,7 @@ def test_the_user_may_come_from_a_user_principal_name(type_id: str | None, value
 
 
 @pytest.mark.parametrize("rule", ["(", "CN=.*", "(a)(b)"])
-def test_a_rule_that_cannot_be_used_is_told(rule: str) -> None:
+def test_a_rule_that_cannot_be_used_is_reported(rule: str) -> None:
     with pytest.raises(ConfigurationError, match="tls_user_pattern"):
         Certificates(rule)
 

@@ -26,7 +26,7 @@ def test_all_that_are_added_at_once_are_there(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_what_somebody_left_who_died_at_it_is_taken_over(tmp_path: Path) -> None:
+def test_a_half_written_file_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "users"
     file = PasswordFile(path)
     file.add("alice", "wonderland")

@@ -44,7 +44,7 @@ def test_rules(rules: str, other: str, peer: str, allowed: bool) -> None:
 
 
 @pytest.mark.parametrize("rules", ["trino", "?users=*", "trino?color=red", "trino?hosts=*", "trino?users=*&hosts=x"])
-def test_what_is_no_rule_is_told(rules: str) -> None:
+def test_invalid_rules_are_reported(rules: str) -> None:
     with pytest.raises(ConfigurationError, match="proxy_users"):
         ProxyUsers(rules, members)
 
@@ -69,7 +69,7 @@ def test_a_file_of_groups_that_is_broken_later_gives_none(tmp_path: Path) -> Non
     assert groups.of("alice") == []
 
 
-def test_a_file_of_passwords_that_is_broken_later_lets_nobody_in(tmp_path: Path) -> None:
+def test_a_password_file_broken_later_admits_no_user(tmp_path: Path) -> None:
     path = tmp_path / "users"
     file = PasswordFile(path)
     file.add("alice", "wonderland")

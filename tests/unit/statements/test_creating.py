@@ -40,7 +40,7 @@ def test_the_statement_of_hives_design() -> None:
         ("CREATE TABLE t (a int) FROM x SELECT 1", "CREATE TABLE t (a int)", "FROM x SELECT 1"),
     ],
 )
-def test_what_is_taken(text: str, definition: str, query: str) -> None:
+def test_statements_that_are_parsed(text: str, definition: str, query: str) -> None:
     statement = parse(text)
     assert isinstance(statement, CreateTableAsSelect)
     assert statement.definition("(GIVEN)").split() == definition.split()
@@ -64,7 +64,7 @@ def test_what_is_taken(text: str, definition: str, query: str) -> None:
         "CREATE VIEW v AS SELECT 'create database'",
     ],
 )
-def test_what_is_left_to_spark(text: str) -> None:
+def test_statements_left_to_spark(text: str) -> None:
     assert parse(text) is None
 
 
@@ -87,7 +87,7 @@ def test_show_create_database() -> None:
         "CREATE TABLE external (a INT)",
     ],
 )
-def test_what_is_no_external_table_without_a_place(text: str) -> None:
+def test_only_external_tables_without_a_location_are_claimed(text: str) -> None:
     assert external_tables.parse(text) is None
 
 

@@ -40,7 +40,7 @@ def test_create() -> None:
         ("drop view d cascade", DropCascade("d", if_exists=False)),
     ],
 )
-def test_what_is_claimed(text: str, expected: object) -> None:
+def test_statements_that_are_claimed(text: str, expected: object) -> None:
     assert parse(text) == expected
 
 
@@ -108,7 +108,7 @@ def test_what_is_behind_the_kind() -> None:
         "with x as (select 1) select * from x",
     ],
 )
-def test_what_is_left_to_spark(text: str) -> None:
+def test_statements_left_to_spark(text: str) -> None:
     assert parse(text) is None or parse(text) == TableStatement("directory", "WRITE", text)
 
 
@@ -129,6 +129,6 @@ def test_what_is_left_to_spark(text: str) -> None:
         "drop table d cascade restrict",
     ],
 )
-def test_what_is_broken(text: str) -> None:
+def test_malformed_statements(text: str) -> None:
     with pytest.raises(InvalidStatementError, match="expected"):
         parse(text)

@@ -76,7 +76,7 @@ def test_statements_in_sparks_words(text: str, expected: str | None) -> None:
         ("CREATE TABLE t (a INT) ENGINE=hive AS SELECT 1", "names only"),
     ],
 )
-def test_what_hive_does_not_have_is_refused(text: str, mend: str) -> None:
+def test_features_that_hive_lacks_are_rejected(text: str, mend: str) -> None:
     with pytest.raises(InvalidStatementError, match=mend):
         parse(text)
 

@@ -108,7 +108,7 @@ def test_create_table_like(text: str, statement: CreateTableLike) -> None:
         ("CREATE TABLE t LIKE s STORED AS DIRECTORIES", "t: STORED AS DIRECTORIES needs SKEWED BY"),
     ],
 )
-def test_what_cannot_be_skewed(text: str, message: str) -> None:
+def test_columns_that_cannot_be_skewed(text: str, message: str) -> None:
     with pytest.raises(InvalidStatementError, match=message):
         parse(text)
 

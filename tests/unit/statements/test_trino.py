@@ -63,6 +63,6 @@ def test_statements_in_sparks_words(text: str, expected: str | None) -> None:
         ("CREATE TABLE t (a INT) WITH (transactional = true)", "properties of Trino are format"),
     ],
 )
-def test_what_is_not_there_is_refused(text: str, mend: str) -> None:
+def test_wrong_properties_are_rejected(text: str, mend: str) -> None:
     with pytest.raises(InvalidStatementError, match=mend):
         parse(text)

@@ -70,7 +70,7 @@ def test_a_metastore_that_is_away_for_a_while_does_not_end_a_write() -> None:
         held.check()
 
 
-def test_a_lost_lease_is_told_and_not_renewed() -> None:
+def test_a_lost_lease_is_reported_and_not_renewed() -> None:
     metastore = Metastore(NoSuchWriteError("was cleaned"))
     with lease(metastore) as held:
         for thread in heartbeats():
@@ -104,7 +104,7 @@ def test_the_directory_of_a_write_is_claimed_when_it_begins_or_at_once_if_the_se
         assert metastore.renewals == before + (not knows_directories)
 
 
-def test_what_cannot_be_ended_is_left_to_cleaning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_that_cannot_be_ended_are_left_to_cleaning(monkeypatch: pytest.MonkeyPatch) -> None:
     metastore = Metastore()
     held = lease(metastore)
     held.end()

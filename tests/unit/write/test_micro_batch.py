@@ -48,7 +48,7 @@ def test_statements_count_for_their_table_and_their_batch(query: dict[str, str])
     assert noted(query) == ""
 
 
-def test_what_failed_is_remembered_behind_it(query: dict[str, str]) -> None:
+def test_failed_batches_are_remembered(query: dict[str, str]) -> None:
     assert noted(query, error=PublishConflictError("no")) == "7.1"
     assert noted(query) == "7.2.1"
     assert noted(query, error=ValueError()) == "7.3.1"

@@ -35,6 +35,6 @@ def test_plain_and_bucketed_tables_are_written() -> None:
         (replace(TABLE, parameters={FUNCTION: "nowhere"}), "'nowhere', which is not registered"),
     ],
 )
-def test_what_cannot_be_written(table: Table, text: str) -> None:
+def test_tables_that_cannot_be_written(table: Table, text: str) -> None:
     with pytest.raises(InvalidInsertError, match=text):
         check_writable(table)

@@ -154,7 +154,7 @@ def test_undrop_does_not_give_a_table_to_its_caller(client_of: Clients) -> None:
         bob.get_table(name, "t")
 
 
-def test_users_of_a_shared_connection_share_nothing_else(client_of: Clients) -> None:
+def test_users_of_a_shared_connection_share_only_the_connection(client_of: Clients) -> None:
     """Connection pools do so. Settings and grants of a user do not apply to the next one."""
     root, pooled, database, group = client_of(ADMIN), client_of("nobody"), unique("d"), unique("g")
     root.create_database(Database(name=database, ownerName="zowner"))

@@ -176,7 +176,7 @@ def test_grants_have_no_effect(application: Application) -> None:
         alice.grant_privileges(bag(on_table("sales", "private"), "SELECT", "eve"))
 
 
-def test_decisions_are_remembered_and_asked_in_batches(application: Application, policy: Policy) -> None:
+def test_decisions_are_cached_and_requested_in_batches(application: Application, policy: Policy) -> None:
     bob = Client(application, "bob", ["analysts"])
     visible(bob)
     assert max(len(asked["resources"]) for asked in policy.asked) == 3

@@ -164,7 +164,7 @@ def test_rights_of_roles_and_groups(client_of: Clients, home: tuple[str, str], k
             bob.get_table(database, name)
 
 
-def test_everybody_is_public(client_of: Clients, home: tuple[str, str]) -> None:
+def test_every_user_has_the_public_role(client_of: Clients, home: tuple[str, str]) -> None:
     database, name = home
     grant(client_of("alice"), on_table(database, name), "SELECT", "public", ROLE)
     for user in ("anybody", None):

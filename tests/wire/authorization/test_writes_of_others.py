@@ -133,7 +133,9 @@ def test_partitions_elsewhere_belong_to_their_table(client_of: Clients, houses: 
     publish(bob, houses.mine, write, entry, retired=[f"{elsewhere}/_temp_{write}"])
 
 
-def test_nobody_continues_the_write_of_another_user(client_of: Clients, guarded_server: Server, houses: Houses) -> None:
+def test_a_user_cannot_continue_the_write_of_another(
+    client_of: Clients, guarded_server: Server, houses: Houses
+) -> None:
     """Both users may insert. The attacker knows the query id, which the names of files contain."""
     root, bob, carol = client_of(ADMIN), client_of("bob"), client_of("carol")
     for right in ("INSERT", "DELETE", "ALTER"):
@@ -176,7 +178,7 @@ def test_the_write_of_another_table_cannot_be_published_here(client_of: Clients,
     bob.end_write(write)
 
 
-def test_nobody_retires_the_files_of_another_users_write_or_partition(
+def test_a_user_cannot_retire_files_of_another_users_write_or_partition(
     client_of: Clients, guarded_server: Server, houses: Houses
 ) -> None:
     """Cleaning removes retired files: this must need a right to delete, and never reach an open write."""

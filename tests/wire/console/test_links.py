@@ -131,7 +131,7 @@ def test_the_lowest_user_finds_no_dead_link(guarded: Console) -> None:
         assert ("/health" in visits) == (user == ADMIN), "its link is for those who may open it"
 
 
-def test_addresses_that_nobody_links_to_are_no_failures(console: Console, addresses: list[str]) -> None:
+def test_addresses_that_no_page_links_to_are_no_failures(console: Console, addresses: list[str]) -> None:
     visitor = console.visitor()
     odd = [
         "?row=x",

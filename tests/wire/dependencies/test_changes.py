@@ -34,7 +34,7 @@ def events(client: Any, database: str, after: int) -> list[tuple[str, str]]:
     return [(each.eventType, each.tableName) for each in actual_events if each.dbName == database]
 
 
-def test_changes_are_told(client: Any, database: str) -> None:
+def test_changes_are_notified(client: Any, database: str) -> None:
     start = client.get_current_notificationEventId().eventId
     add_to_dependent(client, database, "tdep", ["1"])
     depend(client, database, "tdep", "t2")

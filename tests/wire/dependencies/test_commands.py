@@ -169,7 +169,7 @@ def test_mistakes_are_one_line(shown: Any, chain: str, arguments: list[str], tex
 @pytest.mark.parametrize(
     "arguments", [["partitions", "wait", "x.t", ""], ["dependencies", "x.t@"], ["impact", "x.@a=1"]]
 )
-def test_what_is_no_name(shown: Any, arguments: list[str]) -> None:
+def test_invalid_names(shown: Any, arguments: list[str]) -> None:
     line = shown(*arguments, status=2)
     assert line.count("\n") == 1
     assert "is not a valid name. Write DATABASE.TABLE or DATABASE.TABLE@column=value" in line

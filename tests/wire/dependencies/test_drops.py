@@ -43,7 +43,7 @@ def test_a_dependent_elsewhere_holds_all_of_it(client: Any, database: str) -> No
     drop_cascade(client, database)
 
 
-def test_what_once_depended_holds_nothing(client: Any, database: str) -> None:
+def test_former_dependencies_do_not_block_drops(client: Any, database: str) -> None:
     other = new_database(client)
     client.create_table(table(other, "base", [DS]))
     client.create_dependent_table(CreateDependentTableRequest(other, "far", columns(DS), database, "t"))

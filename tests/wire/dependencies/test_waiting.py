@@ -87,7 +87,7 @@ def test_a_new_name_ends_the_wait(metastore_server: Server, client: Any, databas
         assert waits[1].result()
 
 
-def test_who_waits_does_not_keep_others_waiting(database_url: str, start_metastore: Callable[..., Server]) -> None:
+def test_waiting_calls_do_not_delay_others(database_url: str, start_metastore: Callable[..., Server]) -> None:
     server = start_metastore(database_url, "--max-threads", "8", "--pool-size", "2")
     with connected(server) as client, ThreadPoolExecutor(12) as threads:
         database = new_database(client)
@@ -102,7 +102,7 @@ def test_who_waits_does_not_keep_others_waiting(database_url: str, start_metasto
         assert all(wait(server, database, "t", str(number)) for number in range(12))
 
 
-def test_a_server_stops_while_somebody_waits(database_url: str, start_metastore: Callable[..., Server]) -> None:
+def test_a_server_stops_while_a_client_waits(database_url: str, start_metastore: Callable[..., Server]) -> None:
     server = start_metastore(database_url)
     with connected(server) as client:
         database = new_database(client)

@@ -73,7 +73,7 @@ def test_numbers_of_events_and_transactions_continue(source: HiveDatabase, datab
         assert (of_table.writeIdHighWaterMark, of_table.invalidWriteIds) == (last, [aborted])
 
 
-def test_what_is_left_out_or_odd_is_reported(hive: HiveDatabase, database_url: str) -> None:
+def test_omitted_and_odd_objects_are_reported(hive: HiveDatabase, database_url: str) -> None:
     state = copy(hive.url, database_url)
     with opened(database_url) as store, store.read() as work:
         actual_findings = work.imports.findings(state.id)

@@ -106,7 +106,7 @@ def test_partitions(client: Any, log: Follower) -> None:
     assert (dropped.eventType, message(dropped)["partitions"]) == ("DROP_PARTITION", [{"ds": "c"}])
 
 
-def test_added_partitions_of_different_shapes_are_told_whole(client: Any, log: Follower) -> None:
+def test_added_partitions_of_different_shapes_are_notified_whole(client: Any, log: Follower) -> None:
     database, name = new_table(client, KEYS)
     log.read()
     strange = columns(("a", "int"), ("y", "string"))
@@ -128,7 +128,7 @@ def test_a_database_is_dropped_with_its_tables(client: Any, log: Follower) -> No
     assert log.types() == ["DROP_TABLE", "DROP_TABLE", "DROP_DATABASE"]
 
 
-def test_what_does_not_happen_is_not_told(client: Any, log: Follower) -> None:
+def test_failed_changes_are_not_notified(client: Any, log: Follower) -> None:
     database, name = new_table(client, KEYS)
     client.add_partition(partition(database, name, ["a"]))
     log.read()
@@ -155,7 +155,7 @@ def test_what_does_not_happen_is_not_told(client: Any, log: Follower) -> None:
 # ---- Writes
 
 
-def test_a_published_write_is_told_as_what_it_did(client: Any, log: Follower) -> None:
+def test_a_published_write_is_notified_as_its_changes(client: Any, log: Follower) -> None:
     database, name = new_table(client, KEYS)
     client.add_partitions([partition(database, name, [day]) for day in "ab"])
     log.read()
@@ -176,7 +176,7 @@ def test_a_published_write_is_told_as_what_it_did(client: Any, log: Follower) ->
     assert struct(Partition, message(first)["ptnObjJson"]) == client.get_partition(database, name, ["a"])
 
 
-def test_a_published_table_is_told_as_changed_and_written(client: Any, log: Follower) -> None:
+def test_a_published_table_is_notified_as_changed_and_written(client: Any, log: Follower) -> None:
     database, name = new_table(client)
     path = client.get_table(database, name).sd.location + "/new"
     client.publish(PublishRequest(database, name, "q", [PublishPartition([], PublishMode.OVERWRITE, path, [])]))

@@ -105,7 +105,7 @@ def test_transactions(client: Any, log: Follower) -> None:
     assert (aborted.eventType, message(aborted)["txnid"]) == ("ABORT_TXN", second)
 
 
-def test_transactions_that_only_read_are_not_told(client: Any, log: Follower) -> None:
+def test_read_only_transactions_are_not_notified(client: Any, log: Follower) -> None:
     (reader,) = client.open_txns(OpenTxnRequest(1, "me", "here", txn_type=TxnType.READ_ONLY)).txn_ids
     client.commit_txn(CommitTxnRequest(reader))
     with pytest.raises(TExceptionBase):

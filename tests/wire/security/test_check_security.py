@@ -81,7 +81,7 @@ def test_an_open_server(metastore_server: Server) -> None:
     assert "No credentials in METASTORE_CLIENT_*" in said
 
 
-def test_nobody_is_there(tmp_path: Path) -> None:
+def test_no_server_listens(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     status, said = check(f"thrift://127.0.0.1:{port}")
@@ -97,7 +97,7 @@ def test_nobody_is_there(tmp_path: Path) -> None:
         (b"SSH-2.0-OpenSSH_9.2\r\n", "another server answers 'SSH-2.0-OpenSSH_9.2'"),
     ],
 )
-def test_somebody_else_is_there(
+def test_another_server_listens(
     says: bytes, told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("metastore.cli.check_security._PROBE_TIMEOUT", 0.3)

@@ -48,7 +48,9 @@ def test_a_ticket_inside_tls(server: Server, realm: Any, authority: Authority) -
 
 
 @pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
-def test_what_is_agreed_is_kept(start: Callable[..., Server], realm: Any, environment: Any, protection: str) -> None:
+def test_the_negotiated_protection_is_kept(
+    start: Callable[..., Server], realm: Any, environment: Any, protection: str
+) -> None:
     options = ["--authentication", "kerberos", "--kerberos-keytab", realm.keytab, "--kerberos-protection", protection]
     server = start(*options)
     with ticket_of(realm, "alice"), client(server, kerberos="hive") as actual:
@@ -57,7 +59,7 @@ def test_what_is_agreed_is_kept(start: Callable[..., Server], realm: Any, enviro
         assert actual.methods.get_database(f"p_{protection}").description == comment
 
 
-def test_no_ticket_is_told(server: Server, realm: Any) -> None:
+def test_a_missing_ticket_is_reported(server: Server, realm: Any) -> None:
     with client(server, kerberos="hive") as actual, pytest.raises(errors.AuthenticationError, match="Kerberos"):
         actual.get_database("default")
 

@@ -117,19 +117,21 @@ def test_kerberos_and_tokens(hive: Hive, server: Server, realm: Any, protection:
     client.close()
 
 
-def test_no_common_protection_is_told(hive: Hive, start: Callable[..., Server], realm: Any, environment: Any) -> None:
+def test_missing_common_protection_is_reported(
+    hive: Hive, start: Callable[..., Server], realm: Any, environment: Any
+) -> None:
     options = ["--authentication", "kerberos", "--kerberos-keytab", realm.keytab, "--kerberos-protection", "privacy"]
     server = start(*options)
     with pytest.raises(Py4JJavaError, match="No common protection layer between client and server"):
         connect(hive, server, **kerberos(hive, realm, "authentication"))
 
 
-def test_sasl_where_nobody_is_asked_is_told(hive: Hive, start: Callable[..., Server], realm: Any) -> None:
+def test_sasl_without_authentication_is_reported(hive: Hive, start: Callable[..., Server], realm: Any) -> None:
     with pytest.raises(Py4JJavaError, match="requires no authentication"):
         connect(hive, start(), **kerberos(hive, realm))
 
 
-def test_no_sasl_where_it_is_asked_is_told(hive: Hive, server: Server) -> None:
+def test_missing_sasl_is_reported(hive: Hive, server: Server) -> None:
     client = connect(hive, server)
     with pytest.raises(Py4JJavaError, match=r"METASTORE_AUTHENTICATION=kerberos,token\): use Kerberos"):
         client.getAllDatabases()

@@ -115,7 +115,7 @@ def test_thrifts_own_client(server: Server, issuer: Issuer, authority: Authority
         ({"sub": ""}, "names no user"),
     ],
 )
-def test_what_a_token_must_say(
+def test_claims_that_a_token_must_have(
     server: Server, issuer: Issuer, authority: Authority, claims: dict[str, Any], told: str
 ) -> None:
     status, body = post(server, authority, Authorization=f"Bearer {issuer.token(**claims)}")
@@ -189,7 +189,7 @@ def test_without_a_token_or_without_tls(server: Server, issuer: Issuer, authorit
         (POST + b"Content-Length: 1\r\nx-actor-username: a\r\nX-Actor-Username: root\r\n\r\n", b"400"),
     ],
 )
-def test_what_is_no_such_request_is_told(metastore_server: Server, request_: bytes, status: bytes) -> None:
+def test_malformed_requests_are_reported(metastore_server: Server, request_: bytes, status: bytes) -> None:
     with raw(metastore_server) as sock:
         sock.sendall(request_)
         answer = b""
@@ -198,7 +198,7 @@ def test_what_is_no_such_request_is_told(metastore_server: Server, request_: byt
         assert answer.split(b" ")[1] == status
 
 
-def test_where_nobody_is_asked_the_name_is_believed(metastore_server: Server) -> None:
+def test_without_authentication_the_name_is_believed(metastore_server: Server) -> None:
     status, body = post(metastore_server, None, x_actor_username="carol")
     assert (status, b"default" in body) == (200, True)
     assert "carol" in metastore_server.log.read_text()

@@ -187,7 +187,7 @@ def test_canonical_names(user: str, name: str | None) -> None:
         ("*", "wonderland"),
     ],
 )
-def test_nobody_else_comes_in(url: str, user: str, password: str) -> None:
+def test_other_users_cannot_log_in(url: str, user: str, password: str) -> None:
     assert directory(url).check(user, password) is None
 
 
@@ -207,7 +207,7 @@ def test_groups(url: str) -> None:
     assert directory(url).groups("*)(objectClass=*") == []
 
 
-def test_a_directory_that_does_not_answer_is_told() -> None:
+def test_a_directory_that_does_not_answer_is_reported() -> None:
     with socket.socket() as silent:  # The port stays bound: a client that gets it as its own would talk to itself.
         silent.bind(("127.0.0.1", 0))
         with pytest.raises(AuthenticationFailedError, match="does not answer"):
@@ -244,7 +244,7 @@ def echo_once(listener: socket.socket) -> None:
         {"bind_dn": "cn=searcher", "bind_password_file": Path("/nowhere/password")},
     ],
 )
-def test_what_cannot_be_used_is_told(settings: dict[str, Any]) -> None:
+def test_unusable_settings_are_reported(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="ldap_"):
         directory(**({"url": "ldaps://host"} | settings))
 

@@ -110,7 +110,7 @@ def cuts(whole: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("name", ["PLAIN", "DIGEST", "HTTP", "TLS", "Thrift"])
-def test_cut_at_every_position_nobody_comes_in(
+def test_exchanges_cut_at_any_position_log_no_one_in(
     listener: Listener, hello: bytes, surprises: list[logging.LogRecord], name: str
 ) -> None:
     whole = {"PLAIN": PLAIN, "DIGEST": DIGEST, "HTTP": HTTP, "TLS": hello, "Thrift": CALL}[name]
@@ -136,7 +136,7 @@ def visits(listener: Listener, wholes: list[bytes], seed: int, count: int) -> No
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_damaged_nobody_comes_in(
+def test_damaged_exchanges_log_no_one_in(
     listener: Listener, hello: bytes, surprises: list[logging.LogRecord], seed: int
 ) -> None:
     visits(listener, [PLAIN, DIGEST, HTTP, hello, CALL], seed, 50)

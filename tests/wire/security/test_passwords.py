@@ -44,7 +44,7 @@ def test_the_right_password_proves_the_name(server: Server, authority: Authority
 
 
 @pytest.mark.parametrize(("user", "password"), [("alice", "Wonderland"), ("mallory", "wonderland-é"), ("alice:", "x")])
-def test_a_wrong_password_is_told_and_not_logged(
+def test_a_wrong_password_is_reported_and_not_logged(
     server: Server, authority: Authority, user: str, password: str
 ) -> None:
     shown = Credentials(tls=True, ca=str(authority.pem), user=user, password=password)
@@ -64,7 +64,7 @@ def test_without_tls_no_password_is_taken(server: Server) -> None:
         client.get_database("default")
 
 
-def test_who_says_nothing_is_told_what_to_say(server: Server) -> None:
+def test_clients_without_credentials_are_told_which_ones_to_send(server: Server) -> None:
     with (
         client_of(server) as client,
         pytest.raises(errors.AuthenticationError, match=r"METASTORE_AUTHENTICATION=password\): use a password"),
@@ -72,7 +72,7 @@ def test_who_says_nothing_is_told_what_to_say(server: Server) -> None:
         client.get_database("default")
 
 
-def test_another_mechanism_is_told(server: Server) -> None:
+def test_another_mechanism_is_reported(server: Server) -> None:
     with raw(server) as sock:
         sock.sendall(b"\x01\x00\x00\x00\x06GSSAPI")
         assert b"Unsupported mechanism type GSSAPI: this metastore offers PLAIN" in sock.recv(4096)
@@ -132,7 +132,7 @@ def message(status: int, payload: bytes) -> bytes:
         (message(1, b"XXXX" * 4) + message(5, b""), b"Unsupported mechanism"),
     ],
 )
-def test_what_is_no_exchange_is_told(plain_server: Server, said: bytes, told: bytes) -> None:
+def test_malformed_exchanges_are_reported(plain_server: Server, said: bytes, told: bytes) -> None:
     with raw(plain_server) as sock:
         sock.sendall(said)
         answer = b""

@@ -27,7 +27,7 @@ def told(server: Server) -> str:
             return str(error)
 
 
-def test_an_expired_ticket_is_told(start: Callable[..., Server], realm: Any, environment: Any) -> None:
+def test_an_expired_ticket_is_reported(start: Callable[..., Server], realm: Any, environment: Any) -> None:
     server = start("--authentication", "kerberos", "--kerberos-keytab", realm.keytab)
     realm.kinit("alice@KRBTEST.COM", "alice", flags=["-l", "1s"])
     try:
@@ -36,7 +36,7 @@ def test_an_expired_ticket_is_told(start: Callable[..., Server], realm: Any, env
         realm.run(["kdestroy"])
 
 
-def test_a_clock_that_differs_is_told(
+def test_a_clock_that_differs_is_reported(
     start: Callable[..., Server], realm: Any, environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Sends a message that was created a while ago, as a client with a slow clock would. A second is too much here."""
@@ -60,7 +60,7 @@ def test_a_clock_that_differs_is_told(
     assert eventually(lambda: b"Clock skew too great" in answer()), answer()
 
 
-def test_what_was_recorded_is_not_shown_again(realm: Any, environment: Any) -> None:
+def test_replayed_tickets_are_rejected(realm: Any, environment: Any) -> None:
     kerberos = Kerberos(Path(realm.keytab), "DEFAULT", "authentication,integrity,privacy")
     with ticket_of(realm, "alice"):
         client, server = Gssapi("hive@localhost"), kerberos.start()

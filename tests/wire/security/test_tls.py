@@ -41,7 +41,7 @@ def test_tls_and_plain_on_one_port(allowed: Server, authority: Authority) -> Non
             assert "default" in client.methods.get_all_databases()
 
 
-def test_what_is_large_arrives_whole(allowed: Server, authority: Authority) -> None:
+def test_large_messages_arrive_whole(allowed: Server, authority: Authority) -> None:
     comment = "ü" * 3_000_000
     with client_of(allowed, tls=True, ca=str(authority.pem)) as client:
         client.methods.create_database(Database(name="large", description=comment))
@@ -54,14 +54,14 @@ def test_a_plain_client_is_told_to_speak_tls(required: Server) -> None:
         client.get_database("default")
 
 
-def test_a_client_that_calls_at_once_is_told_too(required: Server) -> None:
+def test_a_client_that_calls_at_once_gets_the_error_too(required: Server) -> None:
     with raw(required) as sock:
         for _ in range(2):
             sock.sendall(DATABASES)
             assert b"hive.metastore.use.SSL=true" in sock.recv(4096)
 
 
-def test_sasl_without_tls_is_told(required: Server) -> None:
+def test_sasl_without_tls_is_reported(required: Server) -> None:
     with raw(required) as sock:
         sock.sendall(b"\x01\x00\x00\x00\x05PLAIN")
         answer = sock.recv(4096)
@@ -122,7 +122,7 @@ def test_a_renewed_certificate_is_taken_without_a_restart(
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
-def test_a_hello_cut_anywhere_hurts_nobody(allowed: Server, cut: int) -> None:
+def test_a_hello_cut_anywhere_affects_no_other_client(allowed: Server, cut: int) -> None:
     hello = b"\x16\x03\x01\x00\xf4\x01\x00\x00\xf0\x03\x03\x00"
     with raw(allowed) as sock:
         sock.sendall(hello[:cut])
@@ -171,7 +171,7 @@ def test_tls_where_it_is_off_gets_an_alert(metastore_server: Server) -> None:
     assert "METASTORE_TLS=off" in metastore_server.log.read_text()
 
 
-def test_sasl_where_nobody_is_asked_is_told(metastore_server: Server) -> None:
+def test_sasl_without_authentication_is_reported(metastore_server: Server) -> None:
     with raw(metastore_server) as sock:
         sock.sendall(b"\x01\x00\x00\x00\x06GSSAPI\x02\x00\x00\x00\x00")
         answer = sock.recv(4096)
@@ -196,7 +196,7 @@ def test_a_certificates_subject_is_the_user_whatever_set_ugi_says(asking: Server
         assert who(client) == "alice"
 
 
-def test_who_shows_no_certificate_is_told_so(asking: Server, authority: Authority) -> None:
+def test_missing_client_certificates_are_reported(asking: Server, authority: Authority) -> None:
     with (
         client_of(asking, **showing(authority, None)) as client,
         pytest.raises(errors.AuthenticationError, match="METASTORE_AUTHENTICATION=tls-certificate"),
@@ -222,7 +222,7 @@ def test_an_expired_certificate_is_refused(asking: Server, authority: Authority)
         client.get_database("default")
 
 
-def test_a_subject_that_the_rule_does_not_match_is_told(asking: Server, authority: Authority) -> None:
+def test_a_subject_that_the_rule_does_not_match_is_reported(asking: Server, authority: Authority) -> None:
     with (
         client_of(asking, **showing(authority, authority.issue("nameless.example"))) as client,
         pytest.raises(errors.MetastoreRefusedError, match="METASTORE_TLS_USER_PATTERN does not match"),

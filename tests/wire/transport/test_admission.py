@@ -176,7 +176,7 @@ def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on(monkey
     assert memory.allows(80 * MB)
 
 
-def test_a_message_that_never_fits_is_told_from_one_that_does_not_fit_now() -> None:
+def test_messages_that_never_fit_are_distinguished_from_those_that_do_not_fit_now() -> None:
     for left, may_fit in ((2_000, True), (20 * MB, False)):
         memory = Resident(100 * MB)
         memory._request_limit = 200 * MB

@@ -53,7 +53,7 @@ def sent(writer: ReplyWriter, ours: socket.socket) -> None:
 
 @given(st.lists(st.binary(max_size=40), max_size=40), st.lists(st.sampled_from([1, 2, 7, 100_000]), max_size=12))
 @settings(deadline=None)
-def test_what_is_written_arrives(pieces: list[bytes], repeats: list[int]) -> None:
+def test_written_bytes_arrive(pieces: list[bytes], repeats: list[int]) -> None:
     pieces += [bytes([n % 256]) * times for n, times in enumerate(repeats)] * 3
     ours, theirs = connected()
     arrived: list[bytes] = []
@@ -102,7 +102,7 @@ def test_a_framed_reply_waits_for_its_end_and_an_empty_one_is_nothing(pair: Pair
         theirs.recv(1)
 
 
-def test_what_is_not_taken_is_kept_and_nothing_waits(pair: Pair) -> None:
+def test_bytes_that_the_peer_does_not_take_are_kept_without_waiting(pair: Pair) -> None:
     ours, _ = pair
     writer = ReplyWriter(ours)
     writer.write(b"x" * 10_000_000)
@@ -111,7 +111,7 @@ def test_what_is_not_taken_is_kept_and_nothing_waits(pair: Pair) -> None:
     assert writer.sent + writer.pending == 10_000_000
 
 
-def test_a_peer_that_is_gone_is_told(pair: Pair) -> None:
+def test_a_closed_peer_is_reported(pair: Pair) -> None:
     ours, theirs = pair
     theirs.close()
     with pytest.raises(TTransportException, match="lost: Broken pipe"):
@@ -120,7 +120,7 @@ def test_a_peer_that_is_gone_is_told(pair: Pair) -> None:
 
 @given(st.lists(st.integers(1, 90_000), min_size=1, max_size=8), st.data())
 @settings(deadline=None, max_examples=50)
-def test_what_was_read_since_a_mark_can_be_read_again(sizes: list[int], data: st.DataObject) -> None:
+def test_bytes_read_since_a_mark_can_be_read_again(sizes: list[int], data: st.DataObject) -> None:
     """Reads pieces of any size, as Python's and C's decoders do, from a message shown in windows or complete."""
     message = bytes(number % 251 for number in range(sum(sizes)))
     marked = data.draw(st.integers(0, len(sizes) - 1))

@@ -48,7 +48,7 @@ def test_addresses_come_in_turn() -> None:
     assert queue.take(always, always) is None
 
 
-def test_who_has_left_is_taken_out() -> None:
+def test_closed_connections_leave_the_queue() -> None:
     queue, address = FairQueue(), Address("host")
     here, gone = waiting(large=True), waiting(large=True, peer_closed=True)
     for call in (here, gone):

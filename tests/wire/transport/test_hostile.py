@@ -112,7 +112,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("defect", TOLD)
-def test_where_the_head_can_be_read_the_client_is_told_and_then_left(server: EchoServer, defect: str) -> None:
+def test_if_the_head_can_be_read_the_client_gets_an_error_before_the_close(server: EchoServer, defect: str) -> None:
     victim = server.connect()
     victim.sendall(DEFECTS[defect][0])
     told = b"".join(iter(lambda: victim.recv(4096), b""))  # a reset would raise
@@ -138,7 +138,7 @@ def test_a_client_that_sends_much_too_much_reads_which_limit_that_breaks(server:
         client.getOption("echo")
 
 
-def test_who_was_refused_and_stays_does_not_keep_the_server_from_its_end(serve_echo: Callable[..., EchoServer]) -> None:
+def test_rejected_connections_do_not_delay_the_end_of_the_server(serve_echo: Callable[..., EchoServer]) -> None:
     alone = serve_echo(workers=1, drain_timeout=60, read_timeout=60)
     victim = alone.connect()
     victim.sendall(DEFECTS["deep structs"][0])
@@ -217,7 +217,7 @@ def test_undamaged_they_are_answered(whole: bytes) -> None:
     assert answer(whole)
 
 
-def test_who_takes_a_reply_too_slowly_counts_as_not_taking_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_readers_of_replies_are_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     monkeypatch.setattr("metastore.transport.connection.time.monotonic", lambda: clock[0])
     ours, theirs = socket.socketpair()

@@ -49,7 +49,7 @@ def test_it_drains(serve_echo: ServeEcho, tmp_path: Path, stop: Callable[[EchoSe
     assert server.log.count("closed after 1 calls") == 1
 
 
-def test_what_has_not_ended_in_time_is_cut(serve_echo: ServeEcho, tmp_path: Path) -> None:
+def test_calls_that_do_not_end_in_time_are_cut(serve_echo: ServeEcho, tmp_path: Path) -> None:
     server = serve_echo(workers=1, drain_timeout=0.2)
     blocked = BlockedCall(server, tmp_path)
     terminate(server)

@@ -175,7 +175,7 @@ def test_a_call_that_comes_with_its_handshake_keeps_no_handshake_waiting(
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # ssl leaves closing to the garbage collector
-def test_who_has_gone_when_its_turn_comes_is_forgotten(
+def test_connections_closed_before_their_turn_are_forgotten(
     pool: WorkerPool,
     tls: tuple[Listener, ssl.SSLContext],
     monkeypatch: pytest.MonkeyPatch,

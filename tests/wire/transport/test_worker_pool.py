@@ -98,7 +98,7 @@ def test_begun_messages_need_no_threads(serve_echo: ServeEcho) -> None:
     assert all(b"late" in socket.recv(4096) for socket in begun)
 
 
-def test_replies_that_nobody_reads_need_no_threads_and_bounded_memory(serve_echo: ServeEcho) -> None:
+def test_unread_replies_need_no_threads_and_bounded_memory(serve_echo: ServeEcho) -> None:
     limit = 250 * 2**20
     server = serve_echo(workers=1, max_threads=4, memory_limit=limit, queue_timeout=5)
     ours = server.client(source="127.0.0.2")
