@@ -1,5 +1,5 @@
 """Starts of sessions and of Spark's servers, ours beside Spark's own, in turns: python -m tests.bench.starts
-[--spark 3.5 --spark 4.1 --spark 4.3] [--rounds 5]
+[--spark 3.5 --spark 4.1 --spark 4.3] [--of Connect --of Thrift] [--rounds 5]
 
 A session is ready when it has answered `SELECT 1`, a server when its port accepts connections. Seconds and processor
 time count from the start of the first process, and processor time is that of all its processes. Medians are printed.
@@ -136,10 +136,10 @@ def _processor_time(process: psutil.Process) -> float:
     return sum(time_.user + time_.system + time_.children_user + time_.children_system for time_ in every)
 
 
-def compare(version: str, server: Server, folder: Path, rounds: int) -> Iterator[str]:
+def compare(version: str, server: Server, folder: Path, interfaces: Sequence[str], rounds: int) -> Iterator[str]:
     """Yields a row of a Markdown table for each interface."""
     python = python_of(version)
-    for interface in INTERFACES:
+    for interface in interfaces:
         figures: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
         for turn in range(1 + rounds):  # the first compiles Java classes, and fills the caches of the system
             for side in SIDES[:: 1 if turn % 2 else -1]:
@@ -156,6 +156,7 @@ def compare(version: str, server: Server, folder: Path, rounds: int) -> Iterator
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spark", action="append", choices=TESTED)
+    parser.add_argument("--of", action="append", choices=INTERFACES, dest="interfaces")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     from tests.bench.writing.__main__ import server
@@ -164,7 +165,7 @@ def main() -> None:
         _write("| Spark | start of | ours, s | Spark's own, s | | processor time: ours, s | Spark's own, s | |")
         _write("| --- | --- | --: | --: | --: | --: | --: | --: |")
         for version in options.spark or ("3.5", "4.1", "4.3"):
-            for row in compare(version, running, Path(folder), options.rounds):
+            for row in compare(version, running, Path(folder), options.interfaces or INTERFACES, options.rounds):
                 _write(row)
     _write(f"load at the end {', '.join(map(str, os.getloadavg()))}")
 

@@ -6,9 +6,10 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
@@ -62,7 +63,7 @@ class _Drivers:
         plain = {name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
         self.clients = [Interface(client, plain)] if _HAS_CONNECT else []
 
-    def interfaces(self) -> dict[str, Callable[[str], object]]:
+    def interfaces(self) -> dict[str, Callable[[str], Any]]:
         """Returns a function that runs a statement, for each interface."""
         interfaces = {
             CLASSIC: self.first.ask,
@@ -90,17 +91,9 @@ class _Drivers:
             interface.kill()
 
 
-def random_interfaces(
-    tables: int,
-    steps: int,
-    inserts: int,
-    partitions: int,
-    *,
-    seconds: float,
-    seed: int,
-    tell: Callable[[str], None],
-) -> Figures:
-    """Runs the small INSERTs, the large table and the steps. With Spark 3.5, Spark Connect is left out."""
+@contextmanager
+def started() -> Iterator[tuple[Mapping[str, Callable[[str], Any]], Mapping[str, tuple[str, Callable[[], None]]]]]:
+    """Starts all processes. Returns the clients by name, and what kills a process, with the client that it cuts."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)  # PostgreSQL may run as another user
@@ -112,7 +105,22 @@ def random_interfaces(
             CLASSIC: (CLASSIC, drivers.restart_first),
             "metastore": (CLASSIC, metastore.restart),
         }
-        run = RandomInterfaces(drivers.interfaces(), kills, random.Random(seed), tell)
+        yield drivers.interfaces(), kills
+
+
+def random_interfaces(
+    tables: int,
+    steps: int,
+    inserts: int,
+    partitions: int,
+    *,
+    seconds: float,
+    seed: int,
+    tell: Callable[[str], None],
+) -> Figures:
+    """Runs the small INSERTs, the large table and the steps. With Spark 3.5, Spark Connect is left out."""
+    with started() as (interfaces, kills):
+        run = RandomInterfaces(interfaces, kills, random.Random(seed), tell)
         run.small_inserts(inserts)
         if partitions:
             run.many_partitions(partitions, 3)
