@@ -365,7 +365,7 @@ class Application:
             "scans": ScanHandlers(ScanService(self._store, self._rights), values),
             "cleaning": CleaningHandlers(self.cleaning, FileCheckService(*self._files)),
             "undrop": UndropHandlers(self.undrop),
-            "writes": WriteHandlers(WriteService(self._store, self._rights), publishing),
+            "writes": WriteHandlers(WriteService(self._store), publishing),
         }
 
 

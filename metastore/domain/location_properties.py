@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
+from urllib.parse import unquote
 
 READERS: Final[Mapping[str, str]] = {
     "path": "Spark: directory of a data source table (serde property). Paimon, Delta and Hudi tables in Spark",
@@ -31,12 +32,18 @@ READERS: Final[Mapping[str, str]] = {
     "hoodie.metadata.base.path": "Hudi: directory of the metadata table",
     "hoodie.bootstrap.base.path": "Hudi: directory of the files from which a table was bootstrapped",
     "flink.path": "Flink: directory of a file system table",
+    "flink.warehouse": "Flink: directory of the Iceberg or Paimon catalog to which a table belongs",
+    "data-file.external-paths": "Paimon: directories of data files outside of the table's",
+    "storage.location.template": "Trino and Athena: location of the partitions of partition projection",
+    "hive.sql.dbcp.password.keystore": "Hive: file with the passwords of a JDBC table",
 }
 """Names in lower case, with the clients that read them. Spark and Flink ignore the case of names.
 
 Kudu, HBase, Kafka and JDBC tables have no such property: they name servers and tables.
 """
 
+_LISTS: Final = frozenset(("data-file.external-paths",))
+"""Properties that name several locations, separated by commas."""
 _NOT_FILES: Final = frozenset(
     ("http", "https", "jdbc", "thrift", "kafka", "ldap", "tcp", "ssl", "zookeeper", "mongodb", "postgresql", "mysql")
 )
@@ -47,10 +54,15 @@ _TEXTS: Final = frozenset(("comment", "transient_lastddltime"))
 
 
 def named_locations(properties: Mapping[str, str | None]) -> Iterator[str]:
-    """Yields the values of the properties that name a location. URLs of web servers are not locations."""
+    """Yields the values of the properties that name a location, also as clients read them that decode URIs. URLs of web
+    servers are not locations.
+    """
     for name, value in properties.items():
-        if name.lower() in READERS and value and not _is_web(value):
-            yield value
+        folded = name.lower()
+        if folded in READERS and value and not _is_web(value):
+            texts = value.split(",") if folded in _LISTS else [value]
+            yield from texts
+            yield from (decoded for text in texts if (decoded := unquote(text)) != text)
 
 
 def unknown_locations(properties: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:

@@ -62,7 +62,8 @@ _ALL: Final = frozenset(("ALL", "ALL PRIVILEGES"))
 OWNER_RIGHTS: Final = frozenset(map(str, Right)) - {Right.LOCATION, Right.COLUMNS}
 _INCLUDED_IN_ALL: Final = OWNER_RIGHTS - {Right.OWNERSHIP}
 _INHERITED: Final = _INCLUDED_IN_ALL - {Right.CREATE}
-_NEED_ALL_COLUMNS: Final = frozenset((Right.SELECT, Right.ALTER, Right.OWNERSHIP))
+# A writer who misses a column would replace rows and partitions by ones without it.
+_NEED_ALL_COLUMNS: Final = frozenset((Right.SELECT, Right.INSERT, Right.UPDATE, Right.ALTER, Right.OWNERSHIP))
 GRANTED: Final = _INCLUDED_IN_ALL | {str(Right.LOCATION), "ALL"}
 """Privileges that can be granted."""
 DENIABLE: Final = _INCLUDED_IN_ALL | {"ALL"}

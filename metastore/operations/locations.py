@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 from thrift.Thrift import TType
 
 from metastore.domain.location_properties import named_locations
+from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 FIELDS: Final = frozenset(("location", "locationUri", "managedLocationUri", "rootPath", "uri"))
 """The fields of the IDL's structs that hold a location."""
@@ -57,7 +59,7 @@ def _plan(struct: Any) -> _Plan:
         if name in _COPIES:
             continue
         if kind == TType.STRING and name in FIELDS:
-            readers.append((name, lambda value: (value,)))
+            readers.append((name, _own_location if struct is StorageDescriptor else lambda value: (value,)))
         elif kind == TType.MAP and name == _VALUES:
             readers.append((name, lambda value: value.values()))
         elif kind == TType.MAP and (details[0], details[2]) == (TType.STRING, TType.STRING):
@@ -67,6 +69,11 @@ def _plan(struct: Any) -> _Plan:
         elif kind in (TType.LIST, TType.SET) and details[0] == TType.STRUCT and _has_locations(details[1][0]):
             lists.append(name)
     return _Plan(tuple(readers), tuple(structs), tuple(lists))
+
+
+def _own_location(location: str) -> tuple[str, ...]:
+    """Returns nothing for a name, which the server resolves against the table's location or rejects."""
+    return () if paths.is_relative(location) else (location,)
 
 
 def _has_locations(struct: type[Any], seen: frozenset[type[Any]] = frozenset()) -> bool:

@@ -71,7 +71,7 @@ def altered_database(name: str | None, new: Database | None) -> Requirements:
 
 
 def new_table(table: Table | None) -> Requirements:
-    """CREATE on the database, the right to its locations, and SELECT on the sources of a materialized view."""
+    """CREATE on the database, the right to its locations, and the rights on the sources of a materialized view."""
     if table is None:
         return
     database = database_name(table.dbName, table.catName)
@@ -115,18 +115,21 @@ def drop_dependents(name: TableName) -> Requirements:
 
 
 def materialized_view_sources(metadata: CreationMetadata | None, database: DatabaseName) -> Requirements:
-    """SELECT on the source tables of a materialized view of the database."""
+    """SELECT and ALTER on the source tables of a materialized view of the database.
+
+    ALTER, because the owner of a source cannot drop it from then on.
+    """
     if metadata is None:
         return
     catalog = metadata.catName or database.catalog
     for source in metadata.sourceTables or ():
         if source is not None and source.table is not None:
             name = table_name(source.table.dbName, source.table.tableName, source.table.catName or catalog)
-            yield RequiredPrivilege(name, (Right.SELECT,))
+            yield from _pinned(name)
     for text in metadata.tablesUsed or ():  # [catalog.][database.]table
         parts = (text or "").split(".")
         full = (catalog, metadata.dbName or database.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
-        yield RequiredPrivilege(table_name(full[1], full[2], full[0]), (Right.SELECT,))
+        yield from _pinned(table_name(full[1], full[2], full[0]))
 
 
 def visible_tables(names: Iterable[str] | None) -> Requirements:
@@ -215,9 +218,10 @@ def partition_specs(specs: Iterable[PartitionSpec] | None) -> Requirements:
         relative = []
         if (shared := spec.sharedSDPartitionSpec) is not None:
             root = (shared.sd.location if shared.sd else "") or ""
-            relative = [f"{root}{partition.relativePath or ''}" for partition in shared.partitions or ()]
+            names = [partition.relativePath for partition in shared.partitions or () if partition.relativePath]
+            relative = [f"{root}/{name}" for name in names]
         yield RequiredPrivilege(table, (Right.INSERT,))
-        yield LocationPrivilege(table.parent, table, (*locations_in(spec), *filter(None, relative)))
+        yield LocationPrivilege(table.parent, table, (*locations_in(spec), *relative))
 
 
 def exchanged_partitions(source: TableName, target: TableName) -> Requirements:

@@ -23,7 +23,8 @@ def check_locations(
 
     A caller may register a location below one on which LOCATION is granted, the locations of the table, of its
     partitions and in its properties, and a location below the database's that no other object uses. The owner of a
-    database may register any location below it.
+    database may register any location below it. A location that is not absolute requires LOCATION on everything: each
+    client decides what it is relative to.
     """
     if ANY_LOCATION in grants.locations:
         return
@@ -34,14 +35,18 @@ def check_locations(
     granted = roots.canonical(grants.locations).values()
     # The canonical location → the location as it was sent.
     left = {location: text for text, location in asked.items() if not _is_in(location, granted)}
-    if not left:
+    relative = set(locations) - asked.keys()
+    if not left and not relative:
         return
     own, table_id = _own(work, required)
     own_locations = roots.canonical(own).values()
     left = {location: text for location, text in left.items() if not _is_in(location, own_locations)}
-    kept = work.access.used_locations(table_id, list(left.values())) if table_id is not None and left else set()
-    if table_id is not None and len(left) > len(kept):
+    unknown = relative.union(left.values())
+    kept = work.access.used_locations(table_id, list(unknown)) if table_id is not None and unknown else set()
+    if table_id is not None and len(unknown) > len(kept):
         kept |= _named(work, table_id)
+    if relative - kept:
+        raise PermissionDeniedError(denied(grants.user, Right.LOCATION, min(relative - kept)))
     left = {location: text for location, text in left.items() if text not in kept}
     database = roots.canonical(_of_database(work, required.database)).values() if required.table is not None else []
     if owns_database and required.database.name != DEFAULT_DATABASE:  # all other databases are below its location

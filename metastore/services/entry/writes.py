@@ -7,10 +7,8 @@ from typing import Final
 
 from metastore.context import caller
 from metastore.domain.names import TableName
-from metastore.domain.privileges import Right, denied
 from metastore.domain.query_ids import names_write
-from metastore.errors import ConflictError, InvalidInputError, PermissionDeniedError
-from metastore.services.authorization.authorization import Authorization
+from metastore.errors import ConflictError, InvalidInputError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.open_writes import ended, root_of
 from metastore.services.files.own_locations import require_own
@@ -18,21 +16,14 @@ from metastore.services.rules.lookup import get_table, required
 from metastore.services.service import Service
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.writes import RenamedPath
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 
 _LONGEST_LEASE: Final = 86_400_000  # milliseconds
 
 
 class WriteService(Service):
-    """Rules of writes. Catalog, database and table names are in lower case.
-
-    `rights`: None if every caller sees all columns.
-    """
-
-    def __init__(self, store: Store, rights: Authorization | None = None) -> None:
-        super().__init__(store)
-        self._rights = rights
+    """Rules of writes. Catalog, database and table names are in lower case."""
 
     def begin(
         self, table: TableName, lease_millis: int, directory: str | None = None, shared: Sequence[str] = ()
@@ -43,7 +34,7 @@ class WriteService(Service):
         `shared`: directories where others have files, too.
 
         Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a bad lease or for
-        locations that are not the table's own, PermissionDeniedError for a caller who does not see all columns.
+        locations that are not the table's own.
         """
         if not 0 < lease_millis <= _LONGEST_LEASE:
             raise InvalidInputError(f"leaseMillis is {lease_millis}, but must be from 1 to {_LONGEST_LEASE}")
@@ -52,9 +43,6 @@ class WriteService(Service):
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="share")
             check_writable(stored.encoded.decode(), "Cannot begin a write")
-            # A writer who does not see a column would replace files by files without it.
-            if self._rights and self._rights.scanned_columns(work, table) is not None:
-                raise PermissionDeniedError(denied(user, Right.SELECT, table))
             work.give_number()
             root = root_of(stored)
             query_id = work.writes.begin(stored.ref.id, stored.ref.write_token, root, lease_millis, user)

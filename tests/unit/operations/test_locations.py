@@ -104,3 +104,9 @@ def test_other_properties_with_a_uri_are_unknown_locations() -> None:
     assert list(unknown_locations(held)) == [("custom.root", "s3a://b/x")]
     assert list(unknown_locations({"path": "s3a://b/x"})) == []
     assert list(named_locations({"avro.schema.url": "https://registry/schema"})) == []
+
+
+def test_locations_are_found_as_clients_read_them() -> None:
+    """Some clients decode URIs, and some properties have several locations."""
+    assert list(named_locations({"avro.schema.url": "s3a://b/%68idden"})) == ["s3a://b/%68idden", "s3a://b/hidden"]
+    assert list(named_locations({"data-file.external-paths": "s3a://b/x,s3a://b/y"})) == ["s3a://b/x", "s3a://b/y"]

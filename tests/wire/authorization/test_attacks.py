@@ -18,6 +18,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     AlterTableRequest,
     Catalog,
     CreateCatalogRequest,
+    CreationMetadata,
     Database,
     Function,
     GetProjectionsSpec,
@@ -27,6 +28,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Index,
     MetaException,
     NoSuchObjectException,
+    PartitionSpec,
+    PartitionSpecWithSharedSD,
+    PartitionWithoutSD,
     PrincipalPrivilegeSet,
     PrivilegeGrantInfo,
 )
@@ -307,7 +311,10 @@ def test_properties_do_not_lead_to_the_data_of_others(
         return new
 
     denied = "does not have [LOCATION] privilege"
-    for value in (hidden, f"{hidden}/ds=1", hidden.removeprefix("file:"), f"file://localhost{hidden[5:]}/../t/x"):
+    relative = f"../{theirs}.db/t"  # to the working directory of a client
+    encoded = f"{root.get_database(mine).locationUri}/%2E%2E/{theirs}.db/t"
+    paths = (hidden, f"{hidden}/ds=1", hidden.removeprefix("file:"), f"file://localhost{hidden[5:]}/../t/x")
+    for value in (*paths, f" {hidden}", f'["{hidden}"]', relative, encoded):
         assert denied in told(lambda: bob.create_table(with_property(table(mine, "a"), value)))  # noqa: B023
     bob.create_table(table(mine, "a", [("ds", "string")]))
     assert denied in told(lambda: bob.alter_table(mine, "a", with_property(bob.get_table(mine, "a"), hidden)))
@@ -320,6 +327,40 @@ def test_properties_do_not_lead_to_the_data_of_others(
     kept = bob.get_table(mine, "a")
     kept.parameters["comment"] = "changed"
     bob.alter_table(mine, "a", kept)  # a location that an administrator has set stays
+
+
+def test_relative_locations_of_partitions_stay_in_their_table(client_of: Clients, homes: tuple[str, str]) -> None:
+    bob, (theirs, mine) = client_of("bob"), homes
+    bob.create_table(table(mine, "a", [("ds", "string")]))
+    bob.add_partition(partition(mine, "a", ["1"]))
+    own = bob.get_table(mine, "a").sd.location
+
+    def at(location: str) -> Any:
+        moved = bob.get_partition(mine, "a", ["1"])
+        moved.sd.location = location
+        return moved
+
+    for location in (f"../../{theirs}.db/t", f"x/../../../{theirs}.db/t/ds=1"):
+        shared = PartitionSpecWithSharedSD([PartitionWithoutSD(["2"], 0, 0, location, {})], descriptor(own))
+        spec = PartitionSpec(mine, "a", own, sharedSDPartitionSpec=shared)
+        for call in (
+            lambda: bob.alter_partition(mine, "a", at(location)),  # noqa: B023 - called at once
+            lambda: bob.rename_partition(mine, "a", ["1"], at(location)),  # noqa: B023
+            lambda: bob.add_partitions_pspec([spec]),  # noqa: B023
+        ):
+            assert "does not have [LOCATION] privilege" in told(call)
+    bob.alter_partition(mine, "a", at("below"))
+    assert bob.get_partition(mine, "a", ["1"]).sd.location == f"{own}/below"
+
+
+def test_a_reader_cannot_keep_a_table_from_being_dropped(client_of: Clients, homes: tuple[str, str]) -> None:
+    root, bob, (theirs, mine) = client_of(ADMIN), client_of("bob"), homes
+    grant(root, on_table(theirs, "t"), "SELECT", "bob")
+    sources = CreationMetadata("hive", mine, "v", {f"hive.{theirs}.t"})
+    view = table(mine, "v", tableType="MATERIALIZED_VIEW", creationMetadata=sources)
+    assert "does not have [ALTER] privilege" in told(lambda: bob.create_table(view))
+    grant(root, on_table(theirs, "t"), "ALTER", "bob")
+    bob.create_table(view)
 
 
 def test_the_default_directory_of_another_table_is_taken(client_of: Clients) -> None:

@@ -22,6 +22,9 @@ from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
     PredicateNode,
     PredicateOperator,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
     ScanRequest,
     ScanValuesRequest,
 )
@@ -261,7 +264,7 @@ def test_directories_of_hidden_values_outside_of_the_partition_are_not_named(she
 
 
 def test_a_writer_sees_all_columns(sheltered: Application) -> None:
-    """UPDATE and DELETE write the rows of a file again: without the hidden columns, if the writer misses some."""
+    """Otherwise the rows of a rewritten file, or an altered partition, would lose the hidden columns."""
     name = "written"
     with speaking("admin"):
         called(sheltered, "create_table", _external(name, descriptor(f"file:/w/{name}", cols=ALL)))
@@ -272,11 +275,22 @@ def test_a_writer_sees_all_columns(sheltered: Application) -> None:
     for user in ("feeder", "all"):
         with speaking(user):
             assert called(sheltered, "begin_write", BeginWriteRequest(DATABASE, name)).queryId
-    with (
-        speaking("reader"),
-        pytest.raises(PermissionDeniedError, match=r"does not have \[SELECT\] privilege on \[home/written\]$"),
-    ):
-        called(sheltered, "begin_write", BeginWriteRequest(DATABASE, name))
+    entry = PublishPartition(["1"], PublishMode.CREATE, f"file:/w/{name}/ds=1", [])
+    calls: dict[str, tuple[Any, ...]] = {
+        "begin_write": (BeginWriteRequest(DATABASE, name),),
+        # Older clients publish without a registered write.
+        "publish": (PublishRequest(DATABASE, name, "20260131_235959_00007_x7k2p", [entry]),),
+        "alter_partition": (DATABASE, name, partition(DATABASE, name, ["1"])),
+    }
+    for method, arguments in calls.items():
+        with (
+            speaking("reader"),
+            pytest.raises(PermissionDeniedError, match=r"does not have \[INSERT\] privilege on \[home/written\]$"),
+        ):
+            called(sheltered, method, *arguments)
+    for method, arguments in calls.items():
+        with speaking("feeder"):
+            called(sheltered, method, *arguments)
 
 
 def test_columns_after_a_hidden_one_are_hidden_in_text_files(sheltered: Application) -> None:
